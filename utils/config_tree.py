@@ -122,23 +122,14 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
     return Tree(values, origins, tree.path)
 
 
-def plain_tree(
-    values: Mapping[str, object], path: Path, names: Mapping[str, str] | None = None
-) -> Tree:
+def plain_tree(values: Mapping[str, object], path: Path) -> Tree:
     """A tree of values converted from a file of another format.
 
     Args:
         values: Sections, lists and plain values.
         path: The file, for messages.
-        names: Names of keys in that file where they differ, by key path ("train.adam.lr"), for
-            messages.
     """
-    file, names = _shown(path), names or {}
-    origins = {
-        keys: f"{file} ({names[dotted]})" if (dotted := ".".join(keys)) in names else file
-        for keys in _key_paths(values)
-    }
-    return Tree(values, origins, path)
+    return Tree(values, dict.fromkeys(_key_paths(values), _shown(path)), path)
 
 
 def _read_chain(

@@ -46,8 +46,6 @@ class ImportedModel:
     stats: CorpusStats | None = None  # of pitch and energy, if the model has them
     unused: tuple[str, ...] = ()  # a line for each other part of the file, with the reason
     step: int | None = None  # updates of training; None if unknown
-    # from Arion's name of a tensor to that of the project, which its users know, for messages
-    original_name: Callable[[str], str] = str
     # reads the networks that only training needs. Not called for inference: discriminators are
     # large
     training_networks: Callable[[], TrainingNetworks] = TrainingNetworks

@@ -148,8 +148,7 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
             raise InputError(
                 f"{stored.tree.path}: its network cannot be built: {described(error)[:200]}"
             ) from error
-        described_by = str(stored.tree.path)
-        fill_network(network, tensors, stored.weights, described_by, stored.original_name)
+        fill_network(network, tensors, stored.weights, str(stored.tree.path))
         return LoadedModel(
             network, config, assets, stored.weights, home, stored.step, stored.tree, stored.network
         )
@@ -167,7 +166,6 @@ class _Stored(NamedTuple):
     step: int | None
     inference: Callable[[], dict[str, Tensor]]  # reads the tensors of the inference network
     network: Callable[[str], dict[str, Tensor] | None]  # as LoadedModel.stored
-    original_name: Callable[[str], str] = str  # from a name of a tensor to the one in messages
 
 
 def foreign_checkpoint(path: Path) -> Foreign | None:
@@ -217,7 +215,6 @@ def _imported(checkpoint: Foreign) -> _Stored:
         model.step,
         lambda: model.tensors,
         network,
-        model.original_name,
     )
 
 
@@ -350,14 +347,12 @@ def fill_network(
     tensors: dict[str, Tensor],
     path: Path,
     described_by: str,
-    name_of: Callable[[str], str] = str,
 ) -> None:
     """Fills a network strictly: every tensor is used and none is missing.
 
     Args:
         tensors: By name; weight normalisation in any form.
         described_by: The file that the network was built from, for messages.
-        name_of: From a name of the network to the one that messages have.
 
     Raises:
         InputError: If they do not fit the network.
@@ -367,6 +362,6 @@ def fill_network(
         adapted = adapt_weight_norm(tensors, own.keys())
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
-    if faults := misfits(own, adapted, name_of):
+    if faults := misfits(own, adapted):
         raise InputError(f"{path}: does not fit {described_by}: {faults}")
     network.load_state_dict(adapted)

@@ -96,17 +96,13 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
 def misfits(
     own: Mapping[str, Tensor],
     stored: Mapping[str, Tensor],
-    name_of: Callable[[str], str] = str,
 ) -> str:
     """Explains why stored tensors do not fit a network; empty if they do.
 
     Args:
         own: `state_dict` of the network.
         stored: Tensors by name; they must be the same, of the same shapes.
-        name_of: From a name to the one that the message has.
     """
-    own = {name_of(name): tensor for name, tensor in own.items()}
-    stored = {name_of(name): tensor for name, tensor in stored.items()}
     both = {name: (own[name], stored[name]) for name in own if name in stored}
     alike = {n: pair for n, pair in both.items() if pair[0].shape == pair[1].shape}
     faults = {

@@ -1,10 +1,8 @@
-from pathlib import Path
 
 import pytest
 
-from tests.utils.test_config import Adam, Experiment, Model, Train, fault, load
-from utils.config import build
-from utils.config_tree import ConfigError, overridden, plain_tree, read_tree, read_values
+from tests.utils.test_config import Adam, Train, fault, load
+from utils.config_tree import ConfigError, read_tree, read_values
 
 
 @pytest.fixture(autouse=True)
@@ -183,24 +181,3 @@ def test_a_base_that_a_file_names_is_not_read_with_its_values(tmp_path):
     (tmp_path / "args.json").write_text('{"base_config": "missing.json", "a": 1}')
 
     assert read_values(tmp_path / "args.json") == {"base_config": "missing.json", "a": 1}
-
-
-def test_translated_values_are_checked_and_overridden_as_those_of_a_file():
-    tree = plain_tree({"name": "a", "train": {"batch_size": 0}}, Path("args.json"))
-
-    with pytest.raises(ConfigError, match=r"^args\.json: section train: batch_size 0 must be"):
-        build(Experiment, tree, {"model": Model})
-    config = build(Experiment, overridden(tree, ["train.batch_size=2"]), {"model": Model})
-    assert (config.name, config.train.batch_size) == ("a", 2)
-    with pytest.raises(ConfigError, match=r"^--set: train\.batch_size is \"x\", expected a whole"):
-        build(Experiment, overridden(tree, ["train.batch_size=x"]), {"model": Model})
-
-
-def test_translated_values_are_named_as_their_file_names_them():
-    names = {"train.batch_size": "optim.batch", "name": "title"}
-    tree = plain_tree({"name": "a", "train": {"batch_size": "x"}}, Path("args.json"), names)
-
-    with pytest.raises(ConfigError, match=r"^args\.json \(optim\.batch\): train\.batch_size is"):
-        build(Experiment, tree, {"model": Model})
-    with pytest.raises(ConfigError, match=r"^--set: train\.batch_size is"):
-        build(Experiment, overridden(tree, ["train.batch_size=y"]), {"model": Model})

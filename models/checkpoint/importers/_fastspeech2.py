@@ -16,7 +16,7 @@ from torch import Tensor
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._settings import Table, existing, required, tree_of
+from models.checkpoint.importers._settings import existing, required, tree_of
 from models.checkpoint.importers._tensors import TensorNames, join
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -120,7 +120,6 @@ def assemble(
     settings: Mapping[str, object],
     speakers: Mapping[str, Contours],
     path: Path,
-    names: Table,
     language: str = "en-us",
 ) -> ImportedModel:
     """Puts a checkpoint together; its source and step are added by the importer.
@@ -146,7 +145,7 @@ def assemble(
         "model.stored_positions": any(name.endswith(".positions") for name in weights.tensors),
     }
     return ImportedModel(
-        tree=tree_of("tts", {**settings, **fixed, **quantization, **positions}, path, names),
+        tree=tree_of("tts", {**settings, **fixed, **quantization, **positions}, path),
         tensors=weights.tensors | norms,
         weights=weights.path,
         vocabulary=weights.vocabulary(),
@@ -154,7 +153,6 @@ def assemble(
         # one kind of statistics serves for phones and frames
         stats=CorpusStats({n: SpeakerStats(p, p, e, e, 0.0) for n, (p, e) in speakers.items()}),
         unused=weights.unused,
-        original_name=NAMES.original,
     )
 
 
@@ -230,7 +228,7 @@ def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, tuple[str, 
         return n_positions, ()
     for name in tables:
         del tensors[name]
-    return n_positions, tuple(f"{NAMES.original(n)}: sinusoids, which are computed" for n in tables)
+    return n_positions, tuple(f"{name}: sinusoids, which are computed" for name in tables)
 
 
 def _take_speakers(tensors: dict[str, Tensor]) -> int:

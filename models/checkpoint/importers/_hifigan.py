@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.checkpoint.foreign import ImportedModel, TrainingNetworks
-from models.checkpoint.importers._settings import Table, tree_of
+from models.checkpoint.importers._settings import tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
@@ -48,7 +48,6 @@ _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
 def assemble(
     settings: Mapping[str, object],
     path: Path,
-    names: Table,
     weights: Path,
     key: str,
 ) -> ImportedModel:
@@ -56,7 +55,6 @@ def assemble(
 
     Args:
         settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
-        names: Keys in that file by Arion's keys.
 
     Raises:
         InputError: If the file or the settings are broken, or do not fit each other.
@@ -66,7 +64,7 @@ def assemble(
     true_kind = "1" if any(".convs1." in name for name in tensors) else "2"
     if kind != true_kind:
         raise InputError(
-            f"{path}: {names.get(_RESBLOCK, _RESBLOCK)} is "
+            f"{path}: resblock is "
             f'{json.dumps(settings[_RESBLOCK], default=str)}, expected "{true_kind}": the residual '
             "blocks of the weights are of that type"
         )
@@ -84,7 +82,7 @@ def assemble(
         n = _N_DILATIONS[kind]
         values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
-        tree=tree_of("vocoder", values, path, names),
+        tree=tree_of("vocoder", values, path),
         tensors=tensors,
         weights=weights,
         unused=unused,

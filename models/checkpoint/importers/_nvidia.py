@@ -11,7 +11,7 @@ from torch import Tensor
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._files import FileNames
 from models.checkpoint.importers._settings import tree_of
-from models.checkpoint.importers._tensors import TensorNames, size_of
+from models.checkpoint.importers._tensors import size_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import PAD, UNNAMED, Vocabulary
@@ -63,9 +63,7 @@ class NvidiaCheckpoint:
         """Looks up one size of a tensor, as `size_of`."""
         return size_of(self.tensors, name, axis, self.path)
 
-    def imported(
-        self, settings: Mapping[str, object], tensors: dict[str, Tensor], names: TensorNames
-    ) -> ImportedModel:
+    def imported(self, settings: Mapping[str, object], tensors: dict[str, Tensor]) -> ImportedModel:
         """Puts a model together.
 
         Args:
@@ -79,9 +77,8 @@ class NvidiaCheckpoint:
         averaged = ", weights averaged over updates" if self.averaged else ""
         task = "vocoder" if self.model == "WaveGlow" else "tts"
         return ImportedModel(
-            tree=tree_of(task, {**mel, **settings}, self.path, {}),
+            tree=tree_of(task, {**mel, **settings}, self.path),
             tensors=tensors,
-            original_name=names.original,
             weights=self.path,
             source=f"{self.model} of NVIDIA, {self.path.name}{epoch}{averaged}",
             step=self.step,

@@ -40,7 +40,7 @@ def required(values: Mapping[str, object], table: Table, path: Path) -> dict[str
     return existing(values, table)
 
 
-def tree_of(task: str, settings: Mapping[str, object], path: Path, names: Table) -> Tree:
+def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
     """Builds the tree of an ordinary config.json.
 
     Args:
@@ -59,7 +59,7 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path, names: Table)
         for name in sections:
             section = section.setdefault(name, {})
         section[last] = value
-    return plain_tree(values, path, {own: key for own, key in names.items() if own != key})
+    return plain_tree(values, path)
 
 
 def read_yaml(path: Path) -> Mapping[str, object]:

@@ -1,9 +1,8 @@
-"""Tensors of other projects: their names in both directions, their sizes, parts that are joined."""
+"""Tensors of other projects: their names in Arion, their sizes, parts that are joined."""
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,27 +16,25 @@ class TensorNames:
     """Pairs of beginnings of names; the first that fits is used.
 
     A beginning may have places: numbers such as `{n}`, and words in lower case such as `{part}`,
-    which have several letters. `{n+1}` is one more than `{n}` in the other name.
+    which have several letters. `{n+1}` is one more than `{n}` of the other project.
 
     Args:
         rows: Beginnings in the other project and in Arion.
     """
 
     def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        self._to_own = [_Rule(_pattern(theirs), theirs, own) for theirs, own in rows]
-        self._to_original = [_Rule(_pattern(own), own, theirs) for theirs, own in rows]
+        self._rows = [(_pattern(theirs), ours) for theirs, ours in rows]
 
-    def own(self, name: str) -> str | None:
+    def translated(self, name: str) -> str | None:
         """Arion's name of a tensor of the other project; None if no row fits."""
-        return _first(self._to_own, name)
+        for pattern, beginning in self._rows:
+            if match := pattern.match(name):
+                return _filled(beginning, match) + name[match.end() :]
+        return None
 
     def renamed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Tensors of the other project by Arion's names; those that no row fits keep theirs."""
-        return {self.own(name) or name: tensor for name, tensor in tensors.items()}
-
-    def original(self, name: str) -> str:
-        """The other project's name of a tensor of Arion; the same if no row fits."""
-        return _first(self._to_original, name) or name
+        return {self.translated(name) or name: tensor for name, tensor in tensors.items()}
 
 
 def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
@@ -68,12 +65,6 @@ def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> 
     return shape[axis]
 
 
-class _Rule(NamedTuple):
-    pattern: re.Pattern[str]
-    source: str
-    target: str
-
-
 def _pattern(beginning: str) -> re.Pattern[str]:
     end, parts = 0, []
     for place in _PLACE.finditer(beginning):
@@ -84,21 +75,11 @@ def _pattern(beginning: str) -> re.Pattern[str]:
     return re.compile("".join([*parts, re.escape(beginning[end:])]))
 
 
-def _first(rules: Sequence[_Rule], name: str) -> str | None:
-    for rule in rules:
-        if match := rule.pattern.match(name):
-            return _filled(rule, match) + name[match.end() :]
-    return None
-
-
-def _filled(rule: _Rule, match: re.Match[str]) -> str:
-    """The target with the values that the source has."""
-    later_in_source = {place["name"] for place in _PLACE.finditer(rule.source) if place["later"]}
-
-    def value(place: re.Match[str]) -> str:
-        name = place["name"]
-        if len(name) > 1:
-            return match[name]
-        return str(int(match[name]) - (name in later_in_source) + (place["later"] is not None))
-
-    return _PLACE.sub(value, rule.target)
+def _filled(beginning: str, match: re.Match[str]) -> str:
+    """A beginning with the numbers and words of a match in its places."""
+    return _PLACE.sub(
+        lambda place: (
+            str(int(match[place["name"]]) + 1) if place["later"] else match[place["name"]]
+        ),
+        beginning,
+    )

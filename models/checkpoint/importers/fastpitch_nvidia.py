@@ -108,7 +108,7 @@ def read(weights: Path) -> ImportedModel:
     none = Stat(0.0, 1.0, 0.0, 0.0, count=0)  # energy is not normalised
     speaker = SpeakerStats(stat, stat, none, none, seconds=0.0)
     return replace(
-        checkpoint.imported(_settings(checkpoint) | text, tensors, _NAMES),
+        checkpoint.imported(_settings(checkpoint) | text, tensors),
         vocabulary=vocabulary,
         speakers=tuple(Speaker(name, "en-us") for name in names),
         stats=CorpusStats(dict.fromkeys(names, speaker)),

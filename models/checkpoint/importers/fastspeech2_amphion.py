@@ -68,7 +68,7 @@ def read(weights: Path) -> ImportedModel:
     speakers = _speakers(args, path, translated.n_speakers)
     name = _amphion.name_of(weights)
     return replace(
-        assemble(translated, settings, speakers, path, {}),
+        assemble(translated, settings, speakers, path),
         source=f"FastSpeech 2 of Amphion (github.com/open-mmlab/Amphion), {name}",
         step=FILES.number_in(weights),
     )

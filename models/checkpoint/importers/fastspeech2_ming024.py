@@ -85,7 +85,6 @@ def read(weights: Path) -> ImportedModel:
         settings,
         dict.fromkeys(names, contours),
         path,
-        _MEL,
         _LANGUAGES.get(language, language),
     )
     tree, where = imported.tree, str(model_path)

@@ -143,7 +143,7 @@ def read(weights: Path) -> ImportedModel:
     pitch, energy = _stat(*stats["stats_f0"]), _stat(*stats["stats_energy"])
     settings = _FIXED | _settings(path) | _sizes(tensors, weights)
     return ImportedModel(
-        tree=tree_of("tts", settings, path, _SETTINGS),
+        tree=tree_of("tts", settings, path),
         tensors=tensors,
         weights=weights,
         source=f"FastSpeech 2 of TensorFlowTTS, {weights.name}",
@@ -163,7 +163,7 @@ def own_name(name: str) -> str:
     """
     parts = _NUMBERS.sub("", name).split("/")
     for start in reversed(range(len(parts))):
-        if own := _NAMES.own("/".join(parts[start:])):
+        if own := _NAMES.translated("/".join(parts[start:])):
             layer, _, end = own.removesuffix(":0").rpartition(".")
             return f"{layer}.{_ENDS.get(end, end)}"
     return name

@@ -77,7 +77,7 @@ def read(weights: Path) -> ImportedModel:
         settings["preprocess.mel_padding"] = "centre"
     names = value_at(args, "model.discriminators")
     return replace(
-        assemble(settings, path, _REQUIRED | _OPTIONAL, weights, "generator_state_dict"),
+        assemble(settings, path, weights, "generator_state_dict"),
         source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {_amphion.name_of(weights)}",
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights, names or []),

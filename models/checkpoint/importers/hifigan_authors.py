@@ -71,7 +71,7 @@ def read(weights: Path) -> ImportedModel:
     if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
         settings["train.cut_mel_frame"] = segment // hop  # theirs is in samples
     return replace(
-        assemble(settings, path, _REQUIRED | _TRAINING, weights, "generator"),
+        assemble(settings, path, weights, "generator"),
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights),

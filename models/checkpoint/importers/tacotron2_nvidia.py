@@ -79,7 +79,7 @@ def read(weights: Path) -> ImportedModel:
         **existing(checkpoint.config, _DROPOUT),
     }
     return replace(
-        checkpoint.imported(settings, _NAMES.renamed(checkpoint.tensors), _NAMES),
+        checkpoint.imported(settings, _NAMES.renamed(checkpoint.tensors)),
         vocabulary=vocabulary,
         speakers=(Speaker("speaker_0", "en-us"),),
     )

@@ -71,12 +71,10 @@ def read(weights: Path) -> ImportedModel:
         **_sizes_of(tensors, weights),
         **_TRAIN,
     }
-    imported = checkpoint.imported(settings, tensors, _NAMES)
-    if not audio:
-        return replace(imported, source=f"{imported.source}, with the mel of NVIDIA's recipe")
-    source = f"{imported.source}, with the mel of {path.name}"
-    tree = plain_tree(imported.tree.values, path, _AUDIO)
-    return replace(imported, source=source, tree=tree)
+    imported = checkpoint.imported(settings, tensors)
+    mel = path.name if audio else "NVIDIA's recipe"
+    tree = plain_tree(imported.tree.values, path if audio else weights)
+    return replace(imported, source=f"{imported.source}, with the mel of {mel}", tree=tree)
 
 
 def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:

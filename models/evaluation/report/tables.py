@@ -132,7 +132,7 @@ def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row
         recorded = (s.report.scores.get(column.name + RECORDED) for s in evaluated_first)
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
-        cells = [score and _mean_cell(score, column) for score in scores]
+        cells = [_mean_cell(score, column) if score else None for score in scores]
         rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
     return rows
 

@@ -308,11 +308,14 @@ def test_code_in_a_file_does_not_run(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"proj.weight": None}, r"missing: proj\.weight"),
+        ({"proj.weight": None}, r"missing: mel_linear\.weight"),
         ({"encoder.word_emb.weight": None}, r"tensor encoder\.word_emb\.weight is missing"),
-        ({"formant_emb.weight": torch.ones(1)}, r"does not fit .*left over: formant_emb\.weight"),
-        ({"pitch_emb.weight": torch.ones(12, 3, 5)}, r"pitch_emb\.weight \(12, 3, 5\)"),
-        ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: proj\.bias"),
+        (
+            {"formant_emb.weight": torch.ones(1)},
+            r"does not fit .*left over: formant\.embedding\.weight",
+        ),
+        ({"pitch_emb.weight": torch.ones(12, 3, 5)}, r"pitch\.embedding\.weight \(12, 3, 5\)"),
+        ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: mel_linear\.bias"),
         (
             {"pitch_std": torch.ones(1), "pitch_mean": None},
             r"\.pt: pitch_mean is \[\], exp",

@@ -144,8 +144,8 @@ def test_prosody_is_reported_in_hz_and_controls_are_factors_on_it(experiment, te
 def test_everything_but_the_sinusoids_is_used(experiment):
     imported = read_foreign(experiment)
     assert [line.split(":")[0] for line in imported.unused] == [
-        "encoder.position_enc",
-        "decoder.position_enc",
+        "encoder.positions",
+        "decoder.positions",
     ]
     assert imported.tensors.keys() == load_model(experiment).network.state_dict().keys()
 
@@ -226,7 +226,7 @@ FAULTS = {
     ),
     "keys missing": (
         lambda t: {n: v for n, v in t.items() if "layer_stack.1.slf_attn.w_ks.bias" not in n},
-        r"missing: .*1.slf_attn.w_qkvs.bias; left over: .*1.slf_attn.w_qs.bias",
+        r"missing: .*1.attention.qkv.bias; left over: .*1.attention.q.bias",
     ),
     "other symbols": (
         lambda t: t | {"encoder.src_word_emb.weight": torch.zeros(90, originals.HIDDEN)},
@@ -238,7 +238,7 @@ FAULTS = {
     ),
     "a flat table of positions": (
         lambda t: t | {"encoder.position_enc": torch.ones(5)},
-        r"left over: encoder.position_enc$|encoder.position_enc \(5,\) instead",
+        r"encoder.positions \(5,\) instead",
     ),
     "no rows": (
         lambda t: t | {"encoder.src_word_emb.weight": torch.tensor(1.0)},
@@ -246,22 +246,22 @@ FAULTS = {
     ),
     "no bins": (
         lambda t: t | {"variance_adaptor.energy_bins": torch.ones(0)},
-        r"of another shape: .*energy_bins \(0,\) instead of",
+        r"of another shape: .*energy.edges \(0,\) instead of",
     ),
     "queries of another size": (
         lambda t: t | {"encoder.layer_stack.0.slf_attn.w_qs.weight": torch.ones(16, 8)},
-        r"missing: .*0.slf_attn.w_qkvs.weight; left over: .*0.slf_attn.w_qs.weight",
+        r"missing: .*0.attention.qkv.weight; left over: .*0.attention.q.weight",
     ),
     "a speaker of another size": (
         lambda t: t | {"speaker_emb.weight": torch.ones(1, 7)},
-        r"left over: speaker_emb.weight",
+        r"left over: speaker_embedding.weight",
     ),
     "a speaker without an encoder": (
         lambda t: {
             "speaker_emb.weight": torch.ones(1, originals.HIDDEN),
             "encoder.src_word_emb.weight": t["encoder.src_word_emb.weight"],
         },
-        r"missing: .*left over: speaker_emb.weight",
+        r"missing: .*left over: speaker_embedding.weight",
     ),
     "whole numbers": (
         lambda t: t | {"mel_linear.bias": torch.ones(80, dtype=torch.int32)},
@@ -275,7 +275,7 @@ FAULTS = {
         lambda t: (
             t | {"variance_adaptor.pitch_bins": torch.full((originals.N_BINS - 1,), torch.nan)}
         ),
-        r"infinity or NaN: variance_adaptor.pitch_bins$",
+        r"infinity or NaN: pitch.edges$",
     ),
 }
 
