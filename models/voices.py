@@ -54,7 +54,7 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
     """Finds a voice for `Synthesizer`.
 
     Args:
-        name: Of an installed voice, a path, or a name on the Hub.
+        name: An installed voice, a path, or a name on the Hub.
         installed: None: those that are.
 
     Raises:

@@ -15,7 +15,7 @@ def record_of(module: str, name: str, kind: type[R]) -> R:
     """Imports a module and returns the record that it ends with.
 
     Args:
-        module: As in an import.
+        module: Dotted name of the module.
         name: That of the record in the module.
         kind: A dataclass; mypy checks its fields, and their names are checked here.
 

@@ -65,7 +65,6 @@ def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:
     """Prepares the corpus.
 
     Args:
-        config: Of `corpus_config`.
         n_jobs: Processes.
 
     Returns:

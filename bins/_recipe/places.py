@@ -58,7 +58,6 @@ def located(text: str, caller: str) -> str:
     """Makes the path of an existing file or folder absolute; leaves what may be a name on the Hub.
 
     Args:
-        text: As the user gave it.
         caller: The user's folder. This process is at the root of the repository.
     """
     first = text.split("/")[0]
@@ -74,7 +73,7 @@ def from_here(text: str, caller: str) -> str:
     """Makes a path absolute; empty text stays so.
 
     Args:
-        text: As the user gave it; not every shell expands a leading `~` in --flag=~/a.
+        text: The user's path; not every shell expands a leading `~` in --flag=~/a.
     """
     if text.startswith("~"):
         return str(user_path(text))

@@ -14,7 +14,6 @@ def require_compiler(key: str, device: torch.device) -> None:
     """Refuses to compile where `torch.compile` has no compiler for its kernels.
 
     Args:
-        key: Of the configuration that asks for it.
         device: On which the graphs run.
 
     Raises:

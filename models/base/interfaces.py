@@ -42,7 +42,7 @@ class AcousticModel(Protocol):
             phone_ids: (B, N) int64, 0 = padding.
             phone_lengths: (B,).
             speaker_ids: (B,); None only for a single speaker.
-            seed: Of models that draw random numbers. Where attention fails, another may succeed.
+            seed: For models that draw random numbers. Where attention fails, another may succeed.
             max_frames: (B,), where the speech is cut off; None: where the model has a limit.
         """
 
@@ -82,7 +82,7 @@ class Vocoder(Protocol):
         Args:
             mel: (B, M, T), natural log.
             mel_lengths: (B,); None: all are T.
-            seed: Of random numbers, for vocoders that draw some. They are the same in any batch,
+            seed: For vocoders that draw random numbers. They are the same in any batch,
                 and in `generate`.
 
         Returns:
@@ -101,7 +101,6 @@ class Vocoder(Protocol):
         Args:
             mel: (B, M, T), or an iterable of its pieces.
             chunk_frames: Frames of a piece; None: the vocoder's choice.
-            seed: As of `infer`.
 
         Returns:
             Pieces of the waveform, (B, n * hop_length) each.

@@ -67,7 +67,6 @@ def add_alignment_figures(
     """Adds figures of the recordings with the durations that an aligner found.
 
     Args:
-        samples: Of the batch, in its order.
         batch: Mels, f0 and energy of the recordings.
         durations: Frames per phone, (B, N).
     """

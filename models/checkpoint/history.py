@@ -56,7 +56,7 @@ class History:
         """Returns the history after more training.
 
         Args:
-            losses: Of the last validation, by name; others keep their last value.
+            losses: Losses of the last validation, by name; others keep their last value.
         """
         return replace(
             self,

@@ -50,7 +50,7 @@ def export(
         experiment: Its folder (the newest whole checkpoint is taken), or one checkpoint in it.
         target: Folder to make, completely or not at all; empty or missing.
         name: `org/name` or the name of a folder, for the card.
-        licence: Of the weights, an identifier of the Hub; None: unknown.
+        licence: Identifier of the Hub for the licence of the weights; None: unknown.
         half: Whether to store the weights in 16 bits, for inference only.
 
     Raises:

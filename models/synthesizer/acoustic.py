@@ -172,7 +172,7 @@ def infer_with_retries(
         phone_ids: (B, N) int64, 0 = padding.
         phone_lengths: (B,).
         speaker_ids: (B,).
-        seed: Of the first attempt; the others derive theirs from it.
+        seed: Seed of the first attempt; the others derive theirs from it.
         attempts: Most attempts at each item.
         log_floor: Log-mel of silence, the padding of mels.
 

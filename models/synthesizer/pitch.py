@@ -192,7 +192,7 @@ class RangeWarning:
     """Warns once if the requested pitch is not that of the speaker.
 
     Args:
-        stats: Of the recordings; None: not known, no warning.
+        stats: Statistics of the recordings; None: unknown, no warning.
     """
 
     def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:

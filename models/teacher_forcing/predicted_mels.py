@@ -185,7 +185,7 @@ class PredictionWork:
         """Predicts and writes one shard.
 
         Args:
-            utterances: Of the shard; a fault of one of them becomes a rejection.
+            utterances: Utterances of the shard; a fault of one of them becomes a rejection.
 
         Raises:
             InputError: If features are damaged.

@@ -32,7 +32,7 @@ class Compilation:
     that cannot be compiled as a whole overrides `compile`.
 
     Args:
-        shapes: Of all batches; none if they vary.
+        shapes: Shapes of all batches; none if they vary.
 
     Attributes:
         n_graphs: Compiled so far.

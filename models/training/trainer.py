@@ -64,7 +64,7 @@ class Trainer:
     Attributes:
         position: Updates, epochs and micro-batches done, and the best validation.
         losses: Losses and metrics of the last validation, by name.
-        scores: Of the last scoring, by name; only in the first process.
+        scores: Last scores, by name; only in the first process.
     """
 
     def __init__(

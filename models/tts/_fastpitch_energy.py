@@ -13,7 +13,7 @@ class PhoneEnergy(nn.Module):
     Args:
         predictor: Predicts it.
         hidden: H.
-        kernel_size: Of the convolution that embeds it.
+        kernel_size: Kernel of the convolution that embeds it.
     """
 
     def __init__(self, predictor: VariancePredictor, hidden: int, kernel_size: int) -> None:

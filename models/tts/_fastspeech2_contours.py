@@ -76,9 +76,8 @@ def build_contour(
 
     Args:
         config: The `variance_embedding` section.
-        stats: Of the training data, by speaker.
+        stats: Statistics of the training data, by speaker.
         level: One value per phone or per frame.
-        quantization: Of `bins`.
         hidden: H, channels of the vectors.
     """
     if config.is_convolved:

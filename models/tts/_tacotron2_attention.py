@@ -20,7 +20,7 @@ class LocationAttention(nn.Module):
         memory_size: Size of a vector of the memory.
         hidden: H, in which both are compared.
         n_filters: Channels of the location features.
-        kernel_size: Of the convolution over the memory, odd.
+        kernel_size: Kernel of the convolution over the memory, odd.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class PrenetMasks:
     Args:
         seeds: One per item.
         dropout: Share of zeroed values.
-        size: Of both layers, P.
+        size: P, channels of both layers.
     """
 
     def __init__(self, seeds: Sequence[int], dropout: float, size: int) -> None:

@@ -36,8 +36,8 @@ class DecoderWeights:
     """The weights of a decoder in the layout of the loop.
 
     Args:
-        precision: Of the LSTMs' weights: "fp16" and "int8" (on CPUs only) read a half and a quarter
-            as much; all other numbers are float32.
+        precision: Type of the LSTMs' weights: "fp16" and "int8" (on CPUs only) read a half and a
+            quarter as much; all other numbers are float32.
 
     Raises:
         InputError: If the device cannot compute in this precision.
@@ -103,7 +103,7 @@ class _Loop:
         """Decodes the next frames.
 
         Args:
-            dropout: Of the two layers of the prenet, (2, B, P); None: no dropout.
+            dropout: Masks of the two prenet layers, (2, B, P); None: no dropout.
             output: Where to write frames and gate, (B, r * M + 1).
             alignment: Where to write the weights of the phones, (B, N).
         """

@@ -257,12 +257,12 @@ class FastPitch(nn.Module):
             phone_ids: (B, N) int64, 0 = padding.
             phone_lengths: (B,).
             speaker_ids: (B,); needed with more than one speaker.
-            seed: Of other models; this one draws no random numbers.
+            seed: Not read: this model draws no random numbers.
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
                 is its inverse.
-            pitch_transform: Of predicted pitch, around the speaker's mean; pitch_control
+            pitch_transform: Transform of predicted pitch around the speaker's mean; pitch_control
                 multiplies its result.
             voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
             max_frames: (B,), where the speech is cut off; None: nowhere.

@@ -281,11 +281,11 @@ class FastSpeech2(nn.Module):
             phone_ids: (B, N) int64, 0 = padding.
             phone_lengths: (B,).
             speaker_ids: (B,); needed with more than one speaker.
-            seed: Of other models; this one draws no random numbers.
+            seed: Not read: this model draws no random numbers.
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
-            pitch_transform: Of predicted pitch, around the speaker's mean; pitch_control
+            pitch_transform: Transform of predicted pitch around the speaker's mean; pitch_control
                 multiplies its result.
             voiced: (B, N) bool, the phones whose pitch is transformed; None: all. With bins, the
                 pitch of all is.
@@ -293,7 +293,7 @@ class FastSpeech2(nn.Module):
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; at level "frame", held for
                 each phone.
-            energy: Likewise; 0 is silence.
+            energy: As `pitch`; 0 is silence.
 
         Raises:
             ValueError: If there are several speakers and no speaker_ids, or if there are both

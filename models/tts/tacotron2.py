@@ -199,7 +199,7 @@ class Tacotron2(nn.Module):
                 less they tend to drone or not to end.
             gate_threshold: Probability at which speech ends.
             max_decoder_steps: Where speech is cut off at the latest.
-            seed: Of the prenet's dropout, with the text.
+            seed: For the prenet's dropout, with the text.
             max_frames: (B,), where the speech is cut off; None: nowhere.
 
         Raises:

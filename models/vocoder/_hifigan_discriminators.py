@@ -120,7 +120,7 @@ class ScaleDiscriminator(SubDiscriminator):
     """Sees the waveform through grouped convolutions with long kernels.
 
     Args:
-        channels: Of its seven layers; multiples of 16 from the second on.
+        channels: Channels of its seven layers; multiples of 16 from the second on.
         norm: Normalisation of its weights.
     """
 
@@ -144,7 +144,7 @@ class MultiPeriodDiscriminator(nn.Module):
 
     Args:
         periods: Samples.
-        channels: Of the five layers of each.
+        channels: Channels of the five layers of each.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class MultiScaleDiscriminator(nn.Module):
 
     Args:
         n_scales: Each averages over two samples of the one before.
-        channels: Of the seven layers of each.
+        channels: Channels of the seven layers of each.
     """
 
     def __init__(self, n_scales: int = 3, channels: Sequence[int] = SCALE_CHANNELS) -> None:
@@ -204,10 +204,10 @@ class WaveDiscriminator(nn.Module):
     """Multi-period and multi-scale discriminators.
 
     Args:
-        periods: Of the period discriminators, samples.
-        period_channels: Of their five layers.
+        periods: Samples.
+        period_channels: Channels of their five layers.
         n_scales: Scale discriminators; 0: none.
-        scale_channels: Of their seven layers.
+        scale_channels: Channels of their seven layers.
     """
 
     def __init__(

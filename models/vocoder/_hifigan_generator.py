@@ -104,7 +104,6 @@ class ResBlock2(nn.Module):
 
         Args:
             hidden: (B, C, L).
-            padding: As of `ResBlock1`.
         """
         for conv in self.convs:
             hidden = conv(_cleared(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)

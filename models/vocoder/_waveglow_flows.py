@@ -63,7 +63,7 @@ class CouplingNetwork(nn.Module):
         mel_channels: K, of the conditioning.
         hidden: H, of its layers.
         layers: Dilated convolutions; that of layer i has dilation 2^i.
-        kernel_size: Of the dilated convolutions, odd.
+        kernel_size: Kernel of the dilated convolutions, odd.
     """
 
     def __init__(
@@ -129,9 +129,6 @@ class FlowStep(nn.Module):
     Args:
         channels: C, even.
         mel_channels: K, of the conditioning.
-        hidden: As of `CouplingNetwork`.
-        layers: As of `CouplingNetwork`.
-        kernel_size: As of `CouplingNetwork`.
     """
 
     def __init__(

@@ -155,7 +155,7 @@ class WaveGlow(nn.Module):
             z: Noise.
             conditioning: (B, K, left + L + right).
             context: Positions on either side that only serve as context.
-            margin: Of these, what the result keeps.
+            margin: Part of these that the result keeps.
         """
         reach = reach_of(self.config.n_layers, self.config.kernel_size)
         sizes = [self.config.early_size] * ((len(self.flows) - 1) // self.config.early_every)
@@ -226,7 +226,7 @@ class WaveGlow(nn.Module):
             mel: Natural log, (B, M, T); or its parts one after another, (B, M, n) each.
             chunk_frames: Frames of a chunk; None: 384, on a GPU 4096. Each chunk also computes a
                 context of up to a second on either side.
-            seed: Of the noise, which is the same for all items.
+            seed: For the noise, which is the same for all items.
 
         Yields:
             (B, n * hop_length) in [-1, 1].
@@ -270,7 +270,7 @@ class WaveGlow(nn.Module):
         Args:
             seed: Any integer.
             start: Frame of the utterance where the part begins.
-            mel: Of the part, (B, M, T); its batch size, length and device are used.
+            mel: Mel of the part, (B, M, T); its batch size, length and device are used.
 
         Returns:
             (B, G, T * hop_length / G), of standard deviation `sigma`; the same for all items.

@@ -77,7 +77,7 @@ class ConvNeXtBlock(nn.Module):
 
     Args:
         channels: C.
-        kernel_size: Of the convolution, odd.
+        kernel_size: Odd.
         expansion: Channels between the linear layers, as a multiple of C.
     """
 

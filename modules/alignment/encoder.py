@@ -196,7 +196,7 @@ def forward_sum(
         log_attention: From `AlignmentEncoder`, (B, T, N); normalised again with the blank.
         phone_lengths: Phones per item, (B,).
         mel_lengths: Frames per item, (B,).
-        blank_logit: Of the blank, on the scale of log_attention.
+        blank_logit: Logit of the blank, on the scale of log_attention.
 
     Returns:
         (B,) nats, float32. Their sum divided by the frames is the mean per frame.

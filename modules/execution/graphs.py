@@ -46,8 +46,8 @@ class CompiledMethod(Generic[Result]):
     thread at a time may call it: all results are written to the same memory.
 
     Args:
-        method: Of tensors (B, L, ...), a mask (B, L), and tensors (B,) or (B, L, ...); its results
-            are tensors (B, L, ...) or None.
+        method: Takes tensors (B, L, ...), a mask (B, L), and tensors (B,) or (B, L, ...); its
+            results are tensors (B, L, ...) or None.
         has_buckets: Whether to pad; otherwise the graph is for any size.
     """
 

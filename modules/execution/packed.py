@@ -91,11 +91,7 @@ def _can_pack(device: torch.device, dtype: torch.dtype) -> bool:
 
 
 class PackedPostNet(nn.Module):
-    """A `PostNet` whose batch normalisation is part of the weights.
-
-    Args:
-        packs: As of `PackedConv1d`.
-    """
+    """A `PostNet` whose batch normalisation is part of the weights."""
 
     def __init__(self, postnet: PostNet, dtype: torch.dtype, *, packs: bool = True) -> None:
         super().__init__()

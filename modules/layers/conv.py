@@ -112,7 +112,7 @@ class SignalConvTranspose1d(nn.ConvTranspose1d):
 
         Args:
             input: (B, C_in, L_in).
-            output_size: As of `nn.ConvTranspose1d`; only None is used.
+            output_size: Only None is used.
 
         Returns:
             (B, C_out, L_out).

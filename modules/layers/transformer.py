@@ -28,7 +28,7 @@ def sinusoids(
     Args:
         length: Positions.
         hidden: H.
-        device: Of the result; None: the CPU.
+        device: None: the CPU.
 
     Returns:
         (length, hidden) float32, from position 0.
@@ -119,10 +119,9 @@ class FFTBlock(nn.Module):
     """Self-attention and a two-layer convolution, each with a residual and LayerNorm after it.
 
     Args:
-        attention: Of H channels.
         hidden: H.
         filter_size: Channels between the convolutions.
-        kernel_size: Of the two convolutions, odd.
+        kernel_size: Kernels of the two convolutions, odd.
         dropout: Share of zeroed values.
         activation: Between the convolutions.
     """
@@ -168,7 +167,7 @@ class FFTStack(nn.Module):
         blocks: In their order.
         hidden: H.
         max_length: Positions kept ready; others are computed when needed.
-        order: Of the columns of the positions.
+        order: Order of the columns of the positions.
         stored_positions: Positions are part of the state_dict.
     """
 

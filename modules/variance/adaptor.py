@@ -18,7 +18,7 @@ class VariancePredictor(nn.Module):
     Args:
         hidden: H, channels of the input.
         filter_size: Channels of the convolutions.
-        kernel_size: Of the convolutions, odd.
+        kernel_size: Odd.
         dropout: Share of zeroed values.
         n_layers: Number of convolutions: conv_1, norm_1, conv_2 and so on.
     """

@@ -50,7 +50,7 @@ class PitchTransform:
 
         Args:
             pitch_hz: Per phone or per frame, (B, L).
-            mean_hz: Of the speaker, (B, 1).
+            mean_hz: Mean of the speaker, (B, 1).
             lengths: Valid positions per item, (B,).
             voiced: (B, L) bool, where the pitch is heard; None: everywhere.
 

@@ -13,7 +13,7 @@ def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tenso
 
     Args:
         bands: Not logarithmic, (B, M, T).
-        filters: Of the mel, (M, K).
+        filters: (M, K).
         updates: Number of updates of `fit_mel`.
 
     Returns:
@@ -31,7 +31,7 @@ def spread_mel(bands: Tensor, filters: Tensor) -> Tensor:
 
     Args:
         bands: Not logarithmic, (B, M, T).
-        filters: Of the mel, (M, K).
+        filters: (M, K).
 
     Returns:
         (B, K, T), at least 1e-5.
@@ -54,7 +54,7 @@ def fit_mel(magnitude: Tensor, bands: Tensor, filters: Tensor, updates: int) -> 
     Args:
         magnitude: Positive, (B, K, T); outside the band of the mel it stays as it is.
         bands: Not logarithmic, (B, M, T).
-        filters: Of the mel, (M, K).
+        filters: (M, K).
         updates: Number of updates.
 
     Returns:

@@ -26,7 +26,7 @@ def integrate_phase(log_magnitude: np.ndarray, mel: MelConfig, seed: int = 0) ->
     Args:
         log_magnitude: Natural log, (T, n_fft // 2 + 1), one utterance without padding.
         mel: STFT size, window and hop.
-        seed: Of the phases of bins that are almost silent.
+        seed: For the phases of bins that are almost silent.
 
     Returns:
         Radians, (T, n_fft // 2 + 1) float32, relative to the first sample of each frame.

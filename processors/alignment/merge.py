@@ -43,7 +43,7 @@ def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) ->
     """Joins the words and the punctuation of a text with timed phones.
 
     Args:
-        phones: Of each word.
+        phones: Phones of each word.
     """
     rows = zip(spoken.words, phones, pauses_after(spoken), strict=True)
     return [AlignedWord(word.text, tuple(timed), pause) for word, timed, pause in rows]

@@ -36,7 +36,7 @@ def list_misfits(
     """Writes all scores, the worst first, and warns of suspicious ones.
 
     Args:
-        folder: Of the dataset; no file is written if no utterance has a score.
+        folder: Folder of the dataset; no file is written if no utterance has a score.
         scores: By id.
     """
     if not scores:

@@ -58,7 +58,7 @@ def find_textgrid(folder: Path, utterance: Utterance) -> Path:
     """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it.
 
     Args:
-        folder: Of the TextGrids; the speaker's folder in it is named `VCTK_p225` or `p225`.
+        folder: Folder of the TextGrids; the speaker's folder in it is named `VCTK_p225` or `p225`.
     """
     name = f"{utterance.id}.TextGrid"
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker

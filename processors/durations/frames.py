@@ -34,8 +34,8 @@ class FrameRate(NamedTuple):
         """Start and end of each token in seconds: (N,) -> (N + 1,).
 
         Args:
-            frames: Of each token, (N,).
-            start: Of the first token, samples.
+            frames: (N,).
+            start: Start of the first token, samples.
         """
         edges = np.concatenate([[0], np.cumsum(frames)]) * self.hop_length  # samples
         return (start + edges) / self.sample_rate

@@ -105,7 +105,7 @@ def pitch_of_phones(
 
     Args:
         token_edges: Times of the tokens, (K + 1,).
-        pitch: Of the tokens, Hz, (K,).
+        pitch: Pitch of the tokens, Hz, (K,).
         boundaries: Times of the phones, (N + 1,), in the same unit.
     """
     middles = (boundaries[:-1] + boundaries[1:]) / 2

@@ -56,7 +56,7 @@ def durations_in(
     """The durations in a file or folder.
 
     Args:
-        format: Of `IMPORT_FORMATS`; None: found by the suffixes of the files.
+        format: One of `IMPORT_FORMATS`; None: found by the suffixes of the files.
         tiers: Names of the tiers of TextGrids.
         name_pattern: Form of the names of the files; empty: as in `match_names`.
 

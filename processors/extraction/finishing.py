@@ -57,7 +57,7 @@ def check_faults(
 
     Args:
         what: The beginning of the message.
-        reasons: Of each unusable utterance.
+        reasons: Reasons of the unusable utterances.
         file: Lists all of them.
         limited_by: Key or flag that gives the ratio.
 

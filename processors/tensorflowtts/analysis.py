@@ -43,7 +43,7 @@ def analyse(wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConf
 
     Args:
         wav: (S,) float32, at least one analysis window.
-        spectrogram: Of `config.mel`, with padding "centre".
+        spectrogram: Made from `config.mel` with padding "centre".
         config: Pitch extractor, which is not `imported`, and its limits.
     """
     mel = spectrogram.config

@@ -1,4 +1,3 @@
-
 import pytest
 
 from tests.utils.test_config import Adam, Train, fault, load

@@ -150,7 +150,6 @@ def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) ->
 
     Args:
         pitch: Hz, 0 where unvoiced, (B, N).
-        transform: Of predicted pitch.
 
     Raises:
         ValueError: If both are given, or a pitch is negative or not finite.

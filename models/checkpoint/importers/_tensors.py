@@ -43,7 +43,7 @@ def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
     Nothing is changed if one is missing or their shapes differ: the network then refuses them.
 
     Args:
-        names: Of the parts in their order.
+        names: Names of the parts in their order.
     """
     parts = [tensors[name] for name in names if name in tensors]
     if len(parts) == len(names) and len({part.shape for part in parts}) == 1 and parts[0].ndim:

@@ -251,7 +251,7 @@ def _translated(
 
     Args:
         stored: By the names in the file.
-        mean: Of each band in training, log10, (M,).
+        mean: Mean of each band in training, log10, (M,).
         scale: Standard deviation of each band, log10, (M,).
     """
     if any("/speaker_embeddings/" in f"/{name}" or "/speaker_fc/" in name for name in stored):

@@ -125,7 +125,7 @@ def link_clauses(clauses: Sequence[SpokenText], pause: str) -> list[SpokenText]:
     """Makes all clauses of a sentence but the last end in a comma instead of a full stop.
 
     Args:
-        clauses: Of one sentence.
+        clauses: Clauses of one sentence.
         pause: Ends those that the front end ends without a pause.
     """
     inner = [

@@ -18,7 +18,7 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
     """Adds the speakers of the training data to the assets of a voice.
 
     Args:
-        voice: Of the trained voice; its speakers keep their ids.
+        voice: Assets of the trained voice; its speakers keep their ids.
 
     Raises:
         InputError: If mels or phones differ, or a speaker is in both.

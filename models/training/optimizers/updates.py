@@ -53,8 +53,7 @@ class Updater:
         half: Scale losses dynamically, as fp16 needs.
 
     Attributes:
-        optimizers: As given.
-        scaler: Of the losses; does nothing unless `half`.
+        scaler: Scales the losses; does nothing unless `half`.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ def sum_over_processes(values: Sequence[float] | Tensor, device: torch.device) -
     """Sums element-wise over all processes, in float64 where the device has it.
 
     Args:
-        values: Of this process, (K,).
+        values: (K,).
 
     Returns:
         (K,), the same in every process.

@@ -46,7 +46,7 @@ def weight_files(
 
     Args:
         exported: Name of the network used for synthesis.
-        average: Of its weights; None: without.
+        average: Moving average of its weights; None: without.
     """
     others = {f"{name}.safetensors": net for name, net in networks.items() if name != exported}
     if average is None:

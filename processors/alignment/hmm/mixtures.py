@@ -86,7 +86,7 @@ def accumulate(
         frames: (T, D) float32.
         occupancy: Probability of each state at each frame, (T, S).
         pdfs: Mixture of each state, (S,).
-        sums: Of all mixtures; changed in place.
+        sums: Sums of all mixtures; changed in place.
     """
     T, D = frames.shape
     shares = np.empty(gaussians.means.shape[1])
@@ -178,7 +178,7 @@ def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     """The M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
 
     Args:
-        sums: Of the E-step.
+        sums: Sums of the E-step.
         speech: Mixtures of speech. Those after them belong to unknown phones and become one
             Gaussian of all speech.
     """

@@ -140,8 +140,8 @@ class _Forest:
     """Trees while they grow.
 
     Args:
-        keys: Of the contexts, (C, 3).
-        sums: Of the contexts, (C, 1 + 2 D).
+        keys: (C, 3).
+        sums: (C, 1 + 2 D).
     """
 
     def __init__(self, keys: np.ndarray, sums: np.ndarray, n_units: int) -> None:
@@ -218,7 +218,7 @@ def _cost(sums: np.ndarray) -> np.ndarray:
     """Negative log-likelihood of frames under their own Gaussian, nats, up to a constant.
 
     Args:
-        sums: Of the frames, (..., 1 + 2 D).
+        sums: (..., 1 + 2 D).
     """
     D = sums.shape[-1] // 2
     count = np.maximum(sums[..., :1], 1e-6)
@@ -234,8 +234,8 @@ def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
     not in the training data.
 
     Args:
-        units: Of each context, (C,).
-        sums: Of each context, (C, 1 + 2 D).
+        units: (C,).
+        sums: (C, 1 + 2 D).
     """
     of_unit = np.zeros((n_units, sums.shape[1]))
     np.add.at(of_unit, units, sums)
