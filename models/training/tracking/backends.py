@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from accelerate.tracking import TensorBoardTracker, WandBTracker
 from torch import Tensor
 
 from models.base.task import Sample
@@ -38,7 +39,7 @@ class Backend(NamedTuple):
     """Takes the curves and samples of one run."""
 
     kind: str  # its name in `train.tracker`
-    log: Callable[[Mapping[str, float], int], None]  # values by name, at one update
+    log: Callable[[dict[str, float], int], None]  # values by name, at one update
     # audio and figures of one utterance, under `samples/<id>/`; None: the log holds numbers only
     show: Callable[[Sample, int], None] | None
     close: Callable[[], None]  # completes the log
@@ -46,17 +47,12 @@ class Backend(NamedTuple):
 
 def _tensorboard(run: TrackedRun) -> Backend:
     """TensorBoard's files; the configuration is the text `config`."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    writer = SummaryWriter(str(run.folder / LOG), purge_step=run.step + 1)
+    tracker = TensorBoardTracker(LOG, str(run.folder), purge_step=run.step + 1)
+    tracker.start()
+    writer = tracker.writer
     rows = [f"| {key} | {json.dumps(value)} |" for key, value in run.config.items()]
     table = [f"# {run.folder.name}", "", "| key | value |", "|---|---|", *rows]
     writer.add_text("config", "\n".join(table), run.step)
-
-    def log(curves: Mapping[str, float], step: int) -> None:
-        for name, value in curves.items():
-            writer.add_scalar(name, value, step)
-        writer.flush()
 
     def show(sample: Sample, step: int) -> None:
         for name, draw in sample.figures.items():
@@ -65,25 +61,22 @@ def _tensorboard(run: TrackedRun) -> Backend:
             sound = _playable(wav)[None]  # (1, S)
             writer.add_audio(_path(sample, name), sound, step, sample_rate=run.sample_rate)
 
-    return Backend("tensorboard", log, show, writer.close)
+    return Backend("tensorboard", tracker.log, show, tracker.finish)
 
 
 def _weights_and_biases(run: TrackedRun) -> Backend:
     """Weights & Biases; with WANDB_MODE=offline, the folder `wandb` in that of the run."""
     import wandb
 
+    facts = {"name": run.folder.name, "dir": str(run.folder), "config": dict(run.config)}
+    tracker = WandBTracker(PROJECT, **facts)
     try:
-        sent = wandb.init(
-            project=PROJECT, name=run.folder.name, dir=str(run.folder), config=dict(run.config)
-        )
+        tracker.start()
     except wandb.errors.Error as error:
         raise InputError(
             f"train.tracker wandb: {error}; log in by `wandb login`, or set WANDB_MODE=offline,"
             " which needs neither network nor account"
         ) from error
-
-    def log(curves: Mapping[str, float], step: int) -> None:
-        sent.log(dict(curves), step=step)
 
     def show(sample: Sample, step: int) -> None:
         rate = run.sample_rate
@@ -95,9 +88,9 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
             _path(sample, name): wandb.Image(_pixels(draw()))
             for name, draw in sample.figures.items()
         }
-        sent.log(sounds | images, step=step)
+        tracker.log(sounds | images, step)
 
-    return Backend("wandb", log, show, sent.finish)
+    return Backend("wandb", tracker.log, show, tracker.finish)
 
 
 def _json_lines(run: TrackedRun) -> Backend:
@@ -111,7 +104,7 @@ def _json_lines(run: TrackedRun) -> Backend:
     first = {"run": run.folder.name, "config": dict(run.config), "step": run.step}
     write_jsonl(path, [*_rows_until(path, run.step), first])
 
-    def log(curves: Mapping[str, float], step: int) -> None:
+    def log(curves: dict[str, float], step: int) -> None:
         finite = {name: v if math.isfinite(v) else None for name, v in curves.items()}
         append_jsonl(path, {"step": step, **finite})
 

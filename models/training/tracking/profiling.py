@@ -78,35 +78,11 @@ class UpdateProfiler:
             torch.cuda.memory._dump_snapshot(str(self._folder / MEMORY))
             torch.cuda.memory._record_memory_history(enabled=None)
         n_updates = min(self._number, self._last) - self._first + 1
-        table = table_of(recorded, n_updates, on_gpu=self._on_gpu)
+        cost = "self_cuda_time_total" if self._on_gpu else "self_cpu_time_total"
+        table = recorded.key_averages().table(sort_by=cost, row_limit=_N_SHOWN)
         with replacing(self._folder / TABLE) as temporary:
             temporary.write_text(table, encoding="utf-8")
         get_logger(__name__).info(
             "profile of updates %d to %d of this run, in %s:\n%s",
             *(self._first, self._first + n_updates - 1, self._folder, table),
         )
-
-
-def table_of(recorded: profile, n_updates: int, *, on_gpu: bool) -> str:
-    """The ten most expensive operations of a profile, without what they call, as a table of text.
-
-    Args:
-        n_updates: Updates that it covers.
-        on_gpu: Whether the time of the GPU counts, or that of the CPU.
-    """
-    # pairs: several events may have one key, such as those of CPU and GPU
-    costs = [
-        (event, event.self_device_time_total if on_gpu else event.self_cpu_time_total)
-        for event in recorded.key_averages()
-        if event.key != _UPDATE
-    ]
-    total_us = sum(us for _, us in costs)
-    shown = sorted(costs, key=lambda cost: -cost[1])[:_N_SHOWN]
-    width = max([len("all operations"), *(min(60, len(event.key)) for event, _ in shown)])
-    device = "GPU" if on_gpu else "CPU"
-    lines = [f"{'operation':{width}}  {device} ms/update   share  calls/update"]
-    for event, us in shown:
-        cost = f"{us / 1000 / n_updates:13.3f}  {100 * us / (total_us or 1):5.1f}%"
-        lines.append(f"{event.key[:width]:{width}}  {cost}  {event.count / n_updates:12.1f}")
-    lines.append(f"{'all operations':{width}}  {total_us / 1000 / n_updates:13.3f}  100.0%")
-    return "\n".join(lines) + "\n"
