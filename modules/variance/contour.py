@@ -28,12 +28,7 @@ class ContourStats(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, std: float, minimum: float, maximum: float) -> "ContourStats":
-        """Statistics of a single speaker.
-
-        Args:
-            mean: Hz, or energy.
-            std: Likewise, above 0.
-        """
+        """Statistics of a single speaker."""
         return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
 
 
@@ -55,24 +50,11 @@ class SpeakerNorm(nn.Module):
         self.register_buffer("std", std.detach().clone().float())
 
     def forward(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Normalises.
-
-        Args:
-            values: (B, L).
-            speaker_ids: (B,).
-
-        Returns:
-            (B, L).
-        """
+        """Normalises values (B, L) of speakers (B,)."""
         return (values - self.mean[speaker_ids][:, None]) / self.std[speaker_ids][:, None]
 
     def inverse(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Undoes `forward`.
-
-        Args:
-            values: Normalised, (B, L).
-            speaker_ids: (B,).
-        """
+        """Undoes `forward`."""
         return values * self.std[speaker_ids][:, None] + self.mean[speaker_ids][:, None]
 
 

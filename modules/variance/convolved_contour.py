@@ -43,17 +43,7 @@ class ConvolvedContour(nn.Module):
     def target(
         self, values: Tensor, known: Tensor, durations: Tensor, speaker_ids: Tensor
     ) -> Tensor:
-        """Mean of the known frames of each phone.
-
-        Args:
-            values: F0 in Hz, or energy, (B, T); 0 where not known.
-            known: (B, T) bool.
-            durations: Frames per phone, (B, N).
-            speaker_ids: (B,).
-
-        Returns:
-            Normalised, (B, N); 0 for phones without a known frame.
-        """
+        """Mean of the known frames of each phone, normalised, (B, N); arguments as of `Contour`."""
         share = average_by_phone(known.to(values.dtype), durations)
         has_value = share > 0
         means = average_by_phone(values, durations) / share.where(has_value, 1)
@@ -67,19 +57,13 @@ class ConvolvedContour(nn.Module):
         speaker_ids: Tensor,
         encoded: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Predicts the contour, and adds the vectors of the true one (teacher forcing).
+        """Predicts the contour, and adds the vectors of the true one, as `Contour.forward`.
 
         Args:
-            hidden: Phones, (B, N, H).
-            target: Normalised, (B, N), as `target` gives it.
-            mask: (B, N) bool, True = valid.
-            speaker_ids: (B,); no effect.
             encoded: What the prediction is made from, (B, N, H); None: `hidden`.
-
-        Returns:
-            The phones with the contour, (B, N, H), and the prediction, (B, N); padding 0.
         """
-        return self._add(hidden, target, mask), self._predict(hidden, encoded, mask)
+        predicted = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)
+        return self._add(hidden, target, mask), predicted
 
     def infer(
         self,
@@ -90,21 +74,13 @@ class ConvolvedContour(nn.Module):
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
         encoded: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the predicted or given contour.
+        """Adds the vectors of the predicted or given contour, as `Contour.infer`.
 
         Args:
-            hidden: Phones, (B, N, H).
-            mask: (B, N) bool, True = valid.
-            durations: (B, N); no effect.
-            speaker_ids: (B,).
-            control: Given values, factor and transform; a given 0 is a phone without a value.
+            control: A given 0 is a phone without a value.
             encoded: What the prediction is made from, (B, N, H); None: `hidden`.
-
-        Returns:
-            The phones with the contour, (B, N, H), and the contour in Hz or linear energy, (B, N);
-            padding 0.
         """
-        predicted = self._predict(hidden, encoded, mask)
+        predicted = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         if control.given is not None:
             values = values * (control.given > 0)
@@ -114,23 +90,13 @@ class ConvolvedContour(nn.Module):
     def per_frame(
         self, values: Tensor, durations: Tensor, n_frames: int, control: ContourControl
     ) -> Tensor:
-        """Hz of frames from what `infer` returned: straight lines between phones with a pitch.
+        """Hz of frames, (B, T), from what `infer` returned, (B, N): straight lines between phones.
 
         Args:
-            values: (B, N).
-            durations: Frames per phone, (B, N).
-            n_frames: T.
             control: Phones that are not `voiced`, or have a `given` 0, have no pitch.
-
-        Returns:
-            (B, T).
         """
         voiced = control.voiced if control.given is None else control.given > 0
         return join_phones(values, durations, voiced, n_frames)
-
-    def _predict(self, hidden: Tensor, encoded: Tensor | None, mask: Tensor) -> Tensor:
-        predicted: Tensor = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)
-        return predicted
 
     def _add(self, hidden: Tensor, values: Tensor, mask: Tensor) -> Tensor:
         return add_convolved(self.embedding, hidden, values, mask, self.dropout)
@@ -143,16 +109,6 @@ def add_convolved(
     mask: Tensor,
     dropout: nn.Dropout | None = None,
 ) -> Tensor:
-    """Adds the vectors of values to phones.
-
-    Args:
-        embedding: From one channel to H.
-        phones: (B, N, H).
-        values: (B, N).
-        mask: (B, N) bool, True = valid.
-
-    Returns:
-        (B, N, H), padding 0.
-    """
+    """Adds the vectors of values (B, N) to phones (B, N, H); padding 0."""
     vectors = embedding(values.unsqueeze(2), mask)  # (B, N, H)
     return clear_padding(phones + (vectors if dropout is None else dropout(vectors)), mask)
