@@ -86,7 +86,7 @@ class Vocoder(Protocol):
                 and in `generate`.
 
         Returns:
-            (B, T * hop_length) in [-1, 1].
+            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
         """
 
     def generate(

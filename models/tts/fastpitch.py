@@ -250,24 +250,13 @@ class FastPitch(nn.Module):
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
 
-        Controls are factors, one for all or one per phone, (B, N). They act on predicted and on
-        given values.
+        Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
+        or one per phone, (B, N), and act on predicted and on given values. No random numbers are
+        drawn, and without max_frames there is no limit.
 
         Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,); needed with more than one speaker.
-            seed: Not read: this model draws no random numbers.
-            pitch_control: On Hz; 1.2 is 20 % higher.
-            energy_control: On linear energy.
-            duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
-                is its inverse.
-            pitch_transform: Transform of predicted pitch around the speaker's mean; pitch_control
-                multiplies its result.
-            voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
-            max_frames: (B,), where the speech is cut off; None: nowhere.
+            duration_control: On frames, before they are rounded; NVIDIA's pace is its inverse.
             durations: Frames, (B, N), instead of the predicted ones.
-            pitch: Hz, (B, N), instead of the predicted; 0 = unvoiced.
             energy: (B, N), instead of the predicted.
 
         Returns:

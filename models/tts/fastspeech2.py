@@ -275,13 +275,10 @@ class FastSpeech2(nn.Module):
         """Synthesises mels; call `eval()` first.
 
         Controls are factors, one for all or one per phone, (B, N). They act on predicted and on
-        given values.
+        given values. Other arguments are those of `AcousticModel.infer`; no random numbers are
+        drawn, and without max_frames there is no limit.
 
         Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,); needed with more than one speaker.
-            seed: Not read: this model draws no random numbers.
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
@@ -289,7 +286,6 @@ class FastSpeech2(nn.Module):
                 multiplies its result.
             voiced: (B, N) bool, the phones whose pitch is transformed; None: all. With bins, the
                 pitch of all is.
-            max_frames: (B,), where the speech is cut off; None: nowhere.
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; at level "frame", held for
                 each phone.

@@ -189,18 +189,14 @@ class Tacotron2(nn.Module):
         """Synthesises mels; call `eval()` first.
 
         The frames of the step at which the gate opens are left out, as in NVIDIA's code, except in
-        the first step.
+        the first step. Other arguments are those of `AcousticModel.infer`.
 
         Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,); needed with more than one speaker.
             prenet_dropout: Share of zeroed values in the prenet. Voices are trained with 0.5; with
                 less they tend to drone or not to end.
             gate_threshold: Probability at which speech ends.
             max_decoder_steps: Where speech is cut off at the latest.
             seed: For the prenet's dropout, with the text.
-            max_frames: (B,), where the speech is cut off; None: nowhere.
 
         Raises:
             ValueError: If there are several speakers and no speaker_ids.

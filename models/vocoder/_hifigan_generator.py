@@ -210,15 +210,7 @@ class HiFiGAN(nn.Module):
         """Computes the waveform in chunks, which bounds the memory; call `eval()` first.
 
         On a CPU items are computed one by one: together they would not stay in its cache, and
-        take up to twice the time.
-
-        Args:
-            mel: Natural log, (B, M, T).
-            mel_lengths: (B,); without them every item has T frames.
-            seed: Without effect: no random numbers are drawn.
-
-        Returns:
-            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
+        take up to twice the time. No random numbers are drawn.
         """
         B, _, T = mel.shape
         if mel_lengths is None:
@@ -256,16 +248,9 @@ class HiFiGAN(nn.Module):
     ) -> Iterator[Tensor]:
         """Computes the waveform chunk by chunk, for streaming; call `eval()` first.
 
-        The chunks join up to what `infer` gives.
-
         Args:
-            mel: Natural log, (B, M, T); or its parts one after another, (B, M, n) each.
             chunk_frames: Frames of a chunk; None: the fastest number. With fewer, the first chunk
                 comes sooner and more is computed twice.
-            seed: Without effect.
-
-        Yields:
-            (B, n * hop_length) in [-1, 1].
 
         Raises:
             ValueError: If chunk_frames is less than 1.

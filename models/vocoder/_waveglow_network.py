@@ -191,15 +191,7 @@ class WaveGlow(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Synthesises waveforms, item by item and in windows; call `eval()` first.
-
-        Args:
-            mel: Natural log, (B, M, T).
-            mel_lengths: (B,); without them every item has T frames.
-
-        Returns:
-            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
-        """
+        """Synthesises waveforms, item by item and in windows; call `eval()` first."""
         B, _, T = mel.shape
         lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
         wavs = torch.zeros(B, T * self.mel.hop_length, device=mel.device)
@@ -220,16 +212,10 @@ class WaveGlow(nn.Module):
     ) -> Iterator[Tensor]:
         """Synthesises a waveform chunk by chunk, for streaming; call `eval()` first.
 
-        The chunks join up to what `infer` gives.
-
         Args:
-            mel: Natural log, (B, M, T); or its parts one after another, (B, M, n) each.
             chunk_frames: Frames of a chunk; None: 384, on a GPU 4096. Each chunk also computes a
                 context of up to a second on either side.
             seed: For the noise, which is the same for all items.
-
-        Yields:
-            (B, n * hop_length) in [-1, 1].
 
         Raises:
             ValueError: If chunk_frames is less than 1.

@@ -44,7 +44,6 @@ class WholeMelVocoder(nn.Module):
         Args:
             mel: Natural log, (B, M, T).
             mel_lengths: (B,); without them every item has T frames.
-            seed: Without effect: no random numbers are drawn.
 
         Returns:
             (B, T * hop_length), 0 beyond the lengths.
@@ -65,16 +64,7 @@ class WholeMelVocoder(nn.Module):
         *,
         seed: int = 0,
     ) -> Iterator[Tensor]:
-        """Computes the waveform in one chunk.
-
-        Args:
-            mel: Natural log, (B, M, T); or its parts one after another.
-            chunk_frames: Without effect.
-            seed: Without effect.
-
-        Yields:
-            (B, T * hop_length).
-        """
+        """Computes the waveform, (B, T * hop_length), in one chunk; `mel` may come in parts."""
         pieces = [mel] if isinstance(mel, Tensor) else list(mel)
         if pieces:
             yield self.infer(torch.cat(pieces, dim=2))
