@@ -30,7 +30,7 @@ def main() -> None:
     """Runs a sub-command; without one, lists them."""
     name, *words = sys.argv[1:] or ("--help",)
     if name in ("-h", "--help"):
-        lines = [f"  {known:8} {command.help}" for known, command in COMMANDS.items()]
+        lines = [f"  {command_name:8} {command.help}" for command_name, command in COMMANDS.items()]
         print_text("\n".join(["usage: arion COMMAND [flags]", "", *lines, "", _HELP, ""]))
         return
     if name == "--version":

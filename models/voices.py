@@ -61,12 +61,12 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
         InputError: If it can be none of them; lists the installed voices.
     """
     voices = installed_voices() if installed is None else installed
-    known = {voice.name: voice.folder for voice in voices}
-    if name in known:
-        return known[name]
+    folders = {voice.name: voice.folder for voice in voices}
+    if name in folders:
+        return folders[name]
     if "/" not in name and not user_path(name).exists():
         raise InputError(
-            f"no voice {name!r}{nearest(name, known)} (installed: {', '.join(known)}; or give"
+            f"no voice {name!r}{nearest(name, folders)} (installed: {', '.join(folders)}; or give"
             " the folder of an experiment, or org/name on the Hub)"
         )
     return name

@@ -34,17 +34,17 @@ def described(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0]}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """Text `; did you mean ...?` with the most similar known name; empty if none is similar.
 
     Args:
         name: The unknown name.
-        known: Valid names.
+        names: Valid names.
     """
-    return "".join(f"; did you mean {close}?" for close in closest(name, known))
+    return "".join(f"; did you mean {close}?" for close in closest(name, names))
 
 
-def closest(name: str, known: Iterable[str]) -> list[str]:
+def closest(name: str, names: Iterable[str]) -> list[str]:
     """The most similar known name in a list; an empty list if none is similar."""
-    lower = {k.lower(): k for k in known}
+    lower = {k.lower(): k for k in names}
     return [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=1)]

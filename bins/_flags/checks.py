@@ -109,13 +109,13 @@ def _check_evaluation(given: Namespace) -> None:
 def _check_names(metrics: str | None, checks: str | None) -> None:
     from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
 
-    for flag, names, known in (
+    for flag, names, choices in (
         ("metric", metrics, ["all", *METRICS]),
         ("check", checks, ["all", *CHECKS]),
     ):
         for name in names.split(",") if names else ():
-            if name not in known:
+            if name not in choices:
                 raise UsageError(
-                    f"--{flag}s {name}: no such {flag}{nearest(name, known)}"
-                    f" (known: {', '.join(known)})"
+                    f"--{flag}s {name}: no such {flag}{nearest(name, choices)}"
+                    f" (known: {', '.join(choices)})"
                 )

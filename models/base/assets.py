@@ -59,8 +59,8 @@ class Assets:
         """These assets for a model that was initialised from one trained on `phones`."""
         if self.trained_phones is None or self.vocabulary is None:
             return self
-        known = self.trained_phones | phones.intersection(self.vocabulary.symbols)
-        return replace(self, trained_phones=known)
+        trained = self.trained_phones | phones.intersection(self.vocabulary.symbols)
+        return replace(self, trained_phones=trained)
 
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
         """Returns the vocabulary of an acoustic model.
@@ -137,13 +137,13 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
             lists those there are.
     """
     names = [speaker.name for speaker in speakers]
-    known = f"known: {', '.join(names)}"
+    listed = f"known: {', '.join(names)}"
     if name is None:
         if len(names) > 1:
-            raise InputError(f"the model has {len(names)} speakers; choose one ({known})")
+            raise InputError(f"the model has {len(names)} speakers; choose one ({listed})")
         return 0
     if not isinstance(name, str):
-        raise InputError(f"speaker is {name!r}; expected a name ({known})")
+        raise InputError(f"speaker is {name!r}; expected a name ({listed})")
     if name in names:
         return names.index(name)
     ending = [other for other in names if re.search(rf"(?<![^\W_]){re.escape(name)}$", other)]
@@ -152,7 +152,7 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
     # a speaker of another number is no likely meaning
     alike = [other for other in names if re.findall(r"\d+", other) == re.findall(r"\d+", name)]
     suggestion = nearest(name, ending or alike)
-    raise InputError(f"the model has no speaker {name!r}{suggestion} ({known})")
+    raise InputError(f"the model has no speaker {name!r}{suggestion} ({listed})")
 
 
 def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)

@@ -357,11 +357,11 @@ def fill_network(
     Raises:
         InputError: If they do not fit the network.
     """
-    own = network.state_dict()
+    expected = network.state_dict()
     try:
-        adapted = adapt_weight_norm(tensors, own.keys())
+        adapted = adapt_weight_norm(tensors, expected.keys())
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
-    if faults := misfits(own, adapted):
+    if faults := misfits(expected, adapted):
         raise InputError(f"{path}: does not fit {described_by}: {faults}")
     network.load_state_dict(adapted)

@@ -93,32 +93,29 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
     return _widened(tensors, where)
 
 
-def misfits(
-    own: Mapping[str, Tensor],
-    stored: Mapping[str, Tensor],
-) -> str:
+def misfits(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
     """Explains why stored tensors do not fit a network; empty if they do.
 
     Args:
-        own: `state_dict` of the network.
+        expected: `state_dict` of the network.
         stored: Tensors by name; they must be the same, of the same shapes.
     """
-    both = {name: (own[name], stored[name]) for name in own if name in stored}
+    both = {name: (expected[name], stored[name]) for name in expected if name in stored}
     alike = {n: pair for n, pair in both.items() if pair[0].shape == pair[1].shape}
     faults = {
-        "missing": [name for name in own if name not in stored],
-        "left over": [name for name in stored if name not in own],
+        "missing": [name for name in expected if name not in stored],
+        "left over": [name for name in stored if name not in expected],
         "of another shape": [
-            f"{n} {tuple(found.shape)} instead of {tuple(expected.shape)}"
-            for n, (expected, found) in both.items()
+            f"{n} {tuple(tensor.shape)} instead of {tuple(like.shape)}"
+            for n, (like, tensor) in both.items()
             if n not in alike
         ],
         "of another type": [
-            f"{n} {_name_of(found.dtype)} instead of {_name_of(expected.dtype)}"
-            for n, (expected, found) in alike.items()
-            if found.is_floating_point() != expected.is_floating_point()
+            f"{n} {_name_of(tensor.dtype)} instead of {_name_of(like.dtype)}"
+            for n, (like, tensor) in alike.items()
+            if tensor.is_floating_point() != like.is_floating_point()
         ],
-        "with infinity or NaN": not_finite({n: found for n, (_, found) in alike.items()}),
+        "with infinity or NaN": not_finite({n: tensor for n, (_, tensor) in alike.items()}),
     }
     return "; ".join(f"{what}: {listed(names)}" for what, names in faults.items() if names)
 

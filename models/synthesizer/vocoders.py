@@ -146,14 +146,14 @@ def vocoder_for_inference(
     return cast("TrainedVocoder", network).for_inference(precision)
 
 
-def _check_options(options: Iterable[str], known: Sequence[str], name: str) -> None:
+def _check_options(options: Iterable[str], accepted: Sequence[str], name: str) -> None:
     """Refuses an option that a vocoder does not have."""
     for option in options:
-        if option not in known:
-            its = f"its options: {', '.join(known)}" if known else "it has none"
+        if option not in accepted:
+            its = f"its options: {', '.join(accepted)}" if accepted else "it has none"
             raise InputError(
                 f"inference.vocoder_options: the vocoder {name} has no option "
-                f"{option}{nearest(option, known)} ({its})"
+                f"{option}{nearest(option, accepted)} ({its})"
             )
 
 

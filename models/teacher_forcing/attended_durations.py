@@ -67,7 +67,7 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
             f"{reference} needs features that stage 1 made with its own configuration; if they are"
             f" in another folder, name it by --set preprocess.processed_dir: {error}"
         ) from error
-    return DurationSource(voice.home, f"attention, {path}", lambda: [*_entries(data, path)])
+    return DurationSource(voice.home, f"attention, {path}", _entries(data, path))
 
 
 def _entries(data: VoiceData, path: AttentionPath) -> Iterator[SourceEntry]:

@@ -145,7 +145,7 @@ class FastSpeech2Config:
         return self.pitch_level, self.energy_level
 
 
-class TrainingOutput(NamedTuple):
+class FastSpeech2Output(NamedTuple):
     """The network's predictions for a batch, and the targets of the contours."""
 
     mel_hat: Tensor  # (B, T, M) before the postnet
@@ -223,7 +223,7 @@ class FastSpeech2(nn.Module):
         mel_lengths: Tensor,
         f0: Tensor,
         energy: Tensor,
-    ) -> TrainingOutput:
+    ) -> FastSpeech2Output:
         """Predicts durations, pitch, energy and mel, with teacher forcing.
 
         Args:
@@ -252,7 +252,9 @@ class FastSpeech2(nn.Module):
             frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
         mel_hat, refined_mel_hat = self._decode(frames, frame_mask, voice)  # (B, T, M)
-        return TrainingOutput(mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours)
+        return FastSpeech2Output(
+            mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours
+        )
 
     @torch.no_grad()
     def infer(
@@ -348,7 +350,7 @@ class FastSpeech2(nn.Module):
         Raises:
             ValueError: If the batch has no durations.
         """
-        output: TrainingOutput = self(*teacher_forcing_inputs(batch))
+        output: FastSpeech2Output = self(*teacher_forcing_inputs(batch))
         mel_hat = output.mel_hat if output.refined_mel_hat is None else output.refined_mel_hat
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         return finished_mel(mel_hat, frame_mask, self.log_floor)
@@ -405,7 +407,7 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
         network: In training or evaluation mode.
         batch: With durations.
     """
-    output: TrainingOutput = network(*teacher_forcing_inputs(batch))
+    output: FastSpeech2Output = network(*teacher_forcing_inputs(batch))
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
     frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
     mel = batch.mel.mT  # (B, T, M)

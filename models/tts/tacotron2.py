@@ -84,7 +84,7 @@ class Tacotron2Config:
                 raise ValueError(f"{key} is {getattr(self, key):g}, expected more than 0")
 
 
-class TrainingOutput(NamedTuple):
+class Tacotron2Output(NamedTuple):
     """The network's predictions for a batch, with teacher forcing."""
 
     mel_hat: Tensor  # (B, T, M) before the postnet
@@ -149,7 +149,7 @@ class Tacotron2(nn.Module):
         speaker_ids: Tensor,
         mel: Tensor,
         mel_lengths: Tensor,
-    ) -> TrainingOutput:
+    ) -> Tacotron2Output:
         """Predicts each frame from the phones and the true frames before it.
 
         Args:
@@ -166,7 +166,7 @@ class Tacotron2(nn.Module):
         output = self.decoder(memory, length_mask(phone_lengths, N), normalised, masks)
         frame_mask = length_mask(mel_lengths, mel.shape[2])
         refined_mel_hat = self.postnet(output.mel_hat, frame_mask)
-        return TrainingOutput(
+        return Tacotron2Output(
             self._restored(output.mel_hat),
             self._restored(refined_mel_hat),
             output.gate_logits,
@@ -245,7 +245,7 @@ class Tacotron2(nn.Module):
 
         Beyond the lengths it is the log floor.
         """
-        output: TrainingOutput = self(*_inputs(batch))
+        output: Tacotron2Output = self(*_inputs(batch))
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         return finished_mel(output.refined_mel_hat, frame_mask, self.log_floor)
 
@@ -255,7 +255,7 @@ class Tacotron2(nn.Module):
 
         All frames of a step share its weights. Values in the padding have no meaning.
         """
-        output: TrainingOutput = self(*_inputs(batch))
+        output: Tacotron2Output = self(*_inputs(batch))
         return output.alignment
 
     def _encode(self, phone_ids: Tensor, phone_lengths: Tensor, speaker_ids: Tensor) -> Tensor:
@@ -326,7 +326,7 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
     The gate is to open in the step of the last frame; all frames of a step share it. `focus`, with
     weight 0, is the largest weight of the attention: near 1 where a frame belongs to one phone.
     """
-    output: TrainingOutput = network(*_inputs(batch))
+    output: Tacotron2Output = network(*_inputs(batch))
     mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
     r = network.frames_per_step
     last_step = (batch.mel_lengths - 1) // r * r  # its first frame, (B,)

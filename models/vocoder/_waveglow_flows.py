@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from modules.layers.conv import SignalConv1d
 
 
-class Step(NamedTuple):
+class FlowOutput(NamedTuple):
     """Result of one step of the flow."""
 
     signal: Tensor  # (B, C, L)
@@ -140,7 +140,7 @@ class FlowStep(nn.Module):
             channels // 2, mel_channels, hidden=hidden, layers=layers, kernel_size=kernel_size
         )
 
-    def forward(self, signal: Tensor, mel: Tensor) -> Step:
+    def forward(self, signal: Tensor, mel: Tensor) -> FlowOutput:
         """Maps audio towards noise (eq. 4 to 8 of the paper).
 
         Args:
@@ -152,7 +152,7 @@ class FlowStep(nn.Module):
         unchanged, changed = mixed.chunk(2, dim=1)
         shift, log_scale = self.coupling(unchanged, mel)
         signal = torch.cat([unchanged, log_scale.exp() * changed + shift], dim=1)
-        return Step(signal, log_scale.sum(dim=(1, 2)), log_det)
+        return FlowOutput(signal, log_scale.sum(dim=(1, 2)), log_det)
 
     def inverse(self, signal: Tensor, mel: Tensor) -> Tensor:
         """Maps noise towards audio.

@@ -122,7 +122,9 @@ def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
     return contour * (valid & voiced.any(dim=1, keepdim=True))
 
 
-def join_phones(values: Tensor, durations: Tensor, known: Tensor | None, max_length: int) -> Tensor:
+def join_phones(
+    values: Tensor, durations: Tensor, known_mask: Tensor | None, max_length: int
+) -> Tensor:
     """Joins values of phones by straight lines between the middles of the phones.
 
     Before the first and after the last of them the value is held.
@@ -130,7 +132,7 @@ def join_phones(values: Tensor, durations: Tensor, known: Tensor | None, max_len
     Args:
         values: F0 in Hz, (B, N); 0 is not a value.
         durations: Frames per phone, (B, N) int64; a phone without frames has no value.
-        known: (B, N) bool, False for other phones without a value; None: none.
+        known_mask: (B, N) bool, False for other phones without a value; None: none.
         max_length: T, at least the sums of the durations.
 
     Returns:
@@ -138,7 +140,7 @@ def join_phones(values: Tensor, durations: Tensor, known: Tensor | None, max_len
     """
     ends = durations.cumsum(dim=1)
     middles = ends - (durations + 1) // 2  # (B, N)
-    has_value = durations > 0 if known is None else (durations > 0) & known
+    has_value = durations > 0 if known_mask is None else (durations > 0) & known_mask
     middles = middles.where(has_value, max_length)
     frames = values.new_zeros(len(values), max_length + 1).scatter(1, middles, values)
     return interpolate_unvoiced(frames[:, :max_length], ends[:, -1])

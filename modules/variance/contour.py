@@ -216,13 +216,13 @@ class Contour(nn.Module):
         return self.embedding(torch.bucketize(values, self.edges))
 
     def target(
-        self, values: Tensor, known: Tensor, durations: Tensor, speaker_ids: Tensor
+        self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
     ) -> Tensor:
         """The contour that is to be predicted.
 
         Args:
             values: Interpolated F0 in Hz, or energy, (B, T); 0 where not known.
-            known: (B, T) bool, False where there is no value: padding, unvoiced utterances.
+            known_mask: (B, T) bool, False where there is no value: padding, unvoiced utterances.
             durations: Frames per phone, (B, N).
             speaker_ids: (B,).
 
@@ -231,8 +231,8 @@ class Contour(nn.Module):
             and for phones without frames.
         """
         if self.level == "frame":
-            return self.norm(values, speaker_ids) * known
-        share_known = average_by_phone(known.to(values.dtype), durations)
+            return self.norm(values, speaker_ids) * known_mask
+        share_known = average_by_phone(known_mask.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
 
     def per_frame(

@@ -41,10 +41,10 @@ class ConvolvedContour(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def target(
-        self, values: Tensor, known: Tensor, durations: Tensor, speaker_ids: Tensor
+        self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
     ) -> Tensor:
         """Mean of the known frames of each phone, normalised, (B, N); arguments as of `Contour`."""
-        share = average_by_phone(known.to(values.dtype), durations)
+        share = average_by_phone(known_mask.to(values.dtype), durations)
         has_value = share > 0
         means = average_by_phone(values, durations) / share.where(has_value, 1)
         return self.norm(means, speaker_ids) * has_value

@@ -109,7 +109,7 @@ def import_durations(
             f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)}); {source.path} holds"
             f" {source.format}"
         )
-    matches = match_names(source.entries(), utterances.keys(), source.name_pattern)
+    matches = match_names(source.entries, utterances.keys(), source.name_pattern)
     if not matches.entries:
         names = [*matches.doubled, *matches.extra]
         raise InputError(

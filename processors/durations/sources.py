@@ -1,6 +1,6 @@
 """Sources of durations: which format files have, and the recordings in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,7 @@ class DurationSource(NamedTuple):
 
     path: Path  # of the files or the voice
     format: str  # of `IMPORT_FORMATS`; of a voice, how it finds them
-    entries: Callable[[], list[SourceEntry]]  # reads or finds them: the long work
+    entries: Iterable[SourceEntry]  # of a voice, found as they are read: the long work
     name_pattern: str = ""  # form of the names of its files; empty: as in `match_names`
 
 
@@ -79,7 +79,7 @@ def durations_in(
         elif format == "textgrid":
             read = partial(read_textgrid, tiers=tiers)
         entries = [SourceEntry(file.stem, file, partial(read, file)) for file in paths]
-    return DurationSource(path, format, lambda: entries, name_pattern)
+    return DurationSource(path, format, entries, name_pattern)
 
 
 def find_format(source: Path) -> str:
@@ -94,9 +94,9 @@ def find_format(source: Path) -> str:
     suffixes = {path.suffix.lower() for path in paths}
     formats = [name for name in IMPORT_FORMATS if f".{name}" in suffixes]
     if len(formats) != 1:
-        found = f"files of several formats, {', '.join(formats)}"
+        several = f"files of several formats, {', '.join(formats)}"
         raise InputError(
-            f"{source}: {found if formats else 'no file of durations'}; choose one by --format:"
+            f"{source}: {several if formats else 'no file of durations'}; choose one by --format:"
             f" {', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
         )
     return formats[0]

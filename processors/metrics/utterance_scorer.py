@@ -274,6 +274,6 @@ def read_waveform(path: Path) -> Waveform:
         raise InputError(f"{path}: not readable as audio ({error.error_string})") from error
     wav = samples.mean(axis=1)  # (S,)
     if not len(wav) or not np.isfinite(wav).all():
-        found = "no sample" if not len(wav) else "NaN or infinity"
-        raise InputError(f"{path}: holds {found}; run stage 3 again, or repair the file")
+        content = "no sample" if not len(wav) else "NaN or infinity"
+        raise InputError(f"{path}: holds {content}; run stage 3 again, or repair the file")
     return Waveform(wav, sample_rate)

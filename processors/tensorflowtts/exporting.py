@@ -130,6 +130,7 @@ class _Tools:
         self.vocabulary = nvidia_vocabulary(layout.SYMBOL_SET)
 
     def extract(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, DumpedSpeech]:
+        """Reads an utterance, and computes its features."""
         wav, spoken = self.reader.read(utterance, trace)
         trace.start("features")
         trimmed = trim(wav)

@@ -224,7 +224,7 @@ def _write_durations(folder: Path) -> None:
 def _read_durations(folder: Path) -> object:
     entries = []
     for path in sorted(folder.iterdir()):
-        entries += durations_in(path, path.suffix.lower()[1:]).entries()
+        entries += durations_in(path, path.suffix.lower()[1:]).entries
     return [entry.read() for entry in entries]
 
 

@@ -27,7 +27,7 @@ _CHARACTERS = "-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SILENCES = (SHORT_PAUSE, NOISE, SILENCE)
 _N_PINYIN = 209
 _SPARE = "<unused>"  # their embeddings have one row more than symbols
-_BLOCK, _OWN_BLOCK = "{part}.layer_stack.{n}.", "{part}.layers.{n}."
+_BLOCK, _OUR_BLOCK = "{part}.layer_stack.{n}.", "{part}.layers.{n}."
 _PREDICTORS = (  # the first row that fits is used
     ("variance_adaptor.duration_predictor.", "duration_predictor."),
     ("variance_adaptor.{contour}_predictor.", "{contour}.predictor."),
@@ -35,20 +35,20 @@ _PREDICTORS = (  # the first row that fits is used
 NAMES = TensorNames(
     (
         ("encoder.src_word_emb.", "phone_embedding."),
-        (_BLOCK + "slf_attn.fc.", _OWN_BLOCK + "attention.fc."),
-        (_BLOCK + "slf_attn.w_{qkv}s.", _OWN_BLOCK + "attention.{qkv}."),
-        (_BLOCK + "slf_attn.layer_norm.", _OWN_BLOCK + "attention_norm."),
-        (_BLOCK + "pos_ffn.w_{m}.", _OWN_BLOCK + "conv_{m}."),
-        (_BLOCK + "pos_ffn.layer_norm.", _OWN_BLOCK + "conv_norm."),
+        (_BLOCK + "slf_attn.fc.", _OUR_BLOCK + "attention.fc."),
+        (_BLOCK + "slf_attn.w_{qkv}s.", _OUR_BLOCK + "attention.{qkv}."),
+        (_BLOCK + "slf_attn.layer_norm.", _OUR_BLOCK + "attention_norm."),
+        (_BLOCK + "pos_ffn.w_{m}.", _OUR_BLOCK + "conv_{m}."),
+        (_BLOCK + "pos_ffn.layer_norm.", _OUR_BLOCK + "conv_norm."),
         ("{part}.position_enc", "{part}.positions"),
         ("speaker_emb.", "speaker_embedding."),
         *(
             row
-            for theirs, own in _PREDICTORS
+            for theirs, ours in _PREDICTORS
             for row in (
-                (theirs + "conv_layer.conv1d_{n}.conv.", own + "conv_{n}."),
-                (theirs + "conv_layer.layer_norm_{n}.", own + "norm_{n}."),
-                (theirs + "linear_layer.", own + "linear."),
+                (theirs + "conv_layer.conv1d_{n}.conv.", ours + "conv_{n}."),
+                (theirs + "conv_layer.layer_norm_{n}.", ours + "norm_{n}."),
+                (theirs + "linear_layer.", ours + "linear."),
             )
         ),
         ("variance_adaptor.{contour}_bins", "{contour}.edges"),

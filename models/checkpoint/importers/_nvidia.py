@@ -70,7 +70,7 @@ class NvidiaCheckpoint:
             settings: By Arion's dotted keys. Of the mel, those that neither these nor the file
                 give are those of NVIDIA's recipe for LJSpeech.
         """
-        mel = {own: self.setup.get(key, _LJSPEECH[own]) for own, key in MEL.items()}
+        mel = {ours: self.setup.get(key, _LJSPEECH[ours]) for ours, key in MEL.items()}
         mel["preprocess.n_mels"] = self.config.get("n_mel_channels", 80)
         mel["preprocess.mel_padding"] = "centre"
         epoch = "" if self.epoch is None else f", epoch {self.epoch}"

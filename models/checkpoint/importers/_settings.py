@@ -23,7 +23,7 @@ def value_at(values: object, key: str) -> Any:  # noqa: ANN401  (JSON)
 
 def existing(values: Mapping[str, object], table: Table) -> dict[str, object]:
     """Selects the settings that exist, by Arion's keys."""
-    return {own: value_at(values, key) for own, key in table.items() if _has(values, key)}
+    return {ours: value_at(values, key) for ours, key in table.items() if _has(values, key)}
 
 
 def required(values: Mapping[str, object], table: Table, path: Path) -> dict[str, object]:

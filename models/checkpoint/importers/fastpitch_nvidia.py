@@ -42,11 +42,11 @@ _NAMES = TensorNames(
         (_BLOCK + "pos_ff.layer_norm.", _BLOCK + "conv_norm."),
         *(
             row
-            for theirs, own in _PREDICTORS
+            for theirs, ours in _PREDICTORS
             for row in (
-                (theirs + "layers.{n}.conv.", own + "conv_{n+1}."),
-                (theirs + "layers.{n}.norm.", own + "norm_{n+1}."),
-                (theirs + "fc.", own + "linear."),
+                (theirs + "layers.{n}.conv.", ours + "conv_{n+1}."),
+                (theirs + "layers.{n}.norm.", ours + "norm_{n+1}."),
+                (theirs + "fc.", ours + "linear."),
             )
         ),
         ("{contour}_emb.", "{contour}.embedding."),

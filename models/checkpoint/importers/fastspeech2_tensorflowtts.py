@@ -55,8 +55,8 @@ _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "model.stored_positions": True,
 }
 _SETTINGS = {  # that the tensors do not imply
-    f"model.{own}": f"{_PARAMS}.{key}"
-    for own, key in {
+    f"model.{ours}": f"{_PARAMS}.{key}"
+    for ours, key in {
         "transformer.encoder_head": "encoder_num_attention_heads",
         "transformer.decoder_head": "decoder_num_attention_heads",
         "transformer.activation": "encoder_hidden_act",
@@ -76,7 +76,7 @@ _SIZES = {  # Arion's keys, and the tensor and its axis
     "model.variance_embedding.kernel_size": ("pitch.embedding.weight", 2),
     "model.max_seq_len": ("encoder.positions", 0),
 }
-_BLOCK, _OWN_BLOCK = "{part}/layer_._{n}/", "{part}.layers.{n}."
+_BLOCK, _OUR_BLOCK = "{part}/layer_._{n}/", "{part}.layers.{n}."
 _PREDICTORS = {
     "duration_predictor/": "duration_predictor.",
     "f0_predictor/": "pitch.predictor.",
@@ -87,18 +87,18 @@ _NAMES = TensorNames(  # without the numbers of layers
         ("charactor_embeddings/", "phone_embedding."),
         ("embeddings/position_embeddings/embeddings:0", "encoder.positions"),
         ("decoder/position_embeddings/embeddings:0", "decoder.positions"),
-        (_BLOCK + "attention/self/{qkv}/", _OWN_BLOCK + "attention.{qkv}."),
-        (_BLOCK + "attention/output/dense/", _OWN_BLOCK + "attention.fc."),
-        (_BLOCK + "attention/output/LayerNorm/", _OWN_BLOCK + "attention_norm."),
-        (_BLOCK + "intermediate/conv1d_{m}/", _OWN_BLOCK + "conv_{m}."),
-        (_BLOCK + "output/LayerNorm/", _OWN_BLOCK + "conv_norm."),
+        (_BLOCK + "attention/self/{qkv}/", _OUR_BLOCK + "attention.{qkv}."),
+        (_BLOCK + "attention/output/dense/", _OUR_BLOCK + "attention.fc."),
+        (_BLOCK + "attention/output/LayerNorm/", _OUR_BLOCK + "attention_norm."),
+        (_BLOCK + "intermediate/conv1d_{m}/", _OUR_BLOCK + "conv_{m}."),
+        (_BLOCK + "output/LayerNorm/", _OUR_BLOCK + "conv_norm."),
         *(
             row
-            for theirs, own in _PREDICTORS.items()
+            for theirs, ours in _PREDICTORS.items()
             for row in (
-                (theirs + "conv_._{n}/", own + "conv_{n+1}."),
-                (theirs + "LayerNorm_._{n}/", own + "norm_{n+1}."),
-                (theirs + "dense/", own + "linear."),
+                (theirs + "conv_._{n}/", ours + "conv_{n+1}."),
+                (theirs + "LayerNorm_._{n}/", ours + "norm_{n+1}."),
+                (theirs + "dense/", ours + "linear."),
             )
         ),
         ("f0_embeddings/", "pitch.embedding."),
@@ -117,7 +117,7 @@ _ENDS = {  # what Keras calls the parameters of a layer
     "moving_mean": "running_mean",
     "moving_variance": "running_var",
 }
-_EPS, _OWN_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
+_EPS, _OUR_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
 
 
 def recognises(weights: Path) -> bool:
@@ -155,7 +155,7 @@ def read(weights: Path) -> ImportedModel:
     )
 
 
-def own_name(name: str) -> str:
+def translated_name(name: str) -> str:
     """Arion's name of a tensor; the same if FastSpeech 2 has no such part.
 
     The file holds `<layer>/tf_fast_speech2/<layer>/.../kernel:0`, Graphcore's
@@ -163,8 +163,8 @@ def own_name(name: str) -> str:
     """
     parts = _NUMBERS.sub("", name).split("/")
     for start in reversed(range(len(parts))):
-        if own := _NAMES.translated("/".join(parts[start:])):
-            layer, _, end = own.removesuffix(":0").rpartition(".")
+        if ours := _NAMES.translated("/".join(parts[start:])):
+            layer, _, end = ours.removesuffix(":0").rpartition(".")
             return f"{layer}.{_ENDS.get(end, end)}"
     return name
 
@@ -199,7 +199,7 @@ def _sizes(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
         )
         for part in ("encoder", "decoder")
     }
-    sizes = {own: size(name, axis) for own, (name, axis) in _SIZES.items()}
+    sizes = {key: size(name, axis) for key, (name, axis) in _SIZES.items()}
     return {**sizes, **blocks, "model.transformer.conv_kernel_size": kernels}
 
 
@@ -261,7 +261,7 @@ def _translated(
         )
     # kernels: (in, out) or (K, in, out) -> (out, in) or (out, in, K)
     tensors = {
-        own_name(name): t.permute(tuple(reversed(range(t.ndim))))
+        translated_name(name): t.permute(tuple(reversed(range(t.ndim))))
         if name.endswith("/kernel:0")
         else t
         for name, t in stored.items()
@@ -292,10 +292,10 @@ def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path
                 f"{path}: {name} has {n_bands} mel bands, and stats.npy {len(mean)}; copy the "
                 "stats.npy of the dump that it was trained on"
             )
-        own_scale = 1 / scale if name == first else scale
-        tensors[name] = (tensors[name].movedim(axis, -1) * own_scale).movedim(-1, axis)
+        factor = 1 / scale if name == first else scale
+        tensors[name] = (tensors[name].movedim(axis, -1) * factor).movedim(-1, axis)
     tensors["mel_linear.bias"] = tensors["mel_linear.bias"] + mean
     tensors["postnet.centre"] = mean
     for name in [name for name in tensors if name.endswith(".running_var")]:
-        tensors[name] = tensors[name] + (_EPS - _OWN_EPS)
+        tensors[name] = tensors[name] + (_EPS - _OUR_EPS)
         tensors[name.replace("running_var", "num_batches_tracked")] = torch.tensor(0)

@@ -87,10 +87,10 @@ def read(weights: Path) -> ImportedModel:
 
 def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
     """Sizes of the tensors."""
-    sizes = {own: checkpoint.size(name, axis) for own, (name, axis) in _SIZES.items()}
-    for own, part in _COUNTS.items():
+    sizes = {key: checkpoint.size(name, axis) for key, (name, axis) in _SIZES.items()}
+    for key, part in _COUNTS.items():
         name = re.compile(rf"{part}\.convolutions\.\d+\.0\.conv\.weight")
-        sizes[own] = sum(name.fullmatch(stored) is not None for stored in checkpoint.tensors)
+        sizes[key] = sum(name.fullmatch(stored) is not None for stored in checkpoint.tensors)
     n_outputs = checkpoint.size("decoder.linear_projection.linear_layer.weight")
     if n_outputs != (n_mels := sizes["preprocess.n_mels"]):
         raise InputError(

@@ -25,7 +25,7 @@ from utils.config import plain_tree, read_values
 KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
 FILES = file_names("waveglow")
 _MODEL = "WaveGlow"
-_AUDIO = {own: f"data_config.{key}" for own, key in MEL.items()}  # of NVIDIA/waveglow
+_AUDIO = {ours: f"data_config.{key}" for ours, key in MEL.items()}  # of NVIDIA/waveglow
 _TRAIN = {
     "train.batch_size": 10,
     "train.cut_mel_frame": 32,

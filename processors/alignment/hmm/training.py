@@ -69,6 +69,7 @@ class _Expectations:
     n_frames: int = 0  # number of them
 
     def add(self, other: "_Expectations") -> None:
+        """Adds the expectations of other utterances."""
         for total, part in zip(self.sums, other.sums, strict=True):
             total += part
         self.dwelt += other.dwelt

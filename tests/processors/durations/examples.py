@@ -70,7 +70,7 @@ def write_counts(path, frames):
 
 
 def read(folder, format, **options):
-    (entry,) = durations_in(folder, format, **options).entries()
+    (entry,) = durations_in(folder, format, **options).entries
     found = entry.read()
     if not isinstance(found, FrameCounts):
         check_times(found)

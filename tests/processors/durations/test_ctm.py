@@ -27,7 +27,7 @@ def test_a_folder_of_ctm_has_words_too_and_places_in_words_are_dropped(tmp_path)
 def test_a_broken_line_of_ctm_is_a_fault_of_its_utterance_alone(tmp_path, line, broken, names):
     path = tmp_path / "all.ctm"
     path.write_text(f"u1 1 0.2 0.1 HH\n{line}\nu2 1 0.1 0.2 Y\n")
-    found = {entry.name: entry for entry in durations_in(path).entries()}
+    found = {entry.name: entry for entry in durations_in(path).entries}
     assert sorted(found) == names
     with pytest.raises(AlignmentError, match=rf"all.ctm:2: expected .*, found '{line}'; was it"):
         found[broken].read()
@@ -37,7 +37,7 @@ def test_a_broken_line_of_ctm_is_a_fault_of_its_utterance_alone(tmp_path, line, 
 def test_a_broken_line_of_the_words_of_ctm_is_a_fault_too(tmp_path):
     (tmp_path / "phones.ctm").write_text("u1 1 0.20 0.10 HH\n")
     (tmp_path / "words.ctm").write_text("u1 1 0.20 hi\n")
-    (entry,) = durations_in(tmp_path).entries()
+    (entry,) = durations_in(tmp_path).entries
     assert entry.path == tmp_path / "words.ctm"
     with pytest.raises(AlignmentError, match=r"words.ctm:1: expected"):
         entry.read()

@@ -151,7 +151,7 @@ def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
     for name in ("train_utt_ids", "train/duration/u1-durations", "valid/ids/u1-ids"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         np.save(tmp_path / f"{name}.npy", np.arange(3))
-    entries = durations_in(tmp_path).entries()
+    entries = durations_in(tmp_path).entries
     assert [entry.name for entry in entries] == ["u1-durations"]
     assert entries[0].read().frames.tolist() == [0, 1, 2]
 

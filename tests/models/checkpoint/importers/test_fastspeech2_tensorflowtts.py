@@ -6,7 +6,7 @@ import pytest
 import torch
 import yaml
 
-from models.checkpoint.importers.fastspeech2_tensorflowtts import own_name
+from models.checkpoint.importers.fastspeech2_tensorflowtts import translated_name
 from models.checkpoint.loading import load_model
 from modules.mel import MelConfig
 from processors.text.frontend import TextFrontend
@@ -50,10 +50,10 @@ def test_the_voice_knows_its_mel_and_reads_text_with_its_ids(checkpoint):
 
 
 def test_every_name_of_a_checkpoint_has_another_place(arrays):
-    own = [own_name(f"layer/tf_fast_speech2/{name}") for name in arrays]
+    own = [translated_name(f"layer/tf_fast_speech2/{name}") for name in arrays]
     assert all(own)
     assert len(set(own)) == len(own)
-    assert own_name("gst/tf_fast_speech2/gst/kernel:0") == "gst/tf_fast_speech2/gst/kernel:0"
+    assert translated_name("gst/tf_fast_speech2/gst/kernel:0") == "gst/tf_fast_speech2/gst/kernel:0"
 
 
 def test_other_symbols_keep_their_rows_and_read_no_text(tmp_path, arrays):

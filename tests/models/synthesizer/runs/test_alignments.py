@@ -70,7 +70,7 @@ def test_durations_are_the_frames_that_were_spoken(tmp_path):
 @pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy", *SUBTITLES}))
 def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
-    (entry,) = durations_in(tmp_path / "out", format).entries()
+    (entry,) = durations_in(tmp_path / "out", format).entries
     grid = entry.read()
     assert tuple(phone.label for phone in grid.phones) == PHONES
     edges = [phone.start_s for phone in grid.phones] + [grid.phones[-1].end_s]
