@@ -35,7 +35,7 @@ from models.training.resuming.state import (
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.validation import eval_mode, validate
 from models.training.tracking.profiling import UpdateProfiler
-from models.training.tracking.speed import Meter, Pace
+from models.training.tracking.speed import Meter
 from models.training.tracking.tracker import Tracker
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError
@@ -111,7 +111,6 @@ class Trainer:
         self._bad_in_a_row = 0
         self._saved = 0  # update of the newest checkpoint
         self._meter = Meter(time.monotonic)
-        self._pace = Pace(config.log_steps, time.monotonic)
         self.position = Position(plan=data.plan)
         self.losses: Mapping[str, float] = {}
         self.scores: Mapping[str, float] = {}
@@ -314,12 +313,10 @@ class Trainer:
     def _log(self, report: WindowReport, rate: float) -> None:
         self._meter.add(report)
         position, tracker = self.position, self._observers.tracker
-        logged = self._is_due(self._config.log_steps, position.step - 1)
-        if logged:
+        log_steps = self._config.log_steps
+        if self._is_due(log_steps, position.step - 1) or (log_steps and self._meter.is_overdue()):
             values = self._meter.read() | {"lr": rate}
             tracker.log_training(values, position, self._last_update)
-        if (seconds := self._pace.add(logged=logged)) is not None:
-            tracker.log_pace(seconds, position, self._last_update)
 
     def _validate(self) -> None:
         """Measures the validation loss of the newest checkpoint, which may be the best so far."""

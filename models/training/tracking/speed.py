@@ -1,4 +1,4 @@
-"""Speed of training: means between two log lines, and the time left of slow runs."""
+"""Speed of training: means between two log lines."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +8,7 @@ from models.base.registry import load_config
 from models.training.optimizers.updates import WindowReport
 
 ROOT = Path(__file__).parents[3]
-_WAIT_S = 60.0  # longest time between two lines
-_FIRST = 3  # update of the first line; the first update starts loaders and compiles
+_LONGEST_WAIT_S = 60.0
 
 
 class Meter:
@@ -35,6 +34,10 @@ class Meter:
         for name, value in (*report.losses.items(), *norms.items()):
             self._sums[name] = self._sums.get(name, 0.0) + value
 
+    def is_overdue(self) -> bool:
+        """Whether the last reading is more than a minute ago."""
+        return self._clock() - self._start > _LONGEST_WAIT_S
+
     def read(self) -> dict[str, float]:
         """Means per update since the last reading, with steps_per_s and frames_per_s."""
         updates, seconds = max(1, self._updates), max(1e-9, self._clock() - self._start)
@@ -44,41 +47,6 @@ class Meter:
         values |= {"steps_per_s": updates / seconds, "frames_per_s": self._frames / seconds}
         self._reset()
         return values
-
-
-class Pace:
-    """Decides when a run whose log lines are more than a minute apart shows the time left.
-
-    Args:
-        log_steps: Updates between log lines; 0: there are none.
-    """
-
-    def __init__(self, log_steps: int, clock: Callable[[], float]) -> None:
-        self._log_steps = log_steps
-        self._clock = clock
-        self._n = 0
-        self._start = self._last_line = 0.0
-
-    def add(self, *, logged: bool) -> float | None:
-        """Counts one update, which may have a log line.
-
-        Returns:
-            Seconds per update, if a line is due: from the third update on, once a minute.
-        """
-        now = self._clock()
-        self._n += 1
-        if self._n == 1:
-            self._start = now
-        if logged or self._n == 1:
-            self._last_line = now
-        if logged or self._n < _FIRST:
-            return None
-        pace = (now - self._start) / (self._n - 1)
-        is_slow = pace * self._log_steps >= _WAIT_S
-        if not is_slow or (self._n > _FIRST and now - self._last_line < _WAIT_S):
-            return None
-        self._last_line = now
-        return pace
 
 
 def smaller_config(config: Config) -> Path | None:

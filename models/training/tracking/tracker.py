@@ -34,7 +34,7 @@ class Tracker:
         self._smaller = smaller
 
     def log_training(self, values: Mapping[str, float], position: Position, last: int) -> None:
-        """Writes one log line, and curves under `train/`.
+        """Writes one log line, and curves under `train/`; once, the smaller configuration.
 
         Args:
             values: What `Meter.read` gives, and the learning rate as "lr".
@@ -42,26 +42,16 @@ class Tracker:
         """
         losses = _listed({name: v for name, v in values.items() if name not in _SPEED})
         steps_per_s, frames_per_s, rate = (values[name] for name in _SPEED)
+        left_s = (last - position.step) / steps_per_s
         _log.info(
             "update %d/%d, epoch %d: %s, lr %.3g, %.2f updates/s, %.0f frames/s, %s left",
             *(position.step, last, position.epoch + 1, losses, rate, steps_per_s, frames_per_s),
-            clock_face((last - position.step) / steps_per_s),
+            clock_face(left_s),
         )
-        self._record("train", values, position.step)
-
-    def log_pace(self, seconds: float, position: Position, last: int) -> None:
-        """Writes the time left between two log lines; once, the smaller configuration.
-
-        Args:
-            seconds: Per update.
-            last: The update at which training will end.
-        """
-        step, left_s = position.step, (last - position.step) * seconds
-        line = "update %d/%d: %.3g s per update, %s left"
-        _log.info(line, step, last, seconds, clock_face(left_s))
         if self._smaller is not None and left_s >= _LONG_S:
             _log.info("for a CPU there is a smaller one: --config %s", self._smaller)
             self._smaller = None
+        self._record("train", values, position.step)
 
     def log_validation(self, validation: Validation, step: int) -> None:
         """Writes one log line, and curves under `valid/`."""

@@ -324,14 +324,14 @@ def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
 def test_a_slow_run_on_a_cpu_shows_the_time_left_and_a_smaller_configuration(
     root, caplog, monkeypatch
 ):
-    monkeypatch.setattr("models.training.tracking.speed._WAIT_S", 0)
+    monkeypatch.setattr("models.training.tracking.speed._LONGEST_WAIT_S", 0)
     monkeypatch.setattr("models.training.tracking.tracker._LONG_S", 0)
     with caplog.at_level(logging.INFO):
         run(root)
     left = [line for line in caplog.messages if line.endswith(" left")]
     proposed = [line for line in caplog.messages if "a smaller one" in line]
 
-    assert [line.split(":")[0] for line in left] == ["update 3/4", "update 4/4"]
+    assert len(left) == 4
     assert proposed == [
         "for a CPU there is a smaller one: --config egs/tts/FastSpeech2/exp_config_small.json"
     ]

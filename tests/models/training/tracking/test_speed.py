@@ -1,27 +1,15 @@
 from models.base.registry import load_config
 from models.training.optimizers.updates import WindowReport
-from models.training.tracking.speed import ROOT, Meter, Pace, smaller_config
+from models.training.tracking.speed import ROOT, Meter, smaller_config
 
 
-def lines(seconds, log_steps, n=12):
-    """Updates with a line and their seconds per update; the first update takes 1000 s."""
-    times = iter([1000 + seconds * update for update in range(n)])
-    pace = Pace(log_steps, lambda: next(times))
-    found = {update: pace.add(logged=update % log_steps == 0) for update in range(1, n + 1)}
-    return {update: each for update, each in found.items() if each is not None}
+def test_a_line_is_overdue_a_minute_after_the_last():
+    times = iter([0.0, 60.0, 61.0, 61.0, 61.0, 62.0])
+    meter = Meter(lambda: next(times))
 
-
-def test_a_slow_run_shows_its_pace_from_the_third_update_on_and_once_a_minute():
-    assert lines(20, log_steps=50) == {3: 20, 6: 20, 9: 20, 12: 20}
-    assert lines(61, log_steps=50, n=5) == {3: 61, 4: 61, 5: 61}
-
-
-def test_a_log_line_counts():
-    assert lines(20, log_steps=5) == {3: 20, 8: 20}
-
-
-def test_a_run_with_a_log_line_each_minute_shows_nothing_more():
-    assert lines(1.1, log_steps=50, n=49) == {}
+    assert [meter.is_overdue(), meter.is_overdue()] == [False, True]
+    meter.read()
+    assert not meter.is_overdue()
 
 
 def test_a_small_configuration_is_that_of_the_recipe_and_not_of_itself():
