@@ -1,6 +1,6 @@
 """Results as files (`scores.json`, `scores.jsonl`, `comparison.json`) and as tables of text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from models.base.result_files import COMPARISON, SCORES, UTTERANCES
@@ -76,42 +76,23 @@ def _comparison_json(evaluation: Evaluation) -> dict[str, object]:
 def tables_of(evaluation: Evaluation) -> str:
     """Tables of the means of each system, the differences of every two, and the failures."""
     systems = evaluation.systems
-    means = _means_of_several(systems) if len(systems) > 1 else _means(systems[0])
     differences = [_differences(comparison) for comparison in evaluation.comparisons]
-    return "\n".join(part for part in (means, *differences, _flags(systems)) if part)
+    return "\n".join(part for part in (_means(systems), *differences, _flags(systems)) if part)
 
 
-def _means(system: System) -> str:
-    """The scores of one system, a line each, with those of references in further columns."""
-    scores, references = system.report.scores, system.report.references
-    rows = [("metric", "mean", _INTERVAL, "unit", "n", "better", *references)]
-    for name, (unit, better) in _units([scores, *references.values()]).items():
-        score = scores.get(name)
-        interval, n = (_interval(score), str(score.n)) if score is not None else ("", "")
-        cells = [_cell(row.get(name), system.report.utterances) for row in references.values()]
-        rows.append((name, _mean(score), interval, unit, n, better, *cells))
+def _means(systems: Sequence[System]) -> str:
+    """Means and intervals of systems and of references, a line for each score."""
+    n = systems[0].report.utterances
+    columns = {system.name: system.report.scores for system in systems}
+    columns |= systems[0].report.references
+    facts: dict[str, tuple[str, str]] = {}  # unit and direction, by score
+    for scores in columns.values():
+        facts |= {name: (score.unit, score.better) for name, score in scores.items()}
+    rows = [("metric", "unit", "better", *columns)]
+    for name, (unit, better) in facts.items():
+        cells = [_cell(scores.get(name), n) for scores in columns.values()]
+        rows.append((name, unit, better, *cells))
     return _aligned(rows)
-
-
-def _means_of_several(systems: Sequence[System]) -> str:
-    """Means and intervals of several systems and of references."""
-    reports = [system.report for system in systems]
-    references = reports[0].references
-    columns = [*(report.scores for report in reports), *references.values()]
-    rows = [("metric", "unit", "better", *(system.name for system in systems), *references)]
-    for name, facts in _units(columns).items():
-        cells = [_cell(scores.get(name), reports[0].utterances) for scores in columns]
-        rows.append((name, *facts, *cells))
-    return _aligned(rows)
-
-
-def _units(columns: Sequence[Mapping[str, MeanScore]]) -> dict[str, tuple[str, str]]:
-    """Unit and direction of every score of any column, by its name."""
-    units: dict[str, tuple[str, str]] = {}
-    for scores in columns:
-        for name, score in scores.items():
-            units.setdefault(name, (score.unit, score.better))
-    return units
 
 
 def _differences(comparison: Comparison) -> str:
@@ -147,10 +128,6 @@ def _count(n: int | None, total: int) -> str:
     return "" if n is None else f"{n} of {total}"
 
 
-def _mean(score: MeanScore | None) -> str:
-    return _NO_SCORE if score is None else f"{score.mean:.4g}"
-
-
 def _interval(score: MeanScore) -> str:
     return "" if score.low is None else f"{score.low:.4g} .. {score.high:.4g}"
 
@@ -161,7 +138,7 @@ def _cell(score: MeanScore | None, utterances: int) -> str:
         return _NO_SCORE
     n = f"n {score.n}" if score.n != utterances else ""
     details = ", ".join(part for part in (_interval(score), n) if part)
-    return f"{_mean(score)} ({details})" if details else _mean(score)
+    return f"{score.mean:.4g} ({details})" if details else f"{score.mean:.4g}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -33,10 +33,10 @@ def test_references_have_columns_of_their_own_with_scores_that_only_they_have():
     references = {"copy": {"mel_l1": nats}, "natural": {"mcd": floor}}
     one = system("a", scores={"mcd": MCD, "wer": WER}, references=references)
     assert tables_of(Evaluation((one,), (), MelConfig())).splitlines() == [
-        "metric  mean  95% interval  unit  n   better  copy               natural",
-        "mcd     5.25  5 .. 5.5      dB    20  lower   -                  4.5 (4 .. 5, n 12)",
-        "wer     20                  %     1   lower   -                  -",
-        "mel_l1  -                   nats      lower   0.25 (0.2 .. 0.3)  -",
+        "metric  unit  better  a                copy               natural",
+        "mcd     dB    lower   5.25 (5 .. 5.5)  -                  4.5 (4 .. 5, n 12)",
+        "wer     %     lower   20 (n 1)         -                  -",
+        "mel_l1  nats  lower   -                0.25 (0.2 .. 0.3)  -",
     ]
 
 
@@ -74,8 +74,8 @@ def test_a_single_system_has_a_table_and_its_failures():
     natural = System("natural", Path("n"), report(), {}, is_reference=True)
     evaluation = Evaluation((one,), (), MelConfig(), references=(natural,))
     assert tables_of(evaluation).splitlines() == [
-        "metric  mean  95% interval  unit  n   better",
-        "mcd     5.25  5 .. 5.5      dB    20  lower",
+        "metric  unit  better  a",
+        "mcd     dB    lower   5.25 (5 .. 5.5)",
         "",
         "failures  a        recordings",
         "silence   2 of 20  1 of 20",
