@@ -66,7 +66,6 @@ class HarmonicHead(nn.Module):
 
     Args:
         hidden: H, size of the frames that the mel is made from.
-        mel: Its definition.
     """
 
     ripples: Tensor

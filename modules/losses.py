@@ -50,8 +50,6 @@ def guided_attention_sum(
 
     Args:
         attention: Weights, (B, T, N), 0 for padded phones.
-        phone_lengths: (B,).
-        mel_lengths: (B,).
         width: g, the standard deviation of the diagonal in shares of text and speech.
 
     Returns:

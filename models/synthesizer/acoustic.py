@@ -170,8 +170,6 @@ def infer_with_retries(
     Args:
         infer: A model that returns no alignment is called once.
         phone_ids: (B, N) int64, 0 = padding.
-        phone_lengths: (B,).
-        speaker_ids: (B,).
         seed: Seed of the first attempt; the others derive theirs from it.
         attempts: Most attempts at each item.
         log_floor: Log-mel of silence, the padding of mels.

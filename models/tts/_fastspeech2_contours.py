@@ -100,8 +100,6 @@ def contour_targets(
         f0: (B, T) Hz, 0 = unvoiced; interpolated for bins, left out for a convolution.
         energies: (B, T).
         durations: (B, N) frames.
-        mel_lengths: (B,).
-        speaker_ids: (B,).
 
     Returns:
         "pitch" and "energy", (B, N) or (B, T), normalised.
@@ -124,8 +122,6 @@ def continued(
 
     Args:
         given: Hz, (B, N), 0 = unvoiced.
-        lengths: Phones per item, (B,).
-        speaker_ids: (B,).
 
     Returns:
         (B, N); the speaker's mean if all phones of an item are unvoiced.

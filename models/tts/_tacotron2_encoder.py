@@ -50,7 +50,6 @@ class Encoder(nn.Module):
 
         Args:
             phones: Their embeddings, (B, N, H).
-            lengths: (B,).
 
         Returns:
             (B, N, H) float32, 0 for padding.

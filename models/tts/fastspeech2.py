@@ -161,7 +161,6 @@ class FastSpeech2(nn.Module):
     Args:
         config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
-        mel: Its definition.
         pitch: Statistics of F0 in Hz, one value per speaker.
         energy: Statistics of energy, one value per speaker.
     """
@@ -228,8 +227,6 @@ class FastSpeech2(nn.Module):
 
         Args:
             phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,).
             durations: (B, N) frames.
             mel_lengths: (B,), the sums of the durations.
             f0: (B, T) Hz, 0 = unvoiced.

@@ -154,10 +154,7 @@ class Tacotron2(nn.Module):
 
         Args:
             phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,).
             mel: (B, M, T).
-            mel_lengths: (B,).
         """
         _, N = phone_ids.shape
         memory = self._encode(phone_ids, phone_lengths, speaker_ids)  # (B, N, H)

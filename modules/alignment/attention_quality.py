@@ -48,8 +48,6 @@ def attention_qualities(
 
     Args:
         attention: Weights, (B, T, N).
-        phone_lengths: (B,).
-        mel_lengths: (B,).
         stopped: (B,) bool.
     """
     lengths = zip(phone_lengths.tolist(), mel_lengths.tolist(), stopped.tolist(), strict=True)

@@ -104,7 +104,6 @@ def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
 
     Args:
         f0: Hz, 0 where unvoiced, (B, T).
-        lengths: Frames per item, (B,).
 
     Returns:
         (B, T), 0 beyond the lengths.

@@ -74,7 +74,6 @@ class ContourControl(NamedTuple):
         Args:
             predicted: Normalised, (B, N).
             mask: (B, N) bool, True = valid.
-            speaker_ids: (B,).
 
         Returns:
             Normalised, (B, N).
@@ -168,7 +167,6 @@ class Contour(nn.Module):
             hidden: Phones or frames, (B, L, H).
             target: Normalised, (B, L), as `target` gives it.
             mask: (B, L) bool, True = valid.
-            speaker_ids: (B,).
             encoded: Of `ConvolvedContour`; bins are predicted from `hidden`.
 
         Returns:
@@ -192,7 +190,6 @@ class Contour(nn.Module):
             hidden: Phones or frames, (B, L, H).
             mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
-            speaker_ids: (B,).
             control: With the default, the prediction is used exactly. A transform changes voiceless
                 phones too: the contour of training continues through them, and one that jumps there
                 is new to the decoder, and a tenth of a shift is lost.
@@ -224,7 +221,6 @@ class Contour(nn.Module):
             values: Interpolated F0 in Hz, or energy, (B, T); 0 where not known.
             known_mask: (B, T) bool, False where there is no value: padding, unvoiced utterances.
             durations: Frames per phone, (B, N).
-            speaker_ids: (B,).
 
         Returns:
             Normalised, (B, N) or (B, T) by level; 0, the speaker's mean, for what is not known

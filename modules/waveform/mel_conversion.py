@@ -109,7 +109,6 @@ class MelConverter(nn.Module):
 
         Args:
             mel: Natural log, (B, M, T).
-            mel_lengths: (B,).
 
         Returns:
             (B, M of the target, frames of the longest item); beyond the lengths of the target,

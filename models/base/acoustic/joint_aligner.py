@@ -97,10 +97,7 @@ class JointAligner(nn.Module):
 
         Args:
             phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,).
             mel: (B, M, T).
-            mel_lengths: (B,).
 
         Returns:
             Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones.
