@@ -12,13 +12,12 @@ import numpy as np
 from models.synthesizer.breaks import Fitted
 from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality
+from processors.audio.streams import FORMATS, write_audio
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, Word, timed_phones
 from processors.text.symbols import PAUSES
 from utils.errors import InputError
-from utils.files import replacing
 from utils.logging import get_logger
 
-AUDIO_FORMATS = (".wav", ".flac", ".ogg", ".mp3")  # that `Speech.save` writes
 ALIGNMENT_FORMATS = ("json", "srt", "textgrid", "vtt")  # that `Speech.save_alignment` writes
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
@@ -80,19 +79,19 @@ class Speech:
         """Writes the wav, as 16-bit samples where the format has samples.
 
         Args:
-            path: Its suffix decides the format: .wav, .flac, .ogg or .mp3. Its folder is created.
+            path: Its suffix decides the format: .wav, .flac, .ogg, .mp3 or another of `FORMATS`. Its
+                folder is created.
 
         Raises:
             InputError: If the format is unknown.
         """
         path = Path(path) if isinstance(path, str | Path) else path
-        if not isinstance(path, Path) or path.suffix.lower() not in AUDIO_FORMATS:
+        if not isinstance(path, Path) or path.suffix[1:].lower() not in FORMATS:
             raise InputError(
                 f"{path}: unknown audio format; expected the path of a file that ends with one of"
-                f" {', '.join(AUDIO_FORMATS)}"
+                f" .{', .'.join(FORMATS)}"
             )
-        with replacing(path) as temporary:
-            temporary.write_bytes(self._encoded(path.suffix[1:].upper()))
+        write_audio(path, [self.wav], self.sample_rate)
 
     def save_alignment(self, path: str | Path) -> None:
         """Writes the times of words and sentences, in some formats also those of phones.
@@ -128,15 +127,12 @@ class Speech:
 
     def _repr_html_(self) -> str:
         """Shows a player in a notebook."""
-        wav = base64.b64encode(self._encoded("WAV")).decode()
-        return f'<audio controls src="data:audio/wav;base64,{wav}"></audio>'
-
-    def _encoded(self, format: str) -> bytes:
         import soundfile  # synthesis does not need it
 
         file = io.BytesIO()
-        soundfile.write(file, self.wav, self.sample_rate, format=format)
-        return file.getvalue()
+        soundfile.write(file, self.wav, self.sample_rate, format="WAV")
+        wav = base64.b64encode(file.getvalue()).decode()
+        return f'<audio controls src="data:audio/wav;base64,{wav}"></audio>'
 
 
 def cut_part(part: Part, fitted: Fitted, hop_length: int) -> Part:

@@ -8,7 +8,6 @@ import pytest
 import soundfile
 
 from models.synthesizer.speech import (
-    AUDIO_FORMATS,
     PEAK,
     Part,
     Speech,
@@ -156,7 +155,7 @@ def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
     assert "9 phones in 0.20 s: the model is hardly trained; train it longer" in caplog.text
 
 
-@pytest.mark.parametrize("suffix", AUDIO_FORMATS)
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".ogg", ".mp3"])
 def test_speech_is_saved_in_the_format_of_its_name(tmp_path, suffix):
     # 16 kHz: MP3 has no rate of 1 kHz
     speech = replace(joined(hello(), hello()), sample_rate=16000)
