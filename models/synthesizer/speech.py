@@ -79,8 +79,8 @@ class Speech:
         """Writes the wav, as 16-bit samples where the format has samples.
 
         Args:
-            path: Its suffix decides the format: .wav, .flac, .ogg, .mp3 or another of `FORMATS`. Its
-                folder is created.
+            path: Its suffix decides the format, such as .wav, .flac, .ogg or .mp3. Its folder is
+                created.
 
         Raises:
             InputError: If the format is unknown.
