@@ -34,7 +34,7 @@ def test_a_page_that_fails_hides_no_score(tmp_path, monkeypatch, capsys):
     (tmp_path / "spoken" / "report_files" / "mine.txt").write_text("of the user's")
     with pytest.raises(InputError, match=r"report_files holds mine\.txt"):
         evaluate(monkeypatch, *flags)
-    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["mstft", "1.193"]
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["mstft", "lower", "1.193"]
     assert (tmp_path / "spoken" / "scores.json").is_file()
     (tmp_path / "spoken" / "report_files" / "mine.txt").unlink()
     evaluate(monkeypatch, *flags)

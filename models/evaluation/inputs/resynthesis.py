@@ -4,28 +4,27 @@ Their error is that of mel and vocoder, without that of the acoustic model.
 """
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from config.schema import InferenceConfig
 from models.base.devices import resolved_device
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
+from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.runs.copy_synthesis import CopySynthesis, synthesise_mels
+from models.synthesizer.runs.mel_sources import MelSource, VocoderInput
+from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
 from modules.mel import MelSpectrogram
-from processors.audio.files import AudioError, write_wav
 from processors.audio.frames import mel_of
 from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile
 from utils.errors import InputError
-from utils.files import read_json, write_json
-from utils.logging import get_logger, progress
+from utils.logging import get_logger
 
 COPY = "copy"  # resynthesised recordings, as a system
-_KEYS = "copies.json"  # digest of what each file was made from, by id
 _VERSION = 2  # raised when the same recording and vocoder give another copy than before
 
 
@@ -63,7 +62,7 @@ def add_copies(
         return items
     mel = inputs.preprocess.mel
     vocoder = open_vocoder(reference, mel, resample=options.resample)
-    files = resynthesise(items, vocoder, inputs.inference, folder)
+    files = resynthesise(items, vocoder, inputs, folder)
     return [
         replace(item, spoken={**item.spoken, COPY: SpeechFile(files[item.id], is_copy=True)})
         for item in items
@@ -79,7 +78,7 @@ def _built_in(vocoders: set[str]) -> str | Path | None:
 def resynthesise(
     items: Sequence[EvaluatedUtterance],
     vocoder: OpenedVocoder,
-    settings: InferenceConfig,
+    inputs: EvaluationInputs,
     folder: Path,
 ) -> dict[str, Path]:
     """Writes a copy of each recording to `<folder>/<id>.wav`, without its last partial frame.
@@ -89,7 +88,6 @@ def resynthesise(
 
     Args:
         items: Utterances; those without a recording are left out.
-        settings: Iterations of Griffin-Lim, precision of other vocoders.
 
     Returns:
         The files by id.
@@ -98,50 +96,42 @@ def resynthesise(
         InputError: If a recording or the vocoder cannot be read, a recording is shorter than a
             frame, or a copy is not finite.
     """
-    device = resolved_device()
-    network, mel = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)
-    facts = json.dumps([_VERSION, asdict(vocoder.mel), *vocoder.facts(network, settings)]).encode()
-    keys, files = _read_keys(folder / _KEYS), {}
-    with progress(len(items), "copy-synthesis") as bar:
-        for item in items:
-            bar.advance()
-            if item.recorded is None:
-                continue
-            wav, path = item.recorded(), folder / f"{item.id}.wav"
-            files[item.id] = path
-            key = hashlib.sha256(facts + np.ascontiguousarray(wav).tobytes()).hexdigest()
-            if keys.get(item.id) == key and path.is_file():
-                continue
-            # the file is removed first, so that a run that stops here leaves no key of another one
-            path.unlink(missing_ok=True)
-            keys[item.id] = key
-            write_json(folder / _KEYS, dict(sorted(keys.items())))
-            log_mel = torch.from_numpy(_mel_of(item.id, wav, mel))[None].to(device)  # (1, M, T)
-            copy = network.infer(log_mel)[0].float().cpu().numpy()  # (T * hop_length,)
-            try:
-                write_wav(path, copy, mel.config.sample_rate)
-            except AudioError as error:
-                raise InputError(f"copy-synthesis: {error}; is the vocoder damaged?") from error
-    return files
+    device, settings = resolved_device(), inputs.inference
+    network, spectrogram = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)
+    facts = fingerprint(_VERSION, asdict(vocoder.mel), *vocoder.facts(network, settings))
+    synthesis = CopySynthesis(
+        network, vocoder.mel, inputs.preprocess, vocoder.name, folder, device, facts
+    )
+    sources = [
+        _source(item, item.recorded, folder, spectrogram)
+        for item in items
+        if item.recorded is not None
+    ]
+    synthesise_mels(synthesis, sources, ResultFolder(folder, CopyLine))
+    return {source.id: folder / f"{source.id}.wav" for source in sources}
 
 
-def _mel_of(id: str, wav: np.ndarray, mel: MelSpectrogram) -> np.ndarray:
-    """The mel of the whole frames of a recording, (M, T)."""
-    hop_length = mel.config.hop_length
-    whole = wav[: len(wav) // hop_length * hop_length]  # (T * hop_length,)
-    if len(whole) < mel.config.n_fft:
+def _source(
+    item: EvaluatedUtterance,
+    recorded: Callable[[], np.ndarray],
+    folder: Path,
+    mel: MelSpectrogram,
+) -> MelSource:
+    """The mel of the whole frames of a recording."""
+    n_samples = len(wav := recorded())
+    if n_samples // mel.config.hop_length * mel.config.hop_length < mel.config.n_fft:
         raise InputError(
-            f"copy-synthesis: {id} has {len(wav)} samples, too few for a mel; leave it out, or all "
-            "copies by --copies no"
+            f"copy-synthesis: {item.id} has {n_samples} samples, too few for a mel; leave it out, "
+            "or all copies by --copies no"
         )
-    return mel_of(whole, mel)
+    digest = hashlib.sha256(np.ascontiguousarray(wav).tobytes()).digest()
+    version = (int.from_bytes(digest[:8], "big"),)
+    return MelSource(item.id, "", item.audio or folder, version, partial(_load, recorded, mel))
 
 
-def _read_keys(path: Path) -> dict[str, str]:
-    keys = read_json(path) if path.is_file() else {}
-    if not isinstance(keys, dict):
-        raise InputError(f"{path}: not written by stage 4; delete it, and copies are made again")
-    return keys
+def _load(recorded: Callable[[], np.ndarray], mel: MelSpectrogram) -> VocoderInput:
+    wav, hop_length = recorded(), mel.config.hop_length
+    return VocoderInput(mel_of(wav[: len(wav) // hop_length * hop_length], mel), None)
 
 
 _log = get_logger(__name__)

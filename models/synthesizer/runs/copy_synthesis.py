@@ -95,7 +95,7 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
     results = ResultFolder(synthesis.output, CopyLine)
     results.check_dataset(dataset, [source.id for source in sources])
-    _synthesise_all(synthesis, sources, results)
+    synthesise_mels(synthesis, sources, results)
 
 
 def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
@@ -111,13 +111,17 @@ def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> 
             raise InputError(
                 f"{source.path} would be overwritten; choose another --infer_output_dir"
             )
-    _synthesise_all(synthesis, sources, results)
+    synthesise_mels(synthesis, sources, results)
 
 
-def _synthesise_all(
+def synthesise_mels(
     synthesis: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
-    """Synthesises mels one after another; logs their mean distance to the recordings."""
+    """Synthesises mels one after another; logs their mean distance to the recordings.
+
+    Raises:
+        InputError: If one could not be synthesised (the others are made).
+    """
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
     sources = [source.made_by(*facts) for source in sources]

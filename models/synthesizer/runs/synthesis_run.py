@@ -129,7 +129,7 @@ def synthesise_each(
     if todo:
         results.begin([item.id for item in todo])
     try:
-        with progress(len(todo), f"stage 3: {noun}") as bar:
+        with progress(len(todo), f"synthesis: {noun}") as bar:
             for item in todo:
                 attempts[item.id] = Attempt(item, results)
                 yield attempts[item.id]

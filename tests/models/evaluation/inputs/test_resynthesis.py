@@ -6,9 +6,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
-from models.evaluation.inputs import resynthesis
+from models.evaluation.inputs.options import EvaluationInputs
 from models.evaluation.inputs.resynthesis import resynthesise
+from models.synthesizer.runs import copy_synthesis
 from models.synthesizer.vocoders import open_vocoder
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
@@ -18,6 +20,13 @@ from utils.errors import InputError
 
 MEL = MelConfig()
 SETTINGS = InferenceConfig(griffin_lim_iterations=4)
+
+
+def inputs_of(settings=SETTINGS):
+    return EvaluationInputs((), PreprocessConfig(), inference=settings)
+
+
+INPUTS = inputs_of()
 
 
 def recording(seed, n_samples=20 * 256 + 100):
@@ -49,13 +58,13 @@ def made(monkeypatch):
         written.append(path.stem)
         return original(path, *rest)
 
-    original = resynthesis.write_wav
-    monkeypatch.setattr(resynthesis, "write_wav", write)
+    original = copy_synthesis.write_wav_blocks
+    monkeypatch.setattr(copy_synthesis, "write_wav_blocks", write)
     return written
 
 
 def test_copies_are_what_griffin_lim_makes_of_the_mels_of_recordings(tmp_path):
-    copies = resynthesise(ITEMS, griffin_lim(), SETTINGS, tmp_path / "copies")
+    copies = resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path / "copies")
 
     assert copies == {id: tmp_path / "copies" / f"{id}.wav" for id in "ab"}
     whole = torch.from_numpy(recording(0)[: 20 * 256])[None]
@@ -67,7 +76,7 @@ def test_copies_are_what_griffin_lim_makes_of_the_mels_of_recordings(tmp_path):
 
 def test_copies_are_what_a_trained_vocoder_makes_of_them(tmp_path, trained):
     vocoder = open_vocoder(trained, MEL)
-    copies = resynthesise(ITEMS, vocoder, SETTINGS, tmp_path / "copies")
+    copies = resynthesise(ITEMS, vocoder, INPUTS, tmp_path / "copies")
 
     whole = torch.from_numpy(recording(1)[: 20 * 256])[None]
     network = vocoder.load(SETTINGS, "cpu")
@@ -77,10 +86,10 @@ def test_copies_are_what_a_trained_vocoder_makes_of_them(tmp_path, trained):
 
 def test_what_is_there_is_kept(tmp_path, made):
     folder = tmp_path / "copies"
-    resynthesise(ITEMS, griffin_lim(), SETTINGS, folder)
+    resynthesise(ITEMS, griffin_lim(), INPUTS, folder)
     first = made.copy()
     (folder / "b.wav").unlink()
-    again = resynthesise(ITEMS, griffin_lim(), SETTINGS, folder)
+    again = resynthesise(ITEMS, griffin_lim(), INPUTS, folder)
 
     assert first == ["a", "b"]
     assert made == ["a", "b", "b"]
@@ -88,60 +97,62 @@ def test_what_is_there_is_kept(tmp_path, made):
 
 
 def test_another_recording_is_copied_again_and_the_others_are_kept(tmp_path, made):
-    resynthesise(ITEMS, griffin_lim(), SETTINGS, tmp_path)
-    resynthesise([ITEMS[0], item_of("b", recording(2))], griffin_lim(), SETTINGS, tmp_path)
+    resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path)
+    resynthesise([ITEMS[0], item_of("b", recording(2))], griffin_lim(), INPUTS, tmp_path)
 
     assert made == ["a", "b", "b"]
 
 
 def test_another_mel_or_number_of_iterations_makes_all_again(tmp_path, made):
     one = [ITEMS[0]]
-    resynthesise(one, griffin_lim(), SETTINGS, tmp_path)
-    resynthesise(one, griffin_lim(), dataclasses.replace(SETTINGS, batch_size=2), tmp_path)
+    resynthesise(one, griffin_lim(), INPUTS, tmp_path)
+    resynthesise(
+        one, griffin_lim(), inputs_of(dataclasses.replace(SETTINGS, batch_size=2)), tmp_path
+    )
     assert made == ["a"]
-    resynthesise(one, griffin_lim(), InferenceConfig(griffin_lim_iterations=5), tmp_path)
-    resynthesise(one, griffin_lim(MelConfig(padding="hifigan")), SETTINGS, tmp_path)
+    resynthesise(one, griffin_lim(), inputs_of(InferenceConfig(griffin_lim_iterations=5)), tmp_path)
+    resynthesise(one, griffin_lim(MelConfig(padding="hifigan")), INPUTS, tmp_path)
     assert made == ["a"] * 3
 
 
 def test_other_weights_of_the_same_vocoder_make_all_again(tmp_path, trained, made):
     one = [ITEMS[0]]
-    resynthesise(one, open_vocoder(trained, MEL), SETTINGS, tmp_path / "copies")
-    resynthesise(one, open_vocoder(trained, MEL), SETTINGS, tmp_path / "copies")
+    resynthesise(one, open_vocoder(trained, MEL), INPUTS, tmp_path / "copies")
+    resynthesise(one, open_vocoder(trained, MEL), INPUTS, tmp_path / "copies")
     assert made == ["a"]
     weights = load_file(trained / "model.safetensors")
     weights["conv_pre.bias"] += 1
     save_file(weights, trained / "model.safetensors")
-    resynthesise(one, open_vocoder(trained, MEL), SETTINGS, tmp_path / "copies")
+    resynthesise(one, open_vocoder(trained, MEL), INPUTS, tmp_path / "copies")
     assert made == ["a", "a"]
 
 
 def test_a_copy_that_was_being_replaced_is_made_again(tmp_path, made, monkeypatch):
     """Killed between the file and the note about it, the next run makes it again."""
     one = [ITEMS[0]]
-    resynthesise(one, griffin_lim(), SETTINGS, tmp_path)
+    resynthesise(one, griffin_lim(), INPUTS, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("models.evaluation.inputs.resynthesis.write_wav", lambda *_: sys.exit())
+        patch.setattr(copy_synthesis, "write_wav_blocks", lambda *_: sys.exit())
         with pytest.raises(SystemExit):
-            resynthesise([item_of("a", recording(7))], griffin_lim(), SETTINGS, tmp_path)
-    resynthesise(one, griffin_lim(), SETTINGS, tmp_path)
+            resynthesise([item_of("a", recording(7))], griffin_lim(), INPUTS, tmp_path)
+    resynthesise(one, griffin_lim(), INPUTS, tmp_path)
 
     assert made == ["a", "a"]
 
 
 def test_a_vocoder_that_diverged_is_an_error_that_names_the_utterance(tmp_path, monkeypatch):
     monkeypatch.setattr(GriffinLim, "infer", lambda *_: torch.full((1, 9), float("nan")))
-    with pytest.raises(InputError, match=r"copy-synthesis: a\.wav: .*NaN .*vocoder damaged"):
-        resynthesise(ITEMS, griffin_lim(), SETTINGS, tmp_path)
+    with pytest.raises(InputError, match=r"a: the vocoder gives values that are not finite"):
+        resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path)
 
 
 @pytest.mark.parametrize("n_samples", [0, 100, 700])
 def test_a_recording_that_is_too_short_for_a_mel_is_named(tmp_path, n_samples):
     with pytest.raises(InputError, match=rf"a has {n_samples} samples, too few .*--copies no"):
-        resynthesise([item_of("a", recording(0, n_samples))], griffin_lim(), SETTINGS, tmp_path)
+        resynthesise([item_of("a", recording(0, n_samples))], griffin_lim(), INPUTS, tmp_path)
 
 
 def test_a_foreign_list_of_copies_is_refused(tmp_path):
-    (tmp_path / "copies.json").write_text("[]")
-    with pytest.raises(InputError, match=r"copies\.json: not written by stage 4; delete it"):
-        resynthesise(ITEMS, griffin_lim(), SETTINGS, tmp_path)
+    (tmp_path / "metadata.jsonl").write_text("[]")
+    with pytest.raises(InputError, match=r"metadata\.jsonl was not written by stage 3"):
+        resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path)
