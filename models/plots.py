@@ -88,16 +88,9 @@ def plot_synthesis(
 def plot_mels(
     path: Path | None, mels: Mapping[str, ArrayLike], *, title: str = "", frame_s: float
 ) -> "Figure":
-    """Draws mels above one another, with the same colours and time axis.
+    """Draws log-mels (M, T), by name, above one another, with the same colours and time axis.
 
-    Args:
-        path: PNG file to write; None only returns the figure.
-        mels: Log-mels by name, (M, T) each.
-        title: Title, wrapped to the width of the figure; at most three lines.
-        frame_s: Seconds per frame.
-
-    Returns:
-        The figure, free of pyplot's global state.
+    Other arguments are those of `plot_synthesis`.
 
     Raises:
         ValueError: If one of them is not a mel, or has no frames.
@@ -131,15 +124,8 @@ def plot_attention(
     """Draws how much each phone weighs in each frame: a good alignment is a rising line.
 
     Args:
-        path: PNG file to write; None only returns the figure.
-        attention: Weights, (T, N).
-        phones: Phone names, N of them.
+        attention: Weights, (T, N); other arguments are those of `plot_synthesis`.
         gate: Probability that speech ends, (T,), drawn below; None: no such panel.
-        title: Title, wrapped to the width of the figure; at most three lines.
-        frame_s: Seconds per frame.
-
-    Returns:
-        The figure, free of pyplot's global state.
 
     Raises:
         ValueError: If the phones do not match the weights.
@@ -179,13 +165,7 @@ def check_mel(mel: np.ndarray) -> None:
 
 
 def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray) -> None:
-    """Raises ValueError unless durations, phones and mel have matching lengths.
-
-    Args:
-        mel: (M, T).
-        phones: Phone names, N of them.
-        durations: Frames per phone, (N,).
-    """
+    """Raises ValueError unless mel (M, T), N phones and durations (N,) have matching lengths."""
     check_mel(mel)
     if len(phones) != len(durations):
         raise ValueError(f"{len(phones)} phones and {len(durations)} durations")
@@ -194,27 +174,18 @@ def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray)
 
 
 def check_curves(curves: Mapping[str, np.ndarray], n_frames: int) -> None:
-    """Raises ValueError unless every curve has one value per frame.
-
-    Args:
-        curves: By name, (T,) each.
-        n_frames: T.
-    """
+    """Raises ValueError unless every curve, by name, has one value per frame."""
     for name, values in curves.items():
         if values.shape != (n_frames,):
             raise ValueError(f"{name} has shape {values.shape}; expected ({n_frames},), per frame")
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
-    """The row of each phone name: the lowest that is free at its position.
+    """The row of each phone name, from 0 just above the mel: the lowest that is free there.
 
     Args:
-        phones: Phone names, N of them.
         edges: Boundaries of the phones, (N + 1,), in any unit.
         width_in: Width of the panel from the first to the last boundary, inches.
-
-    Returns:
-        Rows counted from 0 just above the mel, N of them.
     """
     centres = (edges[:-1] + edges[1:]) / 2 * (width_in / edges[-1])  # (N,) inches
     row_ends: list[float] = []
@@ -229,12 +200,7 @@ def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> lis
 
 
 def wrap(title: str, width_in: float) -> str:
-    """Wraps a title to at most three lines; the rest becomes an ellipsis.
-
-    Args:
-        title: Any text.
-        width_in: Width of the figure, inches.
-    """
+    """Wraps any text to at most three lines of a figure; the rest becomes an ellipsis."""
     import textwrap
 
     title = "".join(char if char.isprintable() else " " for char in title)
@@ -248,10 +214,7 @@ def add_panels(
     """Adds panels below one another with a common time axis, and sets the figure's height.
 
     Args:
-        figure: Its width is set.
-        heights_in: Height of each panel, inches.
         n_label_rows: Rows of phone names above the first panel.
-        title: Wrapped text.
     """
     title_in = 0.16 * len(title.splitlines()) + 0.08
     top_in = title_in + n_label_rows * LABEL_ROW_IN + 0.1
@@ -289,11 +252,9 @@ def colour_limits(mels: Iterable[np.ndarray]) -> tuple[float, float]:
 def draw_mel(
     panel: "Axes", mel: np.ndarray, edges: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """Draws the mel as an image, with a thin line at each phone boundary.
+    """Draws the mel (M, T) as an image, with a thin line at each phone boundary (N + 1,).
 
     Args:
-        mel: (M, T).
-        edges: Boundaries on the time axis, (N + 1,).
         limits: Lowest and highest value of the colour scale.
     """
     extent = (0.0, float(edges[-1]), 0.0, float(mel.shape[0]))
@@ -314,13 +275,7 @@ def draw_mel(
 def draw_labels(
     panel: "Axes", phones: Sequence[str], edges: np.ndarray, rows: Sequence[int]
 ) -> None:
-    """Writes the phone names above the panel, each linked to its phone by a thin line.
-
-    Args:
-        phones: Phone names, N of them.
-        edges: Boundaries on the time axis, (N + 1,).
-        rows: Row of each name, counted from the panel upwards.
-    """
+    """Writes the phone names above the panel, each linked to its phone by a thin line."""
     for phone, start, end, row in zip(phones, edges[:-1], edges[1:], rows, strict=True):
         y_in = 0.03 + row * LABEL_ROW_IN
         panel.annotate(
@@ -342,14 +297,7 @@ def draw_labels(
 def draw_curve(
     panel: "Axes", values: np.ndarray, edges: np.ndarray, name: str, frame: float
 ) -> None:
-    """Draws one curve over the phone boundaries; zeros of f0 (unvoiced) are gaps.
-
-    Args:
-        values: (T,).
-        edges: Boundaries on the time axis, (N + 1,).
-        name: Label of the axis.
-        frame: Length of a frame on the time axis.
-    """
+    """Draws one curve, (T,), over the phone boundaries; zeros of f0 (unvoiced) are gaps."""
     times = (np.arange(len(values)) + 0.5) * frame
     shown = np.where(values > 0, values, np.nan) if name.startswith("f0") else values
     panel.plot(times, shown, linewidth=1.2, color="tab:blue")

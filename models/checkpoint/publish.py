@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from tempfile import TemporaryDirectory
@@ -202,16 +201,12 @@ def _other_networks(folder: Path) -> list[Path]:
 def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
     """The scores of stage 4, one line each."""
     try:
-        lines = tuple(_line(name, score) for name, score in report["scores"].items())
+        lines = [
+            f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
+            for name, score in report["scores"].items()
+        ]
         return (*lines, f"vocoder {report['vocoder']}")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{path}: not scores of stage 4; run it again, or remove the file"
         ) from error
-
-
-def _line(name: str, score: Mapping[str, Any]) -> str:
-    unit = f" {score['unit']}" if score["unit"] else ""
-    has_interval = score["low"] is not None
-    interval = f"{score['low']:.4g} to {score['high']:.4g}, " if has_interval else ""
-    return f"{name} {score['mean']:.4g}{unit} ({interval}{score['n']} utterances)"
