@@ -11,29 +11,12 @@ from torch.nn import functional as F
 
 
 def l1_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Sum over valid frames of the mean absolute difference over a frame's bands.
-
-    Args:
-        predicted: (B, T, M).
-        target: (B, T, M).
-        mask: (B, T) bool, True = valid.
-
-    Returns:
-        Scalar.
-    """
+    """Sum over valid frames of the mean absolute difference over a frame's bands, of (B, T, M)."""
     return ((predicted.float() - target.float()).abs().mean(dim=2) * mask).sum()
 
 
 def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Sum over valid positions of the squared difference, its mean over the bands of frames.
-
-    Args:
-        predicted: (B, L), or (B, L, M).
-        mask: (B, L) bool, True = valid.
-
-    Returns:
-        Scalar.
-    """
+    """Sum over valid positions of the squared difference, (B, L); of (B, L, M): the mean over M."""
     error = (predicted.float() - target.float()).square()
     if error.ndim == 3:
         error = error.mean(dim=2)  # (B, L)

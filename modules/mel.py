@@ -81,15 +81,7 @@ class MelConfig:
         return missing // 2, missing - missing // 2
 
     def differences(self, other: "MelConfig", ignore: Collection[str] = ()) -> list[str]:
-        """Lists the fields that differ from another definition, as `n_fft 1024 and 2048`.
-
-        Args:
-            other: The definition to compare with; its values come second.
-            ignore: Names of fields that may differ.
-
-        Returns:
-            One text per field, sorted.
-        """
+        """Lists the fields that differ from another definition, as `n_fft 1024 and 2048`."""
         values, other_values = asdict(self), asdict(other)
         return [
             f"{key} {values[key]} and {other_values[key]}"

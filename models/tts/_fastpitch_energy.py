@@ -27,16 +27,7 @@ class PhoneEnergy(nn.Module):
         return average_by_phone(energy, durations).log1p()
 
     def forward(self, phones: Tensor, target: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Predicts the energy, and adds the vectors of the true one (teacher forcing).
-
-        Args:
-            phones: (B, N, H).
-            target: ln(1 + energy), (B, N).
-            mask: (B, N) bool, True = valid.
-
-        Returns:
-            The phones with energy, (B, N, H), and the prediction, (B, N); padding 0.
-        """
+        """Predicts ln(1 + energy), (B, N), and adds the vectors of the true one to the phones."""
         return add_convolved(self.embedding, phones, target, mask), self.predictor(phones, mask)
 
     def infer(

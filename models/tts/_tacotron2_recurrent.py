@@ -80,14 +80,7 @@ class StepMixture:
         self._weights: list[Tensor] = []
 
     def bind(self, n_steps: int) -> Tensor:
-        """Connects the loop with the memory's gradient.
-
-        Args:
-            n_steps: T.
-
-        Returns:
-            Zeros that the loop must add to the sum of each step, (T, B, H).
-        """
+        """Zeros (T, B, H) that the loop must add to its sums, for the gradient of the memory."""
         B, _, H = self._memory.shape
         offsets = self._fixed.new_zeros(n_steps, B, H)
         bound: Tensor = _Deferred.apply(offsets, self._memory, self._gradient)

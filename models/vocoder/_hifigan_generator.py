@@ -159,15 +159,7 @@ class HiFiGAN(nn.Module):
         self.conv_post = SignalConv1d(channels, 1, 2 * _EDGE + 1, 1, _EDGE)
 
     def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Computes the waveform.
-
-        Args:
-            mel: Natural log, (B, M, T).
-            mel_lengths: (B,); without them every item has T frames.
-
-        Returns:
-            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
-        """
+        """Computes the waveform, (B, T * hop_length) in [-1, 1]; 0 beyond the lengths."""
         if mel_lengths is None:
             return self._synthesise(mel)
         mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)

@@ -33,14 +33,7 @@ class Denoiser(nn.Module):
         self.register_buffer("window", window, persistent=False)
 
     def spectrum(self, wav: Tensor) -> Tensor:
-        """Computes the spectrum of the first frame of a hum.
-
-        Args:
-            wav: (1, S).
-
-        Returns:
-            Magnitudes, (n_fft // 2 + 1, 1).
-        """
+        """Magnitudes of the first frame of a hum: (1, S) -> (n_fft // 2 + 1, 1)."""
         return self._stft(wav)[0, :, :1].abs()
 
     def forward(self, wav: Tensor, hum: Tensor) -> Tensor:

@@ -155,15 +155,7 @@ class FlowStep(nn.Module):
         return FlowOutput(signal, log_scale.sum(dim=(1, 2)), log_det)
 
     def inverse(self, signal: Tensor, mel: Tensor) -> Tensor:
-        """Maps noise towards audio.
-
-        Args:
-            signal: (B, C, L).
-            mel: Conditioning, (B, K, L).
-
-        Returns:
-            (B, C, L).
-        """
+        """Maps noise (B, C, L) towards audio, conditioned on the mel (B, K, L)."""
         unchanged, changed = signal.chunk(2, dim=1)
         shift, log_scale = self.coupling(unchanged, mel)
         changed = (changed - shift) * torch.exp(-log_scale)

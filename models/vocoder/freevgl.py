@@ -117,14 +117,7 @@ class FreeVGL(WholeMelVocoder):
         self._half = False  # blocks in bfloat16
 
     def forward(self, mel: Tensor) -> Tensor:
-        """Predicts log magnitudes.
-
-        Args:
-            mel: Natural log, (B, M, T).
-
-        Returns:
-            Natural log, (B, n_fft // 2 + 1, T) float32.
-        """
+        """Predicts natural log magnitudes: (B, M, T) -> (B, n_fft // 2 + 1, T) float32."""
         scaled = (mel - _MEL_MEAN) / _MEL_STD
         hidden = self.first_norm(self.first_conv(scaled).mT)  # (B, T, C)
         for block in self.blocks:

@@ -66,15 +66,7 @@ class MaskedConv1d(nn.Conv1d):
         super().__init__(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
 
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Convolves.
-
-        Args:
-            frames: (B, T, H_in).
-            mask: (B, T) bool, True = valid; None: padding is zero already.
-
-        Returns:
-            (B, T, H_out); padding is not cleared.
-        """
+        """(B, T, H_in) -> (B, T, H_out), padding not cleared; without a mask, it is zero already."""
         (kernel_size,) = self.kernel_size
         if kernel_size == 1:
             return _linear(frames, self.weight.squeeze(2), self.bias)
@@ -108,15 +100,7 @@ class SignalConvTranspose1d(nn.ConvTranspose1d):
     """`nn.ConvTranspose1d` without dilation and output padding."""
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        """Transforms a signal.
-
-        Args:
-            input: (B, C_in, L_in).
-            output_size: Only None is used.
-
-        Returns:
-            (B, C_out, L_out).
-        """
+        """(B, C_in, L_in) -> (B, C_out, L_out); of output_size, only None is used."""
         if _is_plain(self, input):
             return super().forward(input, output_size)
         stride, margin = self.stride[0], int(self.padding[0])

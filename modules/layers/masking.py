@@ -21,13 +21,5 @@ def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
 
 
 def clear_padding(frames: Tensor, mask: Tensor) -> Tensor:
-    """Sets padding to zero.
-
-    Args:
-        frames: (B, T, H).
-        mask: (B, T) bool, True = valid.
-
-    Returns:
-        (B, T, H).
-    """
+    """Sets padding of frames (B, T, H) to zero by the mask (B, T)."""
     return frames * mask.unsqueeze(2)

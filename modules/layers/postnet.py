@@ -105,15 +105,7 @@ class PostNet(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
-        """Refines a mel.
-
-        Args:
-            mel: (B, T, M).
-            mask: (B, T) bool, True = valid.
-
-        Returns:
-            (B, T, M); padding is not cleared.
-        """
+        """Refines a mel (B, T, M); padding is not cleared."""
         residual = mel - self.centre if self.centred else mel
         last = len(self.convs) - 1
         for index, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):

@@ -23,16 +23,7 @@ def sinusoids(
     device: torch.device | None = None,
     order: PositionOrder = "interleaved",
 ) -> Tensor:
-    """Sinusoid positions (Vaswani et al. 2017, arXiv:1706.03762, section 3.5).
-
-    Args:
-        length: Positions.
-        hidden: H.
-        device: None: the CPU.
-
-    Returns:
-        (length, hidden) float32, from position 0.
-    """
+    """Sinusoid positions (length, hidden) (Vaswani et al. 2017, arXiv:1706.03762, section 3.5)."""
     # in float32 the angle of position 1000 is off by 6e-5, which is more than a mel may differ by
     exact = torch.float32 if device is not None and device.type == "mps" else torch.float64
     columns = torch.arange(0, hidden, 2, device=device).to(exact)  # a sine and a cosine of each
@@ -96,15 +87,7 @@ class SelfAttention(nn.Module):
         self.fc = Linear(width, hidden, bias=output_bias)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Attends from every position to the valid ones.
-
-        Args:
-            frames: (B, T, H).
-            mask: (B, T) bool, True = valid, at least one per item.
-
-        Returns:
-            (B, T, H); padding is not cleared.
-        """
+        """Attends from every position of (B, T, H) to the valid ones; padding is not cleared."""
         heads = self.qkv(frames).unflatten(2, (3, self.heads, -1))
         queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
         # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices
@@ -145,15 +128,7 @@ class FFTBlock(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Transforms phones or frames.
-
-        Args:
-            frames: (B, T, H).
-            mask: (B, T) bool, True = valid.
-
-        Returns:
-            (B, T, H), padding 0.
-        """
+        """Transforms phones or frames, (B, T, H); padding 0."""
         attended = self.dropout(self.attention(frames, mask))
         frames = clear_padding(self.attention_norm(attended + frames), mask)
         filtered = self.dropout(self.conv_2(self.activate(self.conv_1(frames)), mask))
@@ -189,15 +164,7 @@ class FFTStack(nn.Module):
         self.layers = nn.ModuleList(blocks)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Transforms phones or frames of any number.
-
-        Args:
-            frames: (B, T, H).
-            mask: (B, T) bool, True = valid.
-
-        Returns:
-            (B, T, H), padding 0.
-        """
+        """Transforms phones or frames of any number, (B, T, H); padding 0."""
         _, T, H = frames.shape
         fits = len(self.positions) >= T
         positions = self.positions[:T] if fits else sinusoids(T, H, frames.device, self.order)

@@ -36,15 +36,7 @@ class VariancePredictor(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Predicts one value per position.
-
-        Args:
-            hidden: Phones or frames, (B, L, H).
-            mask: (B, L) bool, True = valid.
-
-        Returns:
-            (B, L), padding 0.
-        """
+        """Predicts one value per phone or frame: (B, L, H) -> (B, L), padding 0."""
         for number in range(1, self.n_layers + 1):
             conv, norm = self.get_submodule(f"conv_{number}"), self.get_submodule(f"norm_{number}")
             hidden = self.dropout(norm(F.relu(conv(hidden, mask))))

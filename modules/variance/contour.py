@@ -234,16 +234,7 @@ class Contour(nn.Module):
     def per_frame(
         self, values: Tensor, durations: Tensor, n_frames: int, _control: ContourControl
     ) -> Tensor:
-        """Hz of frames from what `infer` returned; those of phones are joined by straight lines.
-
-        Args:
-            values: (B, N) or (B, T) by level.
-            durations: Frames per phone, (B, N).
-            n_frames: T.
-
-        Returns:
-            (B, T).
-        """
+        """Hz of frames, (B, T), from what `infer` returned; phones are joined by straight lines."""
         if self.level == "frame":
             return values
         return join_phones(values, durations, None, n_frames)

@@ -39,15 +39,7 @@ class WholeMelVocoder(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Computes the waveforms, item by item; call `eval()` first.
-
-        Args:
-            mel: Natural log, (B, M, T).
-            mel_lengths: (B,); without them every item has T frames.
-
-        Returns:
-            (B, T * hop_length), 0 beyond the lengths.
-        """
+        """Computes the waveforms, (B, T * hop_length), item by item; call `eval()` first."""
         B, _, T = mel.shape
         lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
         wavs = mel.new_zeros(B, T * self.mel.hop_length, dtype=torch.float32)

@@ -93,15 +93,7 @@ class JointAligner(nn.Module):
         mel: Tensor,
         mel_lengths: Tensor,
     ) -> Tensor:
-        """Compares every frame with every phone.
-
-        Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            mel: (B, M, T).
-
-        Returns:
-            Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones.
-        """
+        """Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones."""
         speakers = None if self.speaker_keys is None else self.speaker_keys(speaker_ids)
         phones = self.phone_keys(phone_ids)  # (B, N, H)
         return self.attention(phones, mel.mT, phone_lengths, mel_lengths, speakers=speakers)

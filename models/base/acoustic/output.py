@@ -114,16 +114,7 @@ def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
 
 
 def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tensor:
-    """A mel as models return it, the log floor beyond the lengths.
-
-    Args:
-        mel_hat: (B, T, M).
-        frame_mask: (B, T) bool, True = valid.
-        log_floor: Log-mel of silence.
-
-    Returns:
-        (B, M, T) float32.
-    """
+    """A mel (B, T, M) as models return it: (B, M, T) float32, the log floor beyond the lengths."""
     return mel_hat.float().mT.masked_fill(~frame_mask[:, None], log_floor)
 
 

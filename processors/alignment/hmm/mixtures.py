@@ -59,15 +59,7 @@ def _log_density(
 
 @compiled
 def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) -> np.ndarray:
-    """Log-likelihood of frames under mixtures.
-
-    Args:
-        frames: (T, D) float32.
-        pdfs: Mixtures to evaluate, (U,).
-
-    Returns:
-        (T, U) float64.
-    """
+    """Log-likelihood of frames (T, D) under the mixtures `pdfs` (U,): (T, U) float64."""
     shares = np.empty(gaussians.means.shape[1])
     result = np.empty((len(frames), len(pdfs)))
     for column in range(len(pdfs)):
