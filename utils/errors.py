@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # all control characters except line feeds and tabs
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -32,6 +32,12 @@ def described(error: Exception) -> str:
     """An error as one line, like the last line of a traceback."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}"
+
+
+def listed(names: Sequence[str], n: int = 5) -> str:
+    """Lists the first n names, and the number of the others."""
+    more = len(names) - n
+    return ", ".join(names[:n]) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from models.checkpoint.tensors import listed, not_finite, read_tensors
-from utils.errors import InputError
+from models.checkpoint.tensors import not_finite, read_tensors
+from utils.errors import InputError, listed
 from utils.files import read_json, sha256_of, sync_folder, write_json
 from utils.logging import get_logger
 

@@ -11,13 +11,12 @@ from typing import NamedTuple
 from models.base.assets import AUDIO
 from models.checkpoint.foreign import importers
 from models.checkpoint.importers._files import RESULTS, FileNames, is_weights, newest
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.hub import resolve
 
 # An experiment of Arion: published in its root, or as training left it.
 _OWN_WEIGHTS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
 _SETTINGS = re.compile(r".+\.(json5?|ya?ml|txt|npy)|checkpoint|symbols\.dict|utt2spk")
-_SHOWN = 5  # file names in messages
 
 
 def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
@@ -66,10 +65,10 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> Selecti
     for importer in importers():
         if selection := _foreign_files(importer.FILES, names, for_training=for_training):
             return selection
-    some = ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise InputError(
         "there is no model in it: neither config.json, audio.json and model.safetensors, nor a "
-        f"checkpoint of a known project with its settings; it holds {some or 'nothing'}"
+        "checkpoint of a known project with its settings; it holds "
+        f"{listed(sorted(names)) or 'nothing'}"
     )
 
 

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from utils.errors import InputError
+from utils.errors import InputError, listed
 
 SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 _HALVES = (torch.float16, torch.bfloat16)
@@ -21,7 +21,6 @@ _FLOATS = (*_HALVES, torch.float32, torch.float64)
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)
 _FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in torch's error for a file that names a function
 _PARALLEL = "module."  # prefix of all names in a network saved inside DataParallel
-_SHOWN = 5  # names in messages
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -135,12 +134,6 @@ def weights_digest(*networks: nn.Module) -> str:
             values = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
             digest.update(name.encode() + values.tobytes())
     return digest.hexdigest()
-
-
-def listed(names: Sequence[str]) -> str:
-    """Lists the first names, and the number of the others."""
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _widened(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:

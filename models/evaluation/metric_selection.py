@@ -9,11 +9,10 @@ from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import AnyMetric, CheckFlag, CopyMetric, SpeechMetric
 from processors.metrics.registry import CHECKS, METRICS, find_check, find_metric
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores, columns_of
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.logging import get_logger
 
 _CHECK = "check "  # before the names of checks, among those of metrics
-_SHOWN = 5  # ids in a message
 
 
 class MetricSelection:
@@ -146,8 +145,7 @@ class MetricSelection:
     ) -> None:
         if ids:
             label = f"{name} of {system}" if len(self._systems) > 1 else name
-            listed = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
-            _log.warning("%s: %d of %d %s: %s", label, len(ids), len(of), what, listed)
+            _log.warning("%s: %d of %d %s: %s", label, len(ids), len(of), what, listed(ids))
 
     def _need_one(self) -> None:
         if not any(self._applies(name, self._compared) for name in self.metrics):

@@ -11,6 +11,7 @@ from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
 from processors.dataset.store import FeatureStore
 from processors.records import Features
+from utils.errors import listed
 from utils.logging import get_logger
 
 _BATCH_FRAMES = 8192  # padding included; about 95 s
@@ -45,7 +46,7 @@ class VoiceData:
                     "%s speaks as %s for the utterances of %s",
                     voice.origin,
                     speakers[0],
-                    ", ".join(stored[:3]) + (", ..." if len(stored) > 3 else ""),
+                    listed(stored, 3),
                 )
             speakers = stored
         p_arpabet = voice.config.preprocess.text.certain_p_arpabet

@@ -16,7 +16,7 @@ from config.train import TrainConfig
 from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, step_folder, steps_of, write_checkpoint
 from models.checkpoint.history import Position
-from models.checkpoint.tensors import listed, not_finite
+from models.checkpoint.tensors import not_finite
 from models.training.compilation import Compilation
 from models.training.data.loading import TrainingData, windows
 from models.training.optimizers.averaging import WeightAverage
@@ -38,7 +38,7 @@ from models.training.tracking.profiling import UpdateProfiler
 from models.training.tracking.speed import Meter
 from models.training.tracking.tracker import Tracker
 from processors.dataset.batch import TtsBatch, VocoderBatch
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.logging import Progress, get_logger, progress
 
 

@@ -66,7 +66,7 @@ class MaskedConv1d(nn.Conv1d):
         super().__init__(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
 
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Convolves: (B, T, H_in) -> (B, T, H_out); padding is not cleared, and 0 without a mask."""
+        """(B, T, H_in) -> (B, T, H_out), padding not cleared; without a mask it is 0 already."""
         (kernel_size,) = self.kernel_size
         if kernel_size == 1:
             return _linear(frames, self.weight.squeeze(2), self.bias)

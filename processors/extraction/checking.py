@@ -21,10 +21,9 @@ from processors.extraction.shards import (
     plan_shards,
     tools_for,
 )
+from utils.errors import listed
 from utils.logging import progress
 from utils.parallel import run_chunks
-
-_SHOWN = 5  # ids of one notice or word
 
 
 class _Findings(NamedTuple):
@@ -104,8 +103,7 @@ def _grouped(title: str, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
     if ids:
         yield title
     for text, where in sorted(ids.items(), key=lambda item: (-len(item[1]), item[0])):
-        more = f" and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
-        yield f"  {text}: {', '.join(where[:_SHOWN])}{more}"
+        yield f"  {text}: {listed(where)}"
 
 
 def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:

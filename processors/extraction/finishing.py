@@ -9,7 +9,7 @@ from preprocessors.split import read_splits, split_ids
 from processors.alignment.misfits import report_of
 from processors.extraction.plan import DatasetRun, Summary
 from processors.extraction.shards import ShardReport, most_common
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.files import write_json
 from utils.logging import get_logger
 
@@ -109,10 +109,9 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
             f"{run.dataset}: no usable utterance is left to train on; see rejected.jsonl"
         )
     if untrained := sorted({speakers[id] for id in usable} - trained):
-        names = ", ".join(untrained[:_SHOWN]) + (", ..." if len(untrained) > _SHOWN else "")
         _log.warning(
             "%s: %d speakers have no usable utterance in the train split and are left out: %s",
-            *(run.dataset, len(untrained), names),
+            *(run.dataset, len(untrained), listed(untrained)),
         )
     kept = {id for id in usable if speakers[id] in trained}
     return Splits(*([id for id in ids if id in kept] for ids in splits))

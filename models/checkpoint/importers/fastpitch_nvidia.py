@@ -15,9 +15,8 @@ from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
 from models.checkpoint.importers._settings import required
 from models.checkpoint.importers._tensors import TensorNames
-from models.checkpoint.tensors import listed
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from utils.errors import InputError
+from utils.errors import InputError, listed
 
 KIND = "FastPitch of NVIDIA (one .pt file)"
 FILES = file_names("fastpitch")

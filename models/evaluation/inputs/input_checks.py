@@ -7,7 +7,7 @@ from pathlib import Path
 import soundfile
 
 from models.evaluation.inputs.systems import SystemFile
-from utils.errors import InputError
+from utils.errors import InputError, listed
 
 SHOWN = 20  # lines of a list in a message
 
@@ -53,8 +53,7 @@ def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> No
     lines = []
     for name, files in systems.items():
         if lacking := [id for id in every if id not in files]:
-            more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
-            lines.append(f"{name}: {', '.join(lacking[:SHOWN])}{more}")
+            lines.append(f"{name}: {listed(lacking, SHOWN)}")
     refuse(
         lines,
         "only the same utterances can be compared; synthesise them, or choose some by "

@@ -7,7 +7,7 @@ from typing import Literal
 from processors.records import SpokenText, Word
 from processors.text.nearest_phones import PhoneSet
 from processors.text.symbols import APOSTROPHE, FULL_STOP, PAUSES, UNNAMED
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.logging import get_logger
 
 _SHOWN = 10
@@ -48,11 +48,9 @@ class VoicePhones:
         fitted = [self._fitted(clause, replacements) for clause in clauses]
         if new := [name for name in replacements if name not in self._logged]:
             self._logged.update(new)
-            more = f" and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
             get_logger(__name__).warning(
-                "this voice was not trained on all phones of the text and replaces %s%s",
-                ", ".join(new[:_SHOWN]),
-                more,
+                "this voice was not trained on all phones of the text and replaces %s",
+                listed(new, _SHOWN),
             )
         return fitted
 

@@ -17,13 +17,13 @@ from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, LoadedModel, load_model
-from models.checkpoint.tensors import listed, not_finite
+from models.checkpoint.tensors import not_finite
 from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
 from modules.variance.contour import SpeakerNorm
 from processors.text.nearest_phones import PhoneSet
 from processors.text.symbols import PAD
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.logging import get_logger
 
 Nearest = Callable[[str], Sequence[str]]  # old rows that are like a new one; may be none

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from models.base.assets import Assets
-from models.checkpoint.tensors import listed
 from models.training.initialisation.finetune import Transfer, tensors_of
 from modules.layers.embedding import SpeakerEmbedding
 from modules.layers.postnet import MaskedBatchNorm
 from modules.variance.contour import SpeakerNorm
-from utils.errors import InputError
+from utils.errors import InputError, listed
 
 
 def extend_assets(voice: Assets, data: Assets) -> Assets:
