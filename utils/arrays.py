@@ -93,15 +93,7 @@ def read_numbers(path: Path) -> dict[int, float]:
 
 
 def parse_number(text: str, place: str) -> float:
-    """Parses a finite decimal number.
-
-    Args:
-        text: Such as 1.5 or -2e3.
-        place: Where it is, for messages.
-
-    Raises:
-        InputError: If it is no finite number.
-    """
+    """Parses a finite decimal number; anything else is an InputError that names the place."""
     if not (_NUMBER.fullmatch(text) and np.isfinite(float(text))):
         raise InputError(f"{place}: {text[:40]!r}; expected a finite number such as 1.2")
     return float(text)

@@ -94,14 +94,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def check_at_least(given: argparse.Namespace, least: int, *names: str) -> None:
-    """Checks flags that are numbers; those that are None are not given.
-
-    Args:
-        least: The smallest number allowed.
-
-    Raises:
-        UsageError: If a number is smaller; the message names its flag.
-    """
+    """Raises a UsageError if a flag that is given has a number below the smallest allowed."""
     for name in names:
         value = getattr(given, name)
         if value is not None and value < least:

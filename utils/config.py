@@ -76,10 +76,6 @@ def build(
 def build_complete(cls: type[T], plain: object, path: Path) -> T:
     """Builds a dataclass from the content of a file that holds every field, as `to_plain` gives it.
 
-    Args:
-        plain: Content of the file.
-        path: The file, for messages.
-
     Raises:
         ConfigError: If a field is missing, even one with a default; else as for `build`.
     """
@@ -233,10 +229,6 @@ def lines_with_origins(config: object, tree: Tree) -> list[str]:
     """A line `key.path = value  # origin` for every key, in the order of the dataclasses.
 
     Values are JSON, as `--set` accepts them; the origin is a file, `--set` or `default`.
-
-    Args:
-        config: The result of `build`.
-        tree: The tree that it was built from.
     """
     return [
         f"{'.'.join(keys)} = {json.dumps(value, ensure_ascii=False)}"

@@ -107,11 +107,7 @@ def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
 
 
 def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
-    """The tree with values replaced.
-
-    Args:
-        tree: The result of `read_tree` or `plain_tree`.
-        overrides: `key.path=value`, as for `read_tree`.
+    """The tree with values replaced by overrides, as for `read_tree`.
 
     Raises:
         ConfigError: If an override has no `=`.
@@ -123,12 +119,7 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
 
 
 def plain_tree(values: Mapping[str, object], path: Path) -> Tree:
-    """A tree of values converted from a file of another format.
-
-    Args:
-        values: Sections, lists and plain values.
-        path: The file, for messages.
-    """
+    """A tree of sections, lists and plain values from a file of another format."""
     return Tree(values, dict.fromkeys(_key_paths(values), _shown(path)), path)
 
 

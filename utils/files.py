@@ -107,14 +107,7 @@ def _flush(path: Path) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Writes strict JSON: UTF-8, indented, no NaN.
-
-    Args:
-        value: Dicts, lists and plain values.
-
-    Raises:
-        ValueError: If `value` holds NaN or infinity.
-    """
+    """Writes strict JSON: UTF-8, indented; NaN and infinity are a ValueError."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     with replacing(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")

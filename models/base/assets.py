@@ -63,14 +63,7 @@ class Assets:
         return replace(self, trained_phones=trained)
 
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
-        """Returns the vocabulary of an acoustic model.
-
-        Args:
-            folder: Where the assets were read from, for the message.
-
-        Raises:
-            InputError: If there is none.
-        """
+        """The vocabulary of an acoustic model; without one, an InputError names the folder."""
         if self.vocabulary is None:
             place = "" if folder is None else f"{folder}: "
             raise InputError(

@@ -52,7 +52,6 @@ def measure(subjects: Sequence[Subject], warm_up: int, steps: int) -> list[Measu
     """Times subjects call by call in turn, so that the state of the machine affects them equally.
 
     Args:
-        subjects: One or more on one device.
         warm_up: Calls of each before its timed ones.
 
     Returns:

@@ -137,15 +137,7 @@ class WaveGlow(nn.Module):
 
     @torch.no_grad()
     def inverse(self, z: Tensor, mel: Tensor) -> Tensor:
-        """Maps noise to audio; undoes `forward`.
-
-        Args:
-            z: (B, G, L), as in `Latent`.
-            mel: Natural log, (B, M, T), L = T * hop_length / G.
-
-        Returns:
-            (B, T * hop_length), not limited to [-1, 1].
-        """
+        """Maps noise z, (B, G, L) as in `Latent`, to audio, not limited to [-1, 1]."""
         return self._invert(z, self._conditioning(mel), Context(), 0)
 
     def _invert(self, z: Tensor, conditioning: Tensor, context: Context, margin: int) -> Tensor:

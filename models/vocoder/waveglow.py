@@ -35,10 +35,6 @@ from processors.dataset.batch import VocoderBatch
 def negative_log_likelihood(latent: Latent, sigma: float) -> Tensor:
     """Computes the negative log-likelihood (eq. 3), without the constant of the Gaussian.
 
-    Args:
-        latent: What audio was mapped to.
-        sigma: Standard deviation of the noise.
-
     Returns:
         Sum over all samples, nats.
     """

@@ -22,14 +22,10 @@ class Context(NamedTuple):
         return Context(self.left * rate, self.right * rate)
 
     def trim(self, signal: Tensor, reach: int) -> "tuple[Tensor, Context]":
-        """Drops positions that no later layer reads.
+        """Drops positions of a chunk with its context, (..., L), that no later layer reads.
 
         Args:
-            signal: The chunk with its context, (..., L).
             reach: Positions on either side that later layers read.
-
-        Returns:
-            The shorter signal, and its context.
         """
         kept = Context(min(self.left, reach), min(self.right, reach))
         end = signal.shape[-1] - (self.right - kept.right)

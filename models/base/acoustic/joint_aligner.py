@@ -109,10 +109,7 @@ def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
 
 @torch.no_grad()
 def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """Durations by a trained aligner.
-
-    Returns:
-        Frames per phone, (B, N).
+    """Durations by a trained aligner: frames per phone, (B, N).
 
     Raises:
         ValueError: If an item has more phones than frames.

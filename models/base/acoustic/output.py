@@ -93,12 +93,6 @@ def durations_in(batch: TtsBatch) -> Tensor:
 def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
     """Arguments of `forward` of a network that is given true durations, pitch and energy.
 
-    Args:
-        batch: With durations.
-
-    Returns:
-        phone_ids, phone_lengths, speaker_ids, durations, mel_lengths, f0 and energy.
-
     Raises:
         ValueError: If the batch has no durations.
     """
@@ -122,11 +116,7 @@ def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tenso
     """Returns the speaker ids of a batch, by default those of a single-speaker model.
 
     Args:
-        speaker_ids: (B,), or None.
         lengths: Any (B,) of the batch: gives size and device of the result.
-
-    Returns:
-        Speaker ids, (B,).
 
     Raises:
         ValueError: If the model has several speakers and no ids are given.

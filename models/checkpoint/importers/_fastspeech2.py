@@ -165,11 +165,7 @@ def model_settings(values: object, path: Path) -> dict[str, object]:
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
-    """Names of speakers in the order of their ids.
-
-    Args:
-        ids: Ids by name, as in the file.
-        n_speakers: Rows of the speaker embedding.
+    """Names of speakers in the order of their ids, from the ids by name of a file.
 
     Raises:
         InputError: If the ids are not 0 to n_speakers - 1.

@@ -134,9 +134,7 @@ def add_natural(
     """Adds second readings by the speaker as the system `natural`.
 
     Args:
-        items: The utterances of the systems.
         readings: Files named by the id of the sentence that they repeat.
-        inputs: Where references are.
 
     Returns:
         The items, then those of sentences that no system synthesised.

@@ -61,10 +61,6 @@ class Attempt(Generic[I, L]):
 def default_output(reference: str | Path, folder: Path) -> Path:
     """Returns `result` in the folder of a local experiment.
 
-    Args:
-        reference: The model as the user named it.
-        folder: Where it was found.
-
     Raises:
         InputError: If the model is from the Hub: its folder is a cache.
     """
@@ -76,10 +72,7 @@ def default_output(reference: str | Path, folder: Path) -> Path:
 
 
 def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
-    """Finds the folder of the experiment with this configuration and name.
-
-    Args:
-        config_path: The configuration file; its `log_dir` holds the experiments.
+    """Finds the folder of the experiment with this name, in `log_dir` of the configuration.
 
     Raises:
         InputError: If the configuration is wrong, or nothing was trained under that name.

@@ -49,14 +49,7 @@ class WeightAverage:
         return self._average
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Restores what `state_dict` gave.
-
-        Args:
-            state: On any device.
-
-        Raises:
-            ValueError: If it belongs to another network.
-        """
+        """Restores what `state_dict` gave; raises ValueError if it is of another network."""
         if faults := misfits(self._average, state):
             raise ValueError(faults)
         for name, average in self._average.items():

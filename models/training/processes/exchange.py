@@ -17,14 +17,7 @@ def n_processes() -> int:
 
 
 def sum_over_processes(values: Sequence[float] | Tensor, device: torch.device) -> Tensor:
-    """Sums element-wise over all processes, in float64 where the device has it.
-
-    Args:
-        values: (K,).
-
-    Returns:
-        (K,), the same in every process.
-    """
+    """Sums (K,) element-wise over all processes, in float64 where the device has it."""
     dtype = torch.float32 if device.type == "mps" else torch.float64
     summed = torch.as_tensor(values, dtype=dtype, device=device).clone()
     if _several():
