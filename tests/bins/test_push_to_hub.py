@@ -31,7 +31,6 @@ def test_an_experiment_goes_to_the_hub(hub, tmp_path):
     done = push(hub, tmp_path, voice, "org/voice", *flags)
     assert done.returncode == 0, done.stderr
     assert "model.safetensors" in done.stderr
-    assert "%|" not in done.stderr, "no progress bars without a terminal"
     repository = hub.repos["org/voice"]
     assert repository.private
     assert repository.messages[-1] == "One"
