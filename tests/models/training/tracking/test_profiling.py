@@ -32,7 +32,7 @@ def test_a_profiled_run_has_a_trace_and_a_table_and_the_same_weights(tmp_path, c
     assert names.count("update") == 2
     assert "aten::addmm" in names
     assert "Self CPU" in table
-    assert "aten::addmm" in table
+    assert table.count("aten::") > 3
     assert table in caplog.text
     assert "profile of updates 2 to 3 of this run" in caplog.text
     assert not (folder / "memory.pickle").exists()
