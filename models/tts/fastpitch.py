@@ -55,6 +55,7 @@ from modules.variance.adaptor import (
 )
 from modules.variance.contour import ContourControl, ContourStats
 from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.f0_residual import F0Residual
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
@@ -135,6 +136,7 @@ class FastPitchOutput(NamedTuple):
     # (B, N): "pitch", normalised, and "energy", ln(1 + energy), if the network has it
     contours_hat: dict[str, Tensor]
     contours: dict[str, Tensor]  # their targets
+    f0_residual_l1: Tensor | None  # sum of semitones over voiced frames, of `F0Residual`
 
 
 class FastPitch(nn.Module):
@@ -177,6 +179,7 @@ class FastPitch(nn.Module):
         self.decoder = _stack(config.decoder, hidden)
         self.mel_linear = Linear(hidden, mel.n_mels)
         self.harmonics = HarmonicHead(hidden, mel) if config.harmonics else None
+        self.f0_residual = F0Residual(hidden) if config.harmonics else None
 
     @property
     def controls(self) -> frozenset[Control]:
@@ -225,7 +228,10 @@ class FastPitch(nn.Module):
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
         mel_hat = self._decode(frames, frame_mask, voice)  # (B, T, M)
-        return FastPitchOutput(mel_hat, log_durations_hat, contours_hat, contours)
+        residual_l1 = None
+        if self.f0_residual is not None:
+            residual_l1 = self.f0_residual.l1_sum(frames, f0, durations, frame_mask)
+        return FastPitchOutput(mel_hat, log_durations_hat, contours_hat, contours, residual_l1)
 
     @torch.no_grad()
     def infer(
@@ -280,6 +286,8 @@ class FastPitch(nn.Module):
         frame_mask = length_mask(mel_lengths)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         f0 = self.pitch.per_frame(hz, durations, frame_mask.shape[1], pitch_asked)  # (B, T)
+        if self.f0_residual is not None:
+            f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
         mel_hat = self._decode(frames, frame_mask, f0)  # (B, T, M)
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
         return TtsOutput(mel, mel_lengths, durations, hz, spoken_energy)
@@ -365,6 +373,8 @@ def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:
 def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
     """Squared errors of the mel, of ln(frames + 1), of normalised pitch and of ln(1 + energy).
 
+    With harmonics also L1 of the residual of F0.
+
     Args:
         network: In training or evaluation mode.
         batch: With durations.
@@ -380,6 +390,8 @@ def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
         "mel": LossTerm(mel, "frames"),
         "duration": LossTerm(durations, "phones", weights.duration_loss_weight),
     }
+    if output.f0_residual_l1 is not None:
+        losses["f0_residual"] = LossTerm(output.f0_residual_l1, "frames")
     scales = {"pitch": weights.pitch_loss_weight, "energy": weights.energy_loss_weight}
     for name, target in output.contours.items():
         total = mse_sum(output.contours_hat[name], target, phone_mask)

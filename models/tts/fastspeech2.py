@@ -15,7 +15,8 @@ It departs from these projects in that
 - the target of a phone without frames is the speaker's mean, not silence or 0 Hz;
 - positions beyond max_seq_len are computed when needed, in training too;
 - with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py),
-  which one pitch per phone does not tell: their depth in the mel is that of recordings;
+  which one pitch per phone does not tell: their depth in the mel is that of recordings. F0 inside
+  phones is predicted for them (modules/variance/f0_residual.py);
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
   decoder memorise training sentences (0.63 instead of 0.59 nats of mel L1 on unseen ones).
 `variance_embedding.kind` "convolution" with mish is TensorFlowTTS's network; the dropout of the
@@ -71,6 +72,7 @@ from modules.variance.adaptor import (
 )
 from modules.variance.contour import Contour, ContourControl, ContourStats, Level
 from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.f0_residual import F0Residual
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
@@ -153,6 +155,7 @@ class FastSpeech2Output(NamedTuple):
     log_durations_hat: Tensor  # (B, N) ln(frames + 1)
     contours_hat: dict[str, Tensor]  # "pitch", "energy": (B, N or T) normalised
     contours: dict[str, Tensor]  # their targets
+    f0_residual_l1: Tensor | None  # sum of semitones over voiced frames, of `F0Residual`
 
 
 class FastSpeech2(nn.Module):
@@ -204,6 +207,9 @@ class FastSpeech2(nn.Module):
         )
         self.mel_linear = Linear(hidden, mel.n_mels)
         self.harmonics = HarmonicHead(hidden, mel) if config.harmonics else None
+        self.f0_residual: F0Residual | None = None
+        if config.harmonics and config.pitch_level == "phone":
+            self.f0_residual = F0Residual(hidden)
         self.postnet: PostNet | None = None
         if config.use_postnet:
             self.postnet = PostNet(mel.n_mels, centred=config.centred_postnet)
@@ -249,8 +255,11 @@ class FastSpeech2(nn.Module):
             frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
         mel_hat, refined_mel_hat = self._decode(frames, frame_mask, voice)  # (B, T, M)
+        residual_l1 = None
+        if self.f0_residual is not None:
+            residual_l1 = self.f0_residual.l1_sum(frames, f0, durations, frame_mask)
         return FastSpeech2Output(
-            mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours
+            mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours, residual_l1
         )
 
     @torch.no_grad()
@@ -321,6 +330,8 @@ class FastSpeech2(nn.Module):
             )
         T = frame_mask.shape[1]
         f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
+        if self.f0_residual is not None:
+            f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
         mel_hat, refined_mel_hat = self._decode(frames, frame_mask, f0)  # (B, T, M)
         mel_hat = mel_hat if refined_mel_hat is None else refined_mel_hat
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
@@ -398,7 +409,8 @@ def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float)
 def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     """Five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
 
-    L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy.
+    L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
+    harmonics also L1 of the residual of F0.
 
     Args:
         network: In training or evaluation mode.
@@ -415,6 +427,8 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     log_durations = durations_in(batch).float().log1p()
     durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
     losses["duration"] = LossTerm(durations, "phones")
+    if output.f0_residual_l1 is not None:
+        losses["f0_residual"] = LossTerm(output.f0_residual_l1, "frames")
     for name, contour in (("pitch", network.pitch), ("energy", network.energy)):
         mask = phone_mask if contour.level == "phone" else frame_mask
         unit: Unit = "phones" if contour.level == "phone" else "frames"

@@ -66,6 +66,9 @@ def network_of(config: FastPitchConfig = SMALL, pitch: ContourStats = PITCH) -> 
     network = FastPitch(config, N_PHONES, MEL, pitch)
     if network.harmonics is not None:
         torch.nn.init.normal_(network.harmonics.depth.weight, std=0.1)  # as after training
+    if network.f0_residual is not None:
+        network.f0_residual.predictor.dropout.p = 0.0
+        torch.nn.init.normal_(network.f0_residual.predictor.linear.weight, std=0.1)
     return network
 
 
@@ -218,9 +221,11 @@ def test_losses_are_sums_of_squares_over_valid_positions(config):
                 expected["energy"] += error**2
     (update,) = task.training_step(batch)
     losses = {name: term.total.item() for name, term in update.losses.items()}
+    assert (losses.pop("f0_residual", None) is None) == (task.network.f0_residual is None)
     assert losses == pytest.approx(expected, rel=1e-4)
     weights = {name: (term.per, term.weight) for name, term in update.losses.items()}
     assert weights.pop("mel") == ("frames", 1.0)
+    assert weights.pop("f0_residual", ("frames", 1.0)) == ("frames", 1.0)
     assert set(weights.values()) == {("phones", 0.1)}
 
 
@@ -269,6 +274,7 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
 
 def test_true_prosody_at_inference_gives_the_mel_of_training():
     network, batch = network_of(replace(SMALL, harmonics=True)).eval(), batch_of((6,))
+    network.f0_residual = None  # which synthesis adds to lines, and training to nothing
     f0 = torch.where(torch.arange(batch.f0.shape[1]) < batch.durations[0, 0], 0.0, 150.0)[None]
     trained = network(*batch[1:5], batch.mel_lengths, f0, torch.full_like(f0, 20)).mel_hat
     # a phone without frames has no pitch and no energy
