@@ -1,5 +1,6 @@
 """Reads EPUB books (EPUB 2 and 3), without extracting a file to disk."""
 
+import lzma
 import posixpath
 import zipfile
 import zlib
@@ -33,8 +34,15 @@ def read_epub(path: Path) -> Book:
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(_Files(archive), path.stem)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
-        raise InputError(f"no EPUB, or a damaged one ({error})") from error
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        NotImplementedError,
+        OSError,
+    ) as error:
+        raise InputError(f"not an EPUB file, or a damaged one ({error})") from error
 
 
 class _Files:
@@ -155,7 +163,10 @@ def _refuse_drm(files: _Files) -> None:
 
 def _resolved(base: str, href: str) -> tuple[str, str]:
     """Name in the archive and fragment of a link in the file `base`."""
-    parts = urlsplit(href)
+    try:
+        parts = urlsplit(href)
+    except ValueError as error:
+        raise InputError(f"its link {href[:80]!r} is wrong: {error}") from error
     path = posixpath.join(posixpath.dirname(base), unquote(parts.path)) if parts.path else base
     return posixpath.normpath(path), unquote(parts.fragment)
 

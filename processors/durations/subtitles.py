@@ -108,7 +108,7 @@ def _text(cue: Cue) -> str:
 
 def _fits(cue: Cue) -> bool:
     has_long_word = len(cue) > 1 and any(len(word.text) > LINE for word in cue)
-    n_lines = len(wrap(_text(cue), LINE))
+    n_lines = len(_wrapped(_text(cue), LINE))
     return (
         n_lines <= MOST_LINES and not has_long_word and cue[-1].end_s - cue[0].start_s <= LONGEST_S
     )
@@ -150,10 +150,10 @@ def _spans(cues: Sequence[Cue]) -> list[tuple[float, float]]:
 
 def _lines(text: str) -> list[str]:
     """One line, or two of similar length."""
-    if len(wrap(text, LINE)) != MOST_LINES:
-        return wrap(text, LINE)
+    if len(_wrapped(text, LINE)) != MOST_LINES:
+        return _wrapped(text, LINE)
     widths = range(len(text) // MOST_LINES, LINE + 1)
-    return next(lines for width in widths if len(lines := wrap(text, width)) == MOST_LINES)
+    return next(lines for width in widths if len(lines := _wrapped(text, width)) == MOST_LINES)
 
 
 def _srt(cues: Sequence[Cue]) -> str:
@@ -173,6 +173,11 @@ def _vtt(cues: Sequence[Cue]) -> str:
     for cue, (start, end) in zip(cues, _spans(cues), strict=True):
         blocks.append(f"{_clock(start)} --> {_clock(end)}\n{_timed_text(cue)}\n")
     return "\n".join(blocks)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of whole words: one that is cut at its hyphen would have two times."""
+    return wrap(text, width, break_on_hyphens=False)
 
 
 def _timed_text(cue: Cue) -> str:

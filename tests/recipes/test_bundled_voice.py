@@ -26,7 +26,7 @@ def test_it_is_small_and_holds_tensors_alone():
 
 def test_its_card_names_data_and_licence():
     card = (VOICE / "README.md").read_text(encoding="utf-8")
-    for fact in ("cc0-1.0", "Kathleen", "22050 Hz", "12500 updates", "seed"):
+    for fact in ("cc0-1.0", "Kathleen", "22050 Hz", "12,500 updates", "seed"):
         assert fact in card
 
 

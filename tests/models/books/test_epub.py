@@ -122,6 +122,7 @@ def test_entities_are_not_expanded_and_no_file_is_read(tmp_path):
             {"OPS/book.opf": PACKAGE.replace("text/two", "../../../etc/passwd")},
             r"there is no '\.\./\.\./etc/passwd.xhtml'",
         ),
+        ({"OPS/book.opf": PACKAGE.replace("text/two", "http://[")}, "link .* is wrong"),
         ({"OPS/text/two.xhtml": "<b>" * 1000}, "500 elements inside each other"),
         ({"OPS/book.opf": "<b>" * 1000}, "500 elements inside each other"),
         ({"OPS/text/two.xhtml": b"\xe9t\xe9"}, "neither UTF-8 nor UTF-16"),

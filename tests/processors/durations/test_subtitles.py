@@ -125,3 +125,10 @@ def test_times_in_a_cue_rise_where_words_last_no_time():
     content = subtitles(sentences_of("a b c", words), words, "vtt")
     assert "01:01:01.500 --> 01:01:03.000\na b <01:01:02.000>c" in content
     assert re.findall(r"<([\d:.]+)>", content) == ["01:01:02.000"]
+
+
+def test_a_word_with_hyphens_stays_on_its_line():
+    text = "It was the gentlemanly forty-nine-year-old-looking man who spoke first."
+    words = spoken(text)
+    rows = cues(subtitles(sentences_of(text, words), words, "srt"))
+    assert [word for *_, lines in rows for line in lines for word in line.split()] == text.split()
