@@ -19,10 +19,11 @@ from utils.errors import InputError, nearest
 T = TypeVar("T")
 MOST_CHARACTERS = 1_000_000
 MOST_DEPTH = 32
+MOST_BREAKS_S = 3600.0  # in all
 ATTRIBUTES = {  # of each element; others are unknown
     "speak": ("xml:lang",),
-    "p": (),
-    "s": (),
+    "p": ("xml:lang",),
+    "s": ("xml:lang",),
     "break": ("time", "strength"),
     "sub": ("alias",),
     "phoneme": ("alphabet", "ph"),
@@ -34,6 +35,7 @@ ATTRIBUTES = {  # of each element; others are unknown
 }
 _TEXT_ONLY = ("sub", "phoneme", "say-as")  # elements that hold text and nothing else
 _ENDING = re.compile(r"['’]\w+")  # as in <sub>W3C</sub>'s
+_MARK_AT_END = re.compile(r"[.!?…]\W*$")
 _EMPTY = ("break", "mark")
 _ALWAYS_IGNORED = ("version", "xml:id", "xml:base", "xsi:schemaLocation")
 
@@ -116,6 +118,7 @@ class _Handler(ContentHandler):
         self._open: list[_Element] = []
         self._content: str | None = None  # of an element that holds only text
         self._has_text = False
+        self._total_break_s = 0.0
         self._follows_break = False
         self._parts_paragraphs = False  # the next run is in another paragraph
 
@@ -162,6 +165,8 @@ class _Handler(ContentHandler):
     def _opened(self, element: _Element) -> _Element:
         """Does what the start of an element asks for; returns it with its style."""
         name, attributes = element.name, element.attributes
+        if attributes.get("xml:lang") or name == "lang":
+            element = element._replace(language=self._language(self._required(element, "xml:lang")))
         if name in ("p", "s"):
             self._begin_block()
             self._parts_paragraphs |= name == "p" and not self._follows_break
@@ -178,8 +183,6 @@ class _Handler(ContentHandler):
         elif name == "emphasis":
             level = attributes.get("level", "moderate")
             element = self._styled(element, self._value("level", values.emphasis, level))
-        elif attributes.get("xml:lang") or name == "lang":
-            element = element._replace(language=self._language(self._required(element, "xml:lang")))
         return element
 
     def endElement(self, _name: str) -> None:  # noqa: N802
@@ -236,6 +239,9 @@ class _Handler(ContentHandler):
         """Adds the text of an element that says how its content is spoken."""
         if element.name == "sub":
             spoken = self._required(element, "alias")
+            before = next((run.text for run in reversed(self.blocks[-1]) if run.text.strip()), "")
+            if _MARK_AT_END.search(before) and not shown[:1].islower():
+                spoken = spoken[0].upper() + spoken[1:]  # as `shown`, it may begin a sentence
         elif not shown:
             raise self.fault(f"nothing is in <{element.name}>")
         elif element.name == "phoneme":
@@ -280,20 +286,30 @@ class _Handler(ContentHandler):
         low, high = CONTROL_RANGE
         if not (low <= both.duration <= high and low <= both.pitch <= high):
             raise self.fault(f"<{element.name}>: rate or pitch changes by more than {high:g} times")
+        if both.gain > high + 1e-6:  # two of +10dB are a little more
+            raise self.fault(f"<{element.name}>: the volume rises by more than 20 dB in all")
         return element._replace(prosody=both)
 
     def _language(self, tag: str) -> str | None:
         """The language of the voice that a tag of BCP 47 names; None: that of the speaker."""
         wanted, known = tag.strip().lower(), sorted(self._voice.languages)
-        found = [code for code in known if wanted in (code.lower(), code.split("-")[0].lower())]
+        primary, _, region = wanted.partition("-")
+        same = [code for code in known if code.lower().split("-")[0] == primary]
+        exact = [code for code in same if code.lower() == wanted]
+        found = exact or [code for code in same if not region or "-" not in code]
         if not found:
             raise self.fault(f"language {tag[:40]!r}: this voice speaks {', '.join(known)}")
         return None if self._voice.language in found else found[0]
 
     def _break_s(self, attributes: dict[str, str]) -> float:
         if "time" in attributes:
-            return self._value("time", values.seconds, attributes["time"])
-        return self._value("strength", values.strength, attributes.get("strength", "medium"))
+            break_s = self._value("time", values.seconds, attributes["time"])
+        else:
+            break_s = self._value("strength", values.strength, attributes.get("strength", "medium"))
+        self._total_break_s += break_s
+        if self._total_break_s > MOST_BREAKS_S:
+            raise self.fault(f"the breaks last more than {MOST_BREAKS_S / 3600:g} h in all")
+        return break_s
 
     def _required(self, element: _Element, key: str) -> str:
         if not (text := element.attributes.get(key, "").strip()):

@@ -1,21 +1,28 @@
 """Values of the attributes of SSML."""
 
 import re
+from collections.abc import Iterable
 
 from processors.text.runs import Prosody
 
 # The recommendation leaves the meaning of the names to the voice.
-_RATES = {
-    **{"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.5}
-}
-_PITCHES = {
-    **{"x-low": 0.75, "low": 0.87, "medium": 1.0, "default": 1.0, "high": 1.15, "x-high": 1.33}
-}
+_RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.5}
+_PITCHES = {"x-low": 0.75, "low": 0.87, "medium": 1.0, "default": 1.0, "high": 1.15, "x-high": 1.33}
 _VOLUMES_DB = {
-    **{"x-soft": -12.0, "soft": -6.0, "medium": 0.0, "default": 0.0, "loud": 3.0, "x-loud": 6.0}
+    "x-soft": -12.0,
+    "soft": -6.0,
+    "medium": 0.0,
+    "default": 0.0,
+    "loud": 3.0,
+    "x-loud": 6.0,
 }
 _BREAKS_S = {
-    **{"none": 0.0, "x-weak": 0.1, "weak": 0.25, "medium": 0.5, "strong": 0.75, "x-strong": 1.0}
+    "none": 0.0,
+    "x-weak": 0.1,
+    "weak": 0.25,
+    "medium": 0.5,
+    "strong": 0.75,
+    "x-strong": 1.0,
 }
 _EMPHASES = {
     "strong": Prosody(1.25, 1.15, 1.19),  # 1.5 dB
@@ -87,13 +94,13 @@ def seconds(text: str) -> float:
 
 
 def _percentage(text: str, *, signed: bool) -> float:
-    """A factor; 0 if it is none."""
+    """A factor; 0 if it is none, or not positive."""
     match = re.fullmatch(rf"([+-]?){_NUMBER}%", text)
     if match is None or (signed and not match[1]):
         return 0.0
     share = float(match[2]) / 100
-    return {"+": 1 + share, "-": 1 - share}.get(match[1], share)
+    return max(0.0, {"+": 1 + share, "-": 1 - share}.get(match[1], share))
 
 
-def _expected(text: str, names: "list[str] | dict", other: str = "") -> str:
+def _expected(text: str, names: Iterable[str], other: str = "") -> str:
     return f"{text[:40]!r}; expected {', '.join([*names, *[other] * bool(other)])}"

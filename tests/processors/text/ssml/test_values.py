@@ -36,6 +36,8 @@ def test_breaks_are_in_seconds():
     [
         (values.rate, "0%", "'0%'; expected x-slow, slow, .*80%"),
         (values.rate, "-100%", "-100%"),
+        (values.rate, "-150%", "'-150%'; expected x-slow, .*80%"),
+        (values.pitch, "-150%", "'-150%'; expected x-low"),
         (values.rate, "quick", "quick"),
         (values.pitch, "200Hz", r"'200Hz'; expected x-low, .*\+10% or -2st"),
         (values.pitch, "110%", "a change"),
