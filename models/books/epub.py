@@ -11,13 +11,16 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from models.books.book import Block, Book, book_of, with_chapters_at_headings
-from models.books.markup import MOST_NESTED, blocks_of
+from models.books.markup import blocks_of
 from utils.errors import InputError
 
 _MOST_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
+_MOST_PARTS = 500_000  # elements and texts of a package or a table of contents
+_MOST_OUTSIDE = 50  # elements around one of these
 _MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _DRM = {"rights.xml": "Adobe ADEPT", "license.lcpl": "Readium LCP", "sinf.xml": "Apple FairPlay"}
+_Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
 # in texts for Arion, phones are between braces, and control characters are refused
 _PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
     [*range(9), *range(14, 32), *range(127, 160)], " "
@@ -97,22 +100,33 @@ class _Elements(HTMLParser):
         super().__init__()
         self.found: list[_Element] = []
         self._open: list[_Element] = []
+        self._n_parts = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Opens an element."""
+        self._count()
         outside = tuple(element.tag for element in self._open)
         tag = tag.rpartition(":")[2]
         self._open.append(_Element(tag, {name: value or "" for name, value in attrs}, outside, []))
         self.found.append(self._open[-1])
-        if len(self._open) > MOST_NESTED:
-            raise InputError(f"more than {MOST_NESTED} elements inside each other")
+        if len(self._open) > _MOST_OUTSIDE:
+            raise InputError(f"more than {_MOST_OUTSIDE} elements inside each other")
 
     def handle_endtag(self, tag: str) -> None:
+        """Closes the last element if it is of this name."""
         if self._open and self._open[-1].tag == tag.rpartition(":")[2]:
             self._open.pop()
 
     def handle_data(self, data: str) -> None:
+        """Adds text to all open elements."""
+        self._count()
         for element in self._open:
             element.texts.append(data)
+
+    def _count(self) -> None:
+        self._n_parts += 1
+        if self._n_parts > _MOST_PARTS:
+            raise InputError(f"more than {_MOST_PARTS} elements and texts in one file")
 
 
 def _read(files: _Files, stem: str) -> Book:
@@ -135,13 +149,12 @@ def _read(files: _Files, stem: str) -> Book:
         and element.attributes.get("linear") != "no"
         and element.attributes.get("idref") in items
     ]
-    starts = _starts(files, list(items.values()))
-    blocks = [
-        block
+    paths = [
+        item["path"]
         for item in spine
         if "nav" not in item.get("properties", "").split() and "html" in item.get("media-type", "")
-        for block in _blocks(files.text(item["path"]), item["path"], starts)
     ]
+    blocks = list(_blocks(files, paths, _starts(files, list(items.values()))))
     if not any(block.chapter for block in blocks):
         blocks = with_chapters_at_headings(blocks)
     titles = [e.text for e in package if e.tag == "title" and "metadata" in e.outside and e.text]
@@ -171,16 +184,17 @@ def _resolved(base: str, href: str) -> tuple[str, str]:
     return posixpath.normpath(path), unquote(parts.fragment)
 
 
-def _starts(files: _Files, items: list[dict[str, str]]) -> dict[tuple[str, str], str]:
-    """Titles in the table of contents, by file and fragment."""
+def _starts(files: _Files, items: list[dict[str, str]]) -> _Starts:
+    """The entries of the table of contents."""
     navs = [item["path"] for item in items if "nav" in item.get("properties", "").split()]
     ncxs = [item["path"] for item in items if "dtbncx" in item.get("media-type", "")]
-    found: dict[tuple[str, str], str] = {}
-    for path in (navs or ncxs)[:1]:
-        for title, href, depth in _entries(files.elements(path)):
+    starts: _Starts = {}
+    for contents in (navs or ncxs)[:1]:
+        for n, (title, href, depth) in enumerate(_entries(files.elements(contents))):
             if title and depth <= _MOST_DEPTH:
-                found.setdefault(_resolved(path, href), title)
-    return found
+                path, fragment = _resolved(contents, href)
+                starts.setdefault(path, {}).setdefault(fragment, []).append((n, title))
+    return starts
 
 
 def _entries(elements: list[_Element]) -> Iterator[tuple[str, str, int]]:
@@ -198,9 +212,20 @@ def _entries(elements: list[_Element]) -> Iterator[tuple[str, str, int]]:
             yield title, src, element.outside.count("navpoint")
 
 
-def _blocks(text: str, path: str, starts: dict[tuple[str, str], str]) -> Iterator[Block]:
-    """The blocks of a document, with the chapters that start there."""
-    for n, block in enumerate(blocks_of(text.translate(_PLAIN))):
-        places = [(path, id) for id in block.ids] + [(path, "")] * (n == 0)
-        titles = [starts[place] for place in places if place in starts]
-        yield replace(block, chapter=titles[0]) if titles else block
+def _blocks(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Block]:
+    """The blocks of documents, with the chapters that start there.
+
+    Titles of a document without text, such as a picture, go with the next block.
+    """
+    waiting: list[tuple[int, str]] = []
+    for path in paths:
+        entries = starts.get(path, {})
+        waiting += entries.get("", [])
+        blocks = blocks_of(files.text(path).translate(_PLAIN))
+        for block in blocks:
+            found = sorted([*waiting, *(e for id in block.ids for e in entries.get(id, []))])
+            titles = dict.fromkeys(title for _, title in found)
+            yield replace(block, chapter=". ".join(titles)) if titles else block
+            waiting = []
+        if not blocks:
+            waiting += (e for id, found in entries.items() if id for e in found)

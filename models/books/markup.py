@@ -56,6 +56,7 @@ class _Reader(HTMLParser):
         self._level = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Opens an element; those of `_BLOCK` begin a block."""
         given = {name: value or "" for name, value in attrs}
         types = " ".join(given.get(name, "") for name in ("epub:type", "role", "class")).split()
         left_out = _LEFT_OUT.fullmatch(tag) or any(map(_LEFT_OUT_TYPE.fullmatch, types))
@@ -72,6 +73,7 @@ class _Reader(HTMLParser):
             raise InputError(f"more than {MOST_NESTED} elements inside each other")
 
     def handle_endtag(self, tag: str) -> None:
+        """Closes an element, and those in it that are still open."""
         if tag in (name for name, _ in self._open):
             while self._open.pop()[0] != tag:
                 pass
@@ -79,6 +81,7 @@ class _Reader(HTMLParser):
             self.end_block()
 
     def handle_data(self, data: str) -> None:
+        """Adds text that is not left out."""
         if not self._is_left_out():
             self._text.append(data)
 

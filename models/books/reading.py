@@ -67,12 +67,14 @@ def _of_text(text: str, name: str) -> Book:
 
 def _blocks(lines: list[str]) -> list[Block]:
     """The blocks of lines without an empty one between them."""
-    n_headings = sum(_HEADING.fullmatch(line) is not None for line in lines)
-    is_contents = n_headings > 1 and 2 * n_headings >= len(lines)
+    headings = [n for n, line in enumerate(lines) if _HEADING.fullmatch(line)]
+    n_kinds = len({lines[n].split()[0].lower() for n in headings})  # "PART ONE", "CHAPTER I": two
+    is_contents = len(headings) > n_kinds and 2 * len(headings) >= len(lines)
     if is_contents or _CONTENTS.fullmatch(" ".join(lines)):
         return []
-    if lines and _HEADING.fullmatch(lines[0]) and len(lines[0]) <= _LONGEST_HEADING:
-        n_title = len(lines) if len(" ".join(lines)) <= _LONGEST_HEADING else 1
+    if headings[:1] == [0] and len(lines[0]) <= _LONGEST_HEADING:
+        n_title = headings[1] if len(headings) > 1 else len(lines)
+        n_title = n_title if len(" ".join(lines[:n_title])) <= _LONGEST_HEADING else 1
         heading = Block(" ".join(lines[:n_title]), level=1)
         return [heading, *_blocks(lines[n_title:])]
     return [Block(" ".join(" ".join(lines).split()))]

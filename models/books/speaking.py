@@ -29,7 +29,7 @@ from utils.logging import Progress, get_logger, progress
 MANIFEST = "manifest.json"
 PLAYLIST = "playlist.m3u8"
 LOUDNESS_LUFS = -23.0  # EBU R128
-_PEAK = 10 ** (-1 / 20)  # EBU R128: at most -1 dB
+_PEAK_DB = -1.0  # of samples, re full scale; EBU R128 has the same limit for true peaks
 _UNFINISHED = ".unfinished"
 _PARAGRAPH_PAUSES = 2  # pauses between sentences
 _CHAPTER_PAUSES = 4
@@ -55,6 +55,7 @@ class _Reader(NamedTuple):
         return self.voice.model.mel.sample_rate
 
     def sentences(self, chapter: Chapter) -> list[_Sentence]:
+        """The sentences of a chapter, in parts of at most 2000 phones, with the pauses behind."""
         pause_s = self.voice.config.inference.sentence_pause_s * self.settings.duration_control
         sentences: list[_Sentence] = []
         for n, paragraph in enumerate(chapter.paragraphs):
@@ -138,11 +139,11 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
     path = folder / MANIFEST
     if not path.exists():
         if found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
-            raise InputError(f"{folder} holds no book but {found[0]!r}; choose a new folder")
+            raise InputError(f"{folder} holds {found[0]!r} and no book; choose a new folder")
         write_json(path, {"made_of": made_of, "chapters": []})
     manifest = read_json(path)
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("made_of"), dict):
-        raise InputError(f"{path} is no manifest of a book; choose another folder")
+    if not isinstance(manifest, dict) or not _is_whole(manifest):
+        raise InputError(f"{path} is no whole manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
         listed = " and other ".join(changed).replace(
@@ -154,6 +155,16 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
         )
     entries = {entry["file"]: entry for entry in manifest["chapters"]}
     return {name: entry for name, entry in entries.items() if (folder / name).is_file()}
+
+
+def _is_whole(manifest: dict[str, Any]) -> bool:
+    """Whether a manifest has all that a run reads from it."""
+    chapters = manifest.get("chapters")
+    return (
+        isinstance(manifest.get("made_of"), dict)
+        and isinstance(chapters, list)
+        and all(isinstance(c, dict) and {"title", "file", "seconds"} <= c.keys() for c in chapters)
+    )
 
 
 def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
@@ -183,12 +194,14 @@ def _spoken(path: Path) -> Iterator[np.ndarray]:
     """The sound of each whole sentence in the file of a chapter, (n,)."""
     if not path.exists():
         return
+    n_left = path.stat().st_size
     with path.open("rb") as file:
         while len(header := file.read(_HEADER_BYTES)) == _HEADER_BYTES:
             n_bytes = int.from_bytes(header, "little")
-            if len(samples := file.read(n_bytes)) < n_bytes:
+            n_left -= _HEADER_BYTES + n_bytes
+            if n_bytes == 0 or n_left < 0:  # after a power cut, a file can end in zeros
                 return
-            yield np.frombuffer(samples, dtype=np.float32)
+            yield np.frombuffer(file.read(n_bytes), dtype=np.float32)
 
 
 def _master(source: Path, target: Path, sample_rate: int) -> float | None:
@@ -197,12 +210,19 @@ def _master(source: Path, target: Path, sample_rate: int) -> float | None:
     One of less than 0.4 s, or silence, cannot be measured: it stays as it is, None is returned.
     """
     lufs, peak = loudness(_spoken(source), sample_rate)
-    gain = 10 ** ((LOUDNESS_LUFS - lufs) / 20) if math.isfinite(lufs) else 1.0
-    if gain * peak > _PEAK:
-        gain = _PEAK / peak
-        get_logger(__name__).warning("%s is softer than other chapters: its peaks", target.name)
-    write_audio(target, (wav * np.float32(gain) for wav in _spoken(source)), sample_rate)
-    return round(lufs + 20 * math.log10(gain), 2) if math.isfinite(lufs) else None
+    if not math.isfinite(lufs):
+        write_audio(target, _spoken(source), sample_rate)
+        return None
+    gain_db = min(LOUDNESS_LUFS - lufs, _PEAK_DB - 20 * math.log10(peak))
+    if gain_db < LOUDNESS_LUFS - lufs:
+        get_logger(__name__).warning(
+            "%s stays at %.1f LUFS, softer than other chapters: at %g LUFS, its sample peak would"
+            " exceed %g dB of full scale",
+            *(target.name, lufs + gain_db, LOUDNESS_LUFS, _PEAK_DB),
+        )
+    gain = np.float32(10 ** (gain_db / 20))
+    write_audio(target, (wav * gain for wav in _spoken(source)), sample_rate)
+    return round(lufs + gain_db, 2)
 
 
 def _times(reader: _Reader, sentences: Sequence[_Sentence], path: Path) -> dict[str, Any]:

@@ -84,6 +84,19 @@ def test_without_contents_chapters_start_at_headings(tmp_path):
     assert chapters == (Chapter("First part", (*FIRST, *SECOND)),)
 
 
+def test_the_title_of_a_document_without_text_goes_with_the_next_block(tmp_path):
+    path = epub(tmp_path, {"OPS/text/one .xhtml": "<p id='a'><img/></p>"})
+    assert [chapter.title for chapter in read_book(path).chapters] == ["First part", "Second"]
+
+
+@pytest.mark.parametrize("place", ["#b", "", "#c"])
+def test_titles_of_one_place_are_joined_in_their_order(tmp_path, place):
+    nav = NAV.replace("one%20.xhtml", f"two.xhtml{place}")
+    two = '<h2 id="c"><a id="b"/>Second</h2><p>Its text.</p>'
+    path = epub(tmp_path, {"OPS/nav.xhtml": nav, "OPS/text/two.xhtml": two})
+    assert read_book(path).chapters[-1] == Chapter("First part. Second", SECOND)
+
+
 def test_utf_16_is_read(tmp_path):
     path = epub(tmp_path, {"OPS/text/one .xhtml": ONE.encode("utf-16")})
     assert read_book(path).chapters[0].paragraphs == FIRST
@@ -124,7 +137,8 @@ def test_entities_are_not_expanded_and_no_file_is_read(tmp_path):
         ),
         ({"OPS/book.opf": PACKAGE.replace("text/two", "http://[")}, "link .* is wrong"),
         ({"OPS/text/two.xhtml": "<b>" * 1000}, "500 elements inside each other"),
-        ({"OPS/book.opf": "<b>" * 1000}, "500 elements inside each other"),
+        ({"OPS/book.opf": "<b>" * 1000}, "50 elements inside each other"),
+        ({"OPS/book.opf": "<a>.</a>" * 300_000}, "500000 elements and texts in one file"),
         ({"OPS/text/two.xhtml": b"\xe9t\xe9"}, "neither UTF-8 nor UTF-16"),
         ({"OPS/text/two.xhtml": b" " * (33 << 20)}, "longer than 32 MB"),
     ],

@@ -107,6 +107,17 @@ def test_the_title_of_a_part_goes_with_its_first_chapter_and_a_list_of_titles_is
     )
 
 
+@pytest.mark.parametrize(
+    "headings",
+    ["PART ONE\nCHAPTER I", "Book I\nPart I\nChapter 1", "Part One\nThe Sea\nChapter I\nThe Wind"],
+)
+def test_adjacent_headings_of_different_kinds_are_no_table_of_contents(tmp_path, headings):
+    book = book_of(tmp_path, f"Before.\n\n{headings}\n\nIt was so.\n")
+    _, chapter = book.chapters
+    assert " ".join(chapter.paragraphs) == " ".join([*headings.split("\n"), "It was so."])
+    assert chapter.title.startswith(("CHAPTER", "Chapter"))
+
+
 MARKDOWN = """\
 ---
 draft: yes

@@ -109,7 +109,18 @@ def test_peaks_beyond_full_scale_keep_a_chapter_softer_with_a_warning(
     speak(voice, tmp_path)
     wav, _ = soundfile.read(tmp_path / NAMES[0])
     assert np.abs(wav).max() == pytest.approx(10 ** (-1 / 20), abs=1e-3)
-    assert f"{NAMES[0]} is softer" in caplog.text
+    assert f"{NAMES[0]} stays at -32.5 LUFS" in caplog.text
+    assert "at -23 LUFS, its sample peak would exceed -1 dB of full scale" in caplog.text
+
+
+def test_a_chapter_too_short_to_measure_keeps_its_level(voice, monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr(voice, "generate", lambda *_: [np.ones(100, dtype=np.float32)])
+    speak(voice, tmp_path, Book("B", (Chapter("One", ("So.",)),)), "wav", duration_control=0.1)
+    wav, _ = soundfile.read(tmp_path / "01_One.wav")
+    assert wav.max() > 0.99
+    assert not caplog.text
+    chapters = json.loads((tmp_path / "manifest.json").read_text())["chapters"]
+    assert chapters[0]["loudness_lufs"] is None
 
 
 KILLED = """
@@ -186,9 +197,38 @@ def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, 
 
 def test_a_folder_of_something_else_is_left_alone(voice, tmp_path):
     (tmp_path / "holiday.jpg").write_text("")
-    with pytest.raises(InputError, match=r"holds no book but 'holiday\.jpg'"):
+    with pytest.raises(InputError, match=r"holds 'holiday\.jpg' and no book; choose a new folder"):
         speak(voice, tmp_path)
     assert list(files_of(tmp_path)) == ["holiday.jpg"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda m: m.pop("chapters"), lambda m: m["chapters"][0].pop("file"), lambda m: m.clear()],
+)
+def test_a_manifest_that_is_not_whole_is_one_clear_error(voice, loud, tmp_path, damage):
+    speak(voice, tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    damage(manifest)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"manifest\.json is no whole manifest of a book; choose"):
+        speak(voice, tmp_path)
+
+
+@pytest.mark.parametrize("end", [bytes(100), b"\xff" * 100])
+def test_what_a_power_cut_left_at_the_end_is_no_sentence(voice, loud, tmp_path, end):
+    speak(voice, tmp_path / "whole")
+    path = tmp_path / "cut" / ".unfinished" / NAMES[0]
+    speak(voice, tmp_path / "cut")
+    (tmp_path / "cut" / NAMES[0]).unlink()
+    path.parent.mkdir()
+    wav = next(voice.generate("One.", None))
+    wav = np.concatenate([wav, np.zeros(round(0.5 * 22050), dtype=np.float32)])
+    path.write_bytes(wav.nbytes.to_bytes(8, "little") + wav.tobytes() + end)
+    loud.clear()
+    speak(voice, tmp_path / "cut")
+    assert loud == ["It was so.", "Was it?", "It was."]
+    assert files_of(tmp_path / "cut") == files_of(tmp_path / "whole")
 
 
 def test_a_text_that_cannot_be_spoken_is_found_before_the_first_sentence(voice, loud, tmp_path):
