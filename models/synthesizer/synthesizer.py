@@ -181,7 +181,7 @@ class Synthesizer:
     ) -> Iterator[np.ndarray]:
         """Synthesises a text piece by piece, for playback that starts at once.
 
-        HiFi-GAN and WaveGlow give pieces of a sentence, the other vocoders whole sentences.
+        Every vocoder gives pieces of a sentence.
 
         Args:
             settings: As in `__call__`; each sentence starts from the seed, and the last piece comes

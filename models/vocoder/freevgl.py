@@ -3,7 +3,7 @@
 The network is the amplitude part of FreeV (Lv et al. 2024, "FreeV: Free Lunch For Vocoders Through
 Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate correct the magnitudes
 that the filter bank of the mel gives. It departs from FreeV in that
-- phases are not learned: phase gradient heap integration and some iterations of Griffin-Lim
+- phases are not learned: phase gradient integration and some iterations of Griffin-Lim
   (modules/waveform/griffin_lim.py) estimate them, so training needs no discriminator and takes
   minutes on a CPU;
 - the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
@@ -33,7 +33,7 @@ from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from modules.layers.conv import Linear
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
-from modules.waveform.griffin_lim import GriffinLim, WholeMelVocoder
+from modules.waveform.griffin_lim import MagnitudeVocoder
 from modules.waveform.mel_conversion import fit_mel, spread_mel
 from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
@@ -96,14 +96,13 @@ class ConvNeXtBlock(nn.Module):
         return frames + self.scale * self.down(F.gelu(self.up(hidden)))
 
 
-class FreeVGL(WholeMelVocoder):
+class FreeVGL(MagnitudeVocoder):
     """Mel to waveform."""
 
     def __init__(self, config: FreeVGLConfig, mel: MelConfig) -> None:
-        super().__init__(mel)
-        self.config = config
-        self.griffin_lim = GriffinLim(mel, config.iterations)
         channels, margin = config.channels, config.kernel_size // 2
+        super().__init__(mel, config.iterations, reach=margin * (1 + config.n_layers))
+        self.config = config
         self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
         self.first_norm = nn.LayerNorm(channels)
         self.blocks = nn.ModuleList(
@@ -125,7 +124,7 @@ class FreeVGL(WholeMelVocoder):
         residual = self.residual(self.last_norm(hidden)).mT.float()
         # the logarithm magnifies what half precision rounds away
         with torch.autocast(mel.device.type, enabled=False):
-            return spread_mel(mel.float().exp(), self.griffin_lim.filters).log() + residual
+            return spread_mel(mel.float().exp(), self.filters).log() + residual
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "FreeVGL":
         """Returns a copy that cannot be trained.
@@ -137,13 +136,11 @@ class FreeVGL(WholeMelVocoder):
         network._half = precision != "fp32"
         return network
 
-    def synthesise(self, mel: Tensor) -> Tensor:
-        """Computes the waveform of one utterance, (1, M, T) -> (T * hop_length,) in [-1, 1]."""
+    def magnitudes(self, mel: Tensor) -> Tensor:
+        """Computes STFT magnitudes, (1, M, T) -> (1, n_fft // 2 + 1, T)."""
         with torch.autocast(mel.device.type, torch.bfloat16, enabled=self._half):
             magnitude = self(mel).exp()
-        filters = self.griffin_lim.filters
-        magnitude = fit_mel(magnitude, mel.exp(), filters, self.config.mel_updates)
-        return self.griffin_lim.waveform(magnitude[0].T).clamp(-1, 1)
+        return fit_mel(magnitude, mel.exp(), self.filters, self.config.mel_updates)
 
 
 class FreeVGLTask:

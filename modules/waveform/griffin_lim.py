@@ -4,37 +4,69 @@ Fast Griffin-Lim (Perraudin, Balazs and Sondergaard 2013, "A fast Griffin-Lim al
 algorithm 2): estimates phases that are consistent with the magnitudes.
 
 It departs from the usual implementations in that
-- the first phases are those of phase gradient heap integration instead of random ones: as good
+- the first phases are those of phase gradient integration instead of random ones: as good
   after 15 iterations as after 60 from random phases;
+- it computes window by window: a window continues the sound of those before it, which stays as it
+  is, and looks some frames ahead. Speech begins early and memory does not grow with its length;
 - the audio before the first and after the last sample is free instead of a reflection;
 - the items of a batch are computed one by one, so padding does not change the result.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from modules.execution.chunks import windows
 from modules.mel import MelConfig, mel_filter_bank
 from modules.waveform.mel_conversion import mel_to_magnitude
 from modules.waveform.phase_gradient import integrate_phase
 
 _SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
+_LEAST_WEIGHT = 1e-3  # of a sample that few windows of the STFT reach
+_CHUNK_FRAMES = 128  # that a window adds to the sound
+_AHEAD_FRAMES = 16  # after them, so that their phases fit what follows
 
 
-class WholeMelVocoder(nn.Module):
-    """A vocoder that needs the whole mel of an utterance, since each phase depends on all others.
+class _Past(NamedTuple):
+    """What later frames need of the frames so far."""
 
-    Subclasses define `synthesise`.
+    phases: Tensor  # of the last frame, before the iterations, (K,) float64
+    wav: Tensor  # sums of the windowed frames beyond the end, (n_blocks - 1, hop_length)
+    weight: Tensor  # of their squared windows, of the same shape
+
+
+class MagnitudeVocoder(nn.Module):
+    """A vocoder that computes magnitudes from a mel; Griffin-Lim finds their phases.
+
+    Subclasses define `magnitudes`.
+
+    Args:
+        iterations: 30 are enough for speech.
+        reach: Frames of the mel on either side that the magnitudes of a frame depend on.
+        momentum: 0 is the algorithm of Griffin and Lim (1984).
     """
 
-    def __init__(self, mel: MelConfig) -> None:
+    filters: Tensor
+    window: Tensor
+
+    def __init__(
+        self, mel: MelConfig, iterations: int, reach: int = 0, momentum: float = 0.99
+    ) -> None:
         super().__init__()
         self.mel = mel
+        self.iterations = iterations
+        self.reach = reach
+        self.momentum = momentum
+        self.register_buffer("filters", mel_filter_bank(mel), persistent=False)
+        margin = mel.n_fft - mel.win_length
+        window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
+        self.register_buffer("window", window, persistent=False)
 
-    def synthesise(self, mel: Tensor) -> Tensor:
-        """Computes the waveform of one utterance, (1, M, T) float32 -> (T * hop_length,)."""
+    def magnitudes(self, mel: Tensor) -> Tensor:
+        """Computes STFT magnitudes, (1, M, T) float32 -> (1, n_fft // 2 + 1, T)."""
         raise NotImplementedError
 
     @torch.no_grad()
@@ -44,8 +76,10 @@ class WholeMelVocoder(nn.Module):
         lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
         wavs = mel.new_zeros(B, T * self.mel.hop_length, dtype=torch.float32)
         for item, n_frames in enumerate(lengths):
-            wav = self.synthesise(mel[item : item + 1, :, :n_frames].float())
-            wavs[item, : len(wav)] = wav
+            start = 0
+            for piece in self.generate(mel[item : item + 1, :, :n_frames]):
+                wavs[item, start : start + piece.shape[1]] = piece[0]
+                start += piece.shape[1]
         return wavs
 
     @torch.no_grad()
@@ -56,76 +90,89 @@ class WholeMelVocoder(nn.Module):
         *,
         seed: int = 0,
     ) -> Iterator[Tensor]:
-        """Computes the waveform, (B, T * hop_length), in one chunk; `mel` may come in parts."""
-        pieces = [mel] if isinstance(mel, Tensor) else list(mel)
-        if pieces:
-            yield self.infer(torch.cat(pieces, dim=2))
-
-
-class GriffinLim(WholeMelVocoder):
-    """Mel to waveform, deterministic and without trained weights.
-
-    Args:
-        iterations: 30 are enough for speech.
-        momentum: 0 is the algorithm of Griffin and Lim (1984).
-    """
-
-    filters: Tensor
-    window: Tensor
-
-    def __init__(self, mel: MelConfig, iterations: int = 30, momentum: float = 0.99) -> None:
-        super().__init__(mel)
-        self.iterations = iterations
-        self.momentum = momentum
-        self.register_buffer("filters", mel_filter_bank(mel), persistent=False)
-        margin = mel.n_fft - mel.win_length
-        window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
-        self.register_buffer("window", window, persistent=False)
-
-    def synthesise(self, mel: Tensor) -> Tensor:
-        """Computes the waveform of one utterance, (1, M, T) -> (T * hop_length,)."""
-        return self.waveform(mel_to_magnitude(mel.exp(), self.filters)[0].T)
-
-    @torch.no_grad()
-    def waveform(self, magnitude: Tensor) -> Tensor:
-        """Computes the waveform whose STFT has these magnitudes.
+        """Computes a waveform piece by piece; joined, they are that of `infer`.
 
         Args:
-            magnitude: Linear, (T, n_fft // 2 + 1), without padding.
+            mel: Natural log, (1, M, T); or its pieces one after another.
+            chunk_frames: Without effect: the phases depend on the size of a window.
 
-        Returns:
-            (T * hop_length,).
+        Yields:
+            (1, n), T * hop_length samples in all.
         """
-        weight = self._overlap_add(self.window.square().expand(len(magnitude), -1)).clamp(min=1e-3)
+        past, n_ahead = None, _AHEAD_FRAMES
+        n_skipped = self.mel.edge_samples[0]
+        pieces = [mel] if isinstance(mel, Tensor) else mel
+        for _, signal, (left, right) in windows(pieces, _CHUNK_FRAMES, self.reach + n_ahead):
+            magnitude = self.magnitudes(signal.float())[0].T  # (T, n_fft // 2 + 1)
+            n = len(magnitude) - left - right
+            first = left - (past is not None)  # one frame more, for the gradients
+            frames = magnitude[first : left + n + min(right, n_ahead)]
+            wav, past = self._continued(frames, n, past)  # (n * hop_length,)
+            if right == 0:  # the end
+                rest = (past.wav / past.weight.clamp(min=_LEAST_WEIGHT)).flatten()
+                wav = torch.cat((wav, rest[: self.mel.edge_samples[0]]))
+            yield wav[None, n_skipped:].clamp(-1, 1)
+            n_skipped = 0
+
+    def _continued(self, magnitude: Tensor, n: int, past: _Past | None) -> tuple[Tensor, _Past]:
+        """The sound of `n` frames; the first of the magnitudes (T, K) is of the past, if any."""
         log_magnitude = magnitude.clamp(min=_SMALLEST_MAGNITUDE).log()
-        angles = torch.from_numpy(integrate_phase(log_magnitude.cpu().numpy(), self.mel))
-        angles = angles.to(magnitude.device)
-        phases = torch.polar(torch.ones_like(angles), angles)  # (T, n_fft // 2 + 1) complex
-        previous = torch.zeros_like(phases)
+        phases = integrate_phase(log_magnitude, self.mel, None if past is None else past.phases)
+        if past is not None:
+            magnitude, phases = magnitude[1:], phases[1:]
+        squared = self.window.square().expand(len(magnitude), -1)
+        weight = self._added(squared, None if past is None else past.weight)
+        before = None if past is None else past.wav
+        spectrum = self._consistent(magnitude, phases.float(), weight, before)
+        wav = self._added(torch.fft.irfft(spectrum[:n], n=self.mel.n_fft) * self.window, before)
+        weight = self._added(squared[:n], None if past is None else past.weight)
+        done = wav[:n] / weight[:n].clamp(min=_LEAST_WEIGHT)
+        return done.flatten(), _Past(phases[n - 1], wav[n:], weight[n:])
+
+    def _consistent(
+        self, magnitude: Tensor, phases: Tensor, weight: Tensor, before: Tensor | None
+    ) -> Tensor:
+        """Iterates from the given phases: the spectrum, (T, K) complex."""
+        n_fft, hop = self.mel.n_fft, self.mel.hop_length
+        n_samples = (len(magnitude) - 1) * hop + n_fft
+        weight = weight.clamp(min=_LEAST_WEIGHT)
+        spectrum = torch.polar(magnitude, phases)
+        previous = torch.zeros(1, device=magnitude.device)
         for _ in range(self.iterations):
-            consistent = self._stft(self._istft(magnitude * phases, weight))
-            moved = consistent - self.momentum / (1 + self.momentum) * previous
-            phases = moved / moved.abs().clamp(min=1e-16)
+            frames = torch.fft.irfft(spectrum, n=n_fft) * self.window
+            wav = (self._added(frames, before) / weight).flatten()[:n_samples]
+            projected = torch.fft.rfft(wav.unfold(0, n_fft, hop) * self.window)
+            # in real arithmetic: PyTorch's complex division and absolute value take twice the time
+            consistent = torch.view_as_real(projected)
+            moved = torch.sub(consistent, previous, alpha=self.momentum / (1 + self.momentum))
+            real, imaginary = moved.unbind(2)
+            power = (real * real).addcmul_(imaginary, imaginary)
+            spectrum = torch.view_as_complex(moved) * power.clamp_(min=1e-32).rsqrt_().mul_(
+                magnitude
+            )
             previous = consistent
-        wav = self._istft(magnitude * phases, weight)
-        first = self.mel.edge_samples[0]
-        return wav[first : first + len(magnitude) * self.mel.hop_length]
+        return spectrum
 
-    def _stft(self, wav: Tensor) -> Tensor:
-        frames = wav.unfold(0, self.mel.n_fft, self.mel.hop_length)  # (T, n_fft)
-        return torch.fft.rfft(frames * self.window)
-
-    def _istft(self, spectrum: Tensor, weight: Tensor) -> Tensor:
-        frames = torch.fft.irfft(spectrum, n=self.mel.n_fft) * self.window  # (T, n_fft)
-        return self._overlap_add(frames) / weight
-
-    def _overlap_add(self, frames: Tensor) -> Tensor:
-        """(T, n_fft) -> ((T - 1) * hop_length + n_fft,)."""
+    def _added(self, frames: Tensor, before: Tensor | None) -> Tensor:
+        """Overlapping frames and the sum of those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
         T, n_fft = frames.shape
         hop = self.mel.hop_length
         n_blocks = -(-n_fft // hop)
         blocks = F.pad(frames, (0, n_blocks * hop - n_fft)).view(T, n_blocks, hop)
         wav = frames.new_zeros(T + n_blocks - 1, hop)
+        if before is not None:
+            wav[: n_blocks - 1] = before
         for number in range(n_blocks):
             wav[number : number + T] += blocks[:, number]
-        return wav.flatten()[: (T - 1) * hop + n_fft]
+        return wav
+
+
+class GriffinLim(MagnitudeVocoder):
+    """Mel to waveform, deterministic and without trained weights."""
+
+    def __init__(self, mel: MelConfig, iterations: int = 30, momentum: float = 0.99) -> None:
+        super().__init__(mel, iterations, momentum=momentum)
+
+    def magnitudes(self, mel: Tensor) -> Tensor:
+        """Computes STFT magnitudes, (1, M, T) -> (1, n_fft // 2 + 1, T)."""
+        return mel_to_magnitude(mel.exp(), self.filters)

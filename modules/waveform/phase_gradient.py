@@ -1,94 +1,70 @@
 """Phases of an STFT from its magnitudes, without iterations and without training.
 
-Phase gradient heap integration (Prusa, Balazs and Sondergaard 2017, "A Noniterative Method for
+Phase gradient integration (Prusa, Balazs and Sondergaard 2017, "A Noniterative Method for
 Reconstruction of Phase From STFT Magnitude", arXiv:1609.00291). For a Gaussian window the
 derivatives of the phase over time and frequency are those of the log magnitude over frequency and
-time; a Hann window is close to a Gaussian. The phases are the integral of these derivatives,
-along paths that start at the largest magnitudes and go through the larger ones first.
+time; a Hann window is close to a Gaussian. The phases are the integral of these derivatives. It
+departs from the paper in the paths: over time along the peaks of each frame, and from there over
+frequency to the bins around them. So no heap is needed, a frame depends only on frames up to the
+next one, and without iterations PESQ is higher than by the paper's paths (docs/benchmarks.md).
 """
 
-import heapq
 import math
-from collections.abc import Callable
-from functools import cache
 
-import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from modules.mel import MelConfig
 
 _HANN = 0.25645  # C_g of the paper: squared width of the Gaussian that is nearest to a Hann window
-_TOLERANCE = 1e-6  # of the largest magnitude: phases of smaller ones are random
+_DOUBLINGS = 5  # peaks are found up to 2 ** 5 bins away
 
 
-def integrate_phase(log_magnitude: np.ndarray, mel: MelConfig, seed: int = 0) -> np.ndarray:
+def integrate_phase(log_magnitude: Tensor, mel: MelConfig, first: Tensor | None = None) -> Tensor:
     """Computes phases that fit the magnitudes.
 
     Args:
-        log_magnitude: Natural log, (T, n_fft // 2 + 1), one utterance without padding.
+        log_magnitude: Natural log, (T, n_fft // 2 + 1), T at least 1, without padding.
         mel: STFT size, window and hop.
-        seed: For the phases of bins that are almost silent.
+        first: Phases of the first frame, (n_fft // 2 + 1,) float64; None: it begins here.
 
     Returns:
-        Radians, (T, n_fft // 2 + 1) float32, relative to the first sample of each frame.
+        Radians, (T, n_fft // 2 + 1) float64, relative to the first sample of each frame.
     """
-    log_magnitude = np.ascontiguousarray(log_magnitude, dtype=np.float64)
-    T, K = log_magnitude.shape
+    log_magnitude = log_magnitude.double()
+    _, K = log_magnitude.shape
     # gradient of the phase, in steps of one frame and of one bin
     scale = _HANN * mel.win_length**2 / (mel.hop_length * mel.n_fft)
-    bins = np.arange(K)
-    over_time = _slope(log_magnitude, axis=1) / scale
+    bins = torch.arange(K, device=log_magnitude.device)
+    over_time = _slope(log_magnitude, 1) / scale
     over_time += 2 * math.pi * mel.hop_length / mel.n_fft * bins
     # relative to the first sample of the frame, half a window before its centre
-    over_frequency = -scale * _slope(log_magnitude, axis=0) - math.pi
-    phases = np.random.default_rng(seed).uniform(0, 2 * math.pi, (T, K))
-    if T > 0:
-        floor = log_magnitude.max() + math.log(_TOLERANCE)
-        order = np.argsort(-log_magnitude, axis=None, kind="stable")
-        _compiled()(log_magnitude, over_time, over_frequency, order, floor, phases)
-    return np.remainder(phases, 2 * math.pi).astype(np.float32)
+    over_frequency = -scale * _slope(log_magnitude, 0) - math.pi
+    from_lowest = F.pad((over_frequency[:, 1:] + over_frequency[:, :-1]) / 2, (1, 0)).cumsum(1)
+    peaks = _peaks(log_magnitude)
+    if first is None:
+        loudest = log_magnitude[0].argmax()
+        first = from_lowest[0] - from_lowest[0, loudest]
+    frames = [first]
+    advances = (over_time[1:] + over_time[:-1]) / 2 - from_lowest[1:]
+    for peak, advance, offset in zip(peaks[1:], advances, from_lowest[1:], strict=True):
+        frames.append(((frames[-1] + advance)[peak] + offset).remainder(2 * math.pi))
+    return torch.stack(frames)
 
 
-def _slope(values: np.ndarray, axis: int) -> np.ndarray:
-    """Central differences along an axis, one-sided at its ends."""
-    return np.gradient(values, axis=axis) if values.shape[axis] > 1 else np.zeros_like(values)
+def _slope(values: Tensor, dim: int) -> Tensor:
+    """Central differences along a dimension, one-sided at its ends."""
+    if values.shape[dim] == 1:
+        return torch.zeros_like(values)
+    return torch.gradient(values, dim=dim)[0]
 
 
-@cache
-def _compiled() -> Callable[..., None]:
-    from modules.compiled import compiled  # here: numba takes time to import
-
-    return compiled(_integrate)
-
-
-def _integrate(
-    log_magnitude: np.ndarray,
-    over_time: np.ndarray,
-    over_frequency: np.ndarray,
-    order: np.ndarray,
-    floor: float,
-    phases: np.ndarray,
-) -> None:
-    """Algorithm 1: fills phases, (T, K), by the trapezoidal rule; `order` is by magnitude."""
-    T, K = log_magnitude.shape
-    known = np.zeros((T, K), np.bool_)
-    for start in order:
-        t, k = start // K, start % K
-        if log_magnitude[t, k] < floor:
-            return
-        if known[t, k]:
-            continue
-        known[t, k] = True
-        heap = [(-log_magnitude[t, k], t, k)]
-        while len(heap) > 0:
-            _, t, k = heapq.heappop(heap)
-            for dt, dk in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-                u, j = t + dt, k + dk
-                if u < 0 or u >= T or j < 0 or j >= K:
-                    continue
-                if known[u, j] or log_magnitude[u, j] < floor:
-                    continue
-                slope = dt * (over_time[t, k] + over_time[u, j])
-                slope += dk * (over_frequency[t, k] + over_frequency[u, j])
-                phases[u, j] = phases[t, k] + slope / 2
-                known[u, j] = True
-                heapq.heappush(heap, (-log_magnitude[u, j], u, j))
+def _peaks(log_magnitude: Tensor) -> Tensor:
+    """The peak that steepest ascent leads to from each bin, (T, K) -> (T, K) int64."""
+    around = F.pad(log_magnitude, (1, 1), value=-math.inf).unfold(1, 3, 1)  # (T, K, 3)
+    bins = torch.arange(log_magnitude.shape[1], device=log_magnitude.device)
+    higher = bins + around.argmax(dim=2) - 1
+    for _ in range(_DOUBLINGS):
+        higher = higher.gather(1, higher)
+    return higher
