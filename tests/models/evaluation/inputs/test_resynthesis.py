@@ -141,7 +141,9 @@ def test_a_copy_that_was_being_replaced_is_made_again(tmp_path, made, monkeypatc
 
 
 def test_a_vocoder_that_diverged_is_an_error_that_names_the_utterance(tmp_path, monkeypatch):
-    monkeypatch.setattr(GriffinLim, "generate", lambda *_: iter([torch.full((1, 9), float("nan"))]))
+    monkeypatch.setattr(
+        GriffinLim, "generate", lambda *_, **__: iter([torch.full((1, 9), float("nan"))])
+    )
     with pytest.raises(InputError, match=r"a: the vocoder gives values that are not finite"):
         resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path)
 
