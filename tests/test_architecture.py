@@ -57,7 +57,6 @@ SLOW_PACKAGES = {
     "json5",
     "librosa",
     "matplotlib",
-    "num2words",
     "numba",
     "parselmouth",
     "phonemizer",

@@ -4,7 +4,6 @@ import hashlib
 import random
 
 import numpy as np
-import torch
 
 
 def seed_everything(seed: int) -> None:
@@ -13,6 +12,8 @@ def seed_everything(seed: int) -> None:
     Args:
         seed: Any integer; NumPy gets its lowest 32 bits.
     """
+    import torch  # here: the text front end needs seeds without it
+
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  (libraries draw from the global generator)
     torch.manual_seed(seed % 2**63)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from models.synthesizer.text.passages import has_word
+from processors.text.clauses import has_word
 from utils.errors import InputError
 
 

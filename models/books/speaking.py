@@ -17,9 +17,9 @@ from models.books.book import Book, Chapter
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.text.passages import merge_wordless
 from processors.audio.loudness import loudness
 from processors.audio.streams import write_audio
+from processors.text.clauses import merge_wordless
 from processors.text.sentences import split_long, split_sentences
 from utils.errors import InputError, printable
 from utils.files import read_json, replacing, write_json

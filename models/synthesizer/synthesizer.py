@@ -39,14 +39,15 @@ from models.synthesizer.speech import (
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader, check_text
+from models.synthesizer.text.passages import Passage, TextReader, check_text
 from models.synthesizer.text.styled import StyledReader
-from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
 from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
+from processors.text.clauses import ClauseSplitter
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import SILENCE
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import progress
 

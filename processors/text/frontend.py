@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.records import SpokenText
 from processors.text.g2p import LexiconPhonemizer, is_arpabet
 from processors.text.letters import nvidia

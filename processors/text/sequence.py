@@ -1,6 +1,6 @@
 """Puts the phones or letters of words, and the pauses between them, into one sequence."""
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.records import Word, WordPhones
 from processors.text.lexicon import Pronunciation
 from processors.text.symbols import END, FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY

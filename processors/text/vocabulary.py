@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import (
     WORD_BOUNDARY,

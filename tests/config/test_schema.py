@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig, TextConfig
+from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from config.schema import Config, InferenceConfig
+from config.text import TextConfig
 from config.train import AdamConfig, DataLoaderConfig, ProfileConfig, ScheduleConfig, TrainConfig
 
 TRAIN = TrainConfig(max_steps=1)

@@ -12,14 +12,14 @@ import numpy as np
 import soundfile
 import torch
 
-from config.preprocess import CorpusConfig, PreprocessConfig, TextConfig
+from config.preprocess import CorpusConfig, PreprocessConfig
+from config.text import TextConfig
 from models.base.registry import load_config
 from models.checkpoint.folders import MANIFEST, latest_checkpoint, write_checkpoint, write_manifest
 from models.checkpoint.loading import CHECKPOINTS, WEIGHTS, load_model
-from models.synthesizer.text.passages import ClauseSplitter, check_text
+from models.synthesizer.text.passages import check_text
 from models.synthesizer.text.styled import StyledReader
 from models.synthesizer.text.text_files import read_input_texts
-from models.synthesizer.text.voice_phones import VoicePhones
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
@@ -28,11 +28,13 @@ from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
 from processors.durations.sources import durations_in
 from processors.tensorflowtts.importing import ImportOptions, import_dump
+from processors.text.clauses import ClauseSplitter
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
 from processors.text.lexicon import read_lexicon
 from processors.text.ssml.document import SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET, MARKS
+from processors.text.voice_phones import VoicePhones
 from tests.fuzz.mutators import mutate, mutate_length
 from tests.models.checkpoint.importers import tensorflowtts_originals
 from tests.models.synthesizer.test_synthesizer import make_voice

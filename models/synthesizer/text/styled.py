@@ -5,17 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from models.synthesizer.text.passages import (
-    Clause,
-    ClauseSplitter,
-    Passage,
-    has_word,
-    merge_wordless,
-)
-from models.synthesizer.text.voice_phones import VoicePhones
+from models.synthesizer.text.passages import Passage
 from processors.records import SpokenText, Word
+from processors.text.clauses import Clause, ClauseSplitter, has_word, merge_wordless
 from processors.text.runs import PLAIN, Run, cut_runs
 from processors.text.sentences import split_sentences
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 
 _NOTHING = SpokenText("", "", (), ())

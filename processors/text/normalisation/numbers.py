@@ -1,11 +1,18 @@
-"""Numbers in words, the American way: no "and" within a number ("one hundred five").
-
-num2words spells the numbers; it is imported at the first number met.
-"""
+"""Numbers in words, the American way: no "and" within a number ("one hundred five")."""
 
 import re
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_BELOW_20 = (
+    *DIGITS, "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen",
+    "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
+_RANKS = {
+    "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth",
+    "nine": "ninth", "twelve": "twelfth",
+}  # fmt: skip
 _LONGEST = 15  # digits: longer ones are read digit by digit, as people do
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 
@@ -18,9 +25,7 @@ def cardinal(digits: str) -> str:
     digits = digits.replace(",", "")
     if len(digits) > _LONGEST or (len(digits) > 1 and digits[0] == "0"):
         return digit_by_digit(digits)
-    from num2words import num2words
-
-    return _american(num2words(int(digits)))
+    return _spelt(int(digits))
 
 
 def ordinal(digits: str) -> str:
@@ -28,13 +33,20 @@ def ordinal(digits: str) -> str:
     digits = digits.replace(",", "")
     if len(digits) > _LONGEST:
         return f"{digit_by_digit(digits)} th"
-    from num2words import num2words
+    spelt = _spelt(int(digits))
+    last = re.split(r"[ -]", spelt)[-1]
+    regular = f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
+    return spelt.removesuffix(last) + _RANKS.get(last, regular)
 
-    return _american(num2words(int(digits), to="ordinal"))
 
-
-def _american(spelt: str) -> str:
-    return spelt.replace(" and ", " ").replace(",", "")
+def _spelt(value: int) -> str:
+    for scale, name in (*_SCALES, (100, "hundred")):
+        if value >= scale:
+            rest = f" {_spelt(value % scale)}" if value % scale else ""
+            return f"{_spelt(value // scale)} {name}{rest}"
+    if value < 20:
+        return _BELOW_20[value]
+    return _TENS[value // 10] + (f"-{DIGITS[value % 10]}" if value % 10 else "")
 
 
 def digit_by_digit(digits: str) -> str:

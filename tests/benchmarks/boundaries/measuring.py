@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.preprocess import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig
+from config.text import TextConfig
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.audio.files import read_audio
 from processors.records import Alignment

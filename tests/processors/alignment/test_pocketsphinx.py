@@ -10,7 +10,8 @@ import pytest
 import soundfile
 import soxr
 
-from config.preprocess import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig
+from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import pocketsphinx as aligner_module
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner

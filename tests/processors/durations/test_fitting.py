@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from config.preprocess import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig
+from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Interval, make_grid

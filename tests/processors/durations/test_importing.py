@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import torch
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from modules.variance.adaptor import average_by_phone
 from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from config.preprocess import PreprocessConfig, SplitConfig, TextConfig
+from config.preprocess import PreprocessConfig, SplitConfig
+from config.text import TextConfig
 from preprocessors.manifest import Listing, Utterance, read_manifest
 from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import (

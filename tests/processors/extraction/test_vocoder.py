@@ -163,7 +163,7 @@ def test_bad_recordings_are_rejected_with_their_reason(tmp_path):
     ]
 
 
-UNUSED = ("parselmouth", "pyworld", "phonemizer", "pocketsphinx", "num2words", "praatio", "librosa")
+UNUSED = ("parselmouth", "pyworld", "phonemizer", "pocketsphinx", "praatio", "librosa")
 WITHOUT_TEXT = """
 import sys
 for name in {unused!r}:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from config.preprocess import SplitConfig, TextConfig
+from config.preprocess import SplitConfig
 from config.schema import Config
+from config.text import TextConfig
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.exporting import ExportOptions, export_dump
 from tests.processors.small_corpus import config_of

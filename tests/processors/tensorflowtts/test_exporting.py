@@ -4,7 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.exporting import mean_and_scale, split_of
 from tests.processors.small_corpus import copy_corpus

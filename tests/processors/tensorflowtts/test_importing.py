@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from preprocessors.manifest import read_manifest
 from preprocessors.split import read_splits
 from processors.dataset.statistics import CorpusStats

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES, arpabet_vocabulary
 from utils.errors import InputError
@@ -230,10 +230,10 @@ def test_frontend_travels_to_other_processes(english):
 
 def test_plain_words_need_no_optional_package():
     code = (
-        "import sys; from config.preprocess import TextConfig; "
+        "import sys; from config.text import TextConfig; "
         "from processors.text.frontend import TextFrontend; "
         "TextFrontend(TextConfig(), 'en-us')('Plain words.'); "
-        "print([n for n in ('phonemizer', 'num2words', 'espeakng_loader') if n in sys.modules])"
+        "print([n for n in ('phonemizer', 'espeakng_loader') if n in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert result.stdout.strip() == "[]", result.stderr

@@ -1,6 +1,6 @@
 import pytest
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import MARKS, arpabet_vocabulary
 from processors.text.vocabulary import model_vocabulary

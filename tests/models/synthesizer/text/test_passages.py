@@ -2,10 +2,11 @@ from itertools import pairwise
 
 import pytest
 
-from config.preprocess import TextConfig
-from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader
-from models.synthesizer.text.voice_phones import VoicePhones
+from config.text import TextConfig
+from models.synthesizer.text.passages import Passage, TextReader
 from processors.records import SpokenText
+from processors.text.clauses import ClauseSplitter
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 
 LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."

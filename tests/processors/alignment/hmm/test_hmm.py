@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.preprocess import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig
+from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.hmm import plan as hmm

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.records import WordPhones
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import draw, longest, mix, substitute

@@ -1,6 +1,6 @@
 import pytest
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import mix
 from processors.text.letters.nvidia import nvidia_vocabulary

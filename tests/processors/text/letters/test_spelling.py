@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from config.preprocess import TextConfig
+from config.text import TextConfig
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import mix
 from processors.text.symbols import MARKS, PAUSES, WORD_BOUNDARY

@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.normalisation.numbers import cardinal, quantity, year
+from processors.text.normalisation.numbers import cardinal, ordinal, quantity, year
 
 
 def test_numbers_have_no_and():
@@ -37,3 +37,19 @@ def test_years(digits, spoken):
 )
 def test_quantities(text, spoken):
     assert quantity(text) == spoken
+
+
+@pytest.mark.parametrize(
+    ("digits", "rank"),
+    [
+        ("0", "zeroth"),
+        ("12", "twelfth"),
+        ("20", "twentieth"),
+        ("101", "one hundred first"),
+        ("1,000", "one thousandth"),
+        ("999000000000003", "nine hundred ninety-nine trillion third"),
+        ("2345678", "two million three hundred forty-five thousand six hundred seventy-eighth"),
+    ],
+)
+def test_ranks(digits, rank):
+    assert ordinal(digits) == rank

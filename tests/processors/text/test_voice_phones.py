@@ -1,7 +1,7 @@
 import pytest
 
-from models.synthesizer.text.voice_phones import VoicePhones
 from processors.records import SpokenText, Word
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 
 TRAINED = ["<sil>", "<.>", "B", "M", "AO1", "IH0", "AH1", "OW2"]

@@ -1,0 +1,80 @@
+"""The `preprocess.text` section: what the text front end reads."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from config.checks import require_probability
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """From written text to phones."""
+
+    normalizer: Literal["english", "none"] = "english"
+    # `lexicon`: ARPAbet, English. `espeak`: IPA by espeak-ng. `letters`: the letters of the words,
+    # any language. `mixed`: each word in letters or in ARPAbet, English. `nvidia_english` and
+    # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
+    # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation.
+    # `tensorflowtts_english`: `nvidia_english` and a last <eos>, with the ids of TensorFlowTTS. The
+    # last four need a model that finds the durations in training (`aligner: "learned"`) or needs
+    # none (`"none"`), unless p_arpabet is 0.
+    phone_extractor: Literal[
+        "lexicon",
+        "espeak",
+        "letters",
+        "mixed",
+        "nvidia_english",
+        "nvidia_english_lowercase",
+        "tensorflowtts_english",
+    ] = "lexicon"
+    # All but the first three: probability of ARPAbet in training, drawn for each word and epoch, of
+    # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
+    # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
+    p_arpabet: float = 1.0
+    lexicon_path: str = ""  # lexicon with `WORD  PH1 PH2` lines; takes precedence
+    # Imported voices: `sp` maps punctuation inside a text to <sp>, and adds nothing at its edges.
+    # Stage 1 writes `classes`: <sil> first, then each mark as its class (<,> <.> <?> <!>).
+    pauses: Literal["classes", "sp"] = "classes"
+
+    def __post_init__(self) -> None:
+        require_probability("p_arpabet", self.p_arpabet)
+        if self.p_arpabet != 1 and not self.is_mixed:
+            raise ValueError(
+                f"p_arpabet is {self.p_arpabet:g}, but phone_extractor {self.phone_extractor} does"
+                " not mix letters and ARPAbet; remove it, or use phone_extractor mixed"
+            )
+        if self.lexicon_path and self.phone_extractor == "letters":
+            raise ValueError(
+                "lexicon_path holds phones, and phone_extractor letters uses none; remove it, or"
+                " use phone_extractor mixed (English)"
+            )
+        if self.has_nvidia_symbols and self.pauses != "classes":
+            raise ValueError(
+                f"pauses is {self.pauses}, but phone_extractor {self.phone_extractor} keeps all"
+                " punctuation; remove it"
+            )
+
+    @property
+    def has_nvidia_symbols(self) -> bool:
+        """Whether the symbols are a set of NVIDIA's, or TensorFlowTTS's with <eos>."""
+        return self.phone_extractor.startswith("nvidia_english") or self.ends_in_eos
+
+    @property
+    def ends_in_eos(self) -> bool:
+        """Whether <eos> is the last symbol of every text."""
+        return self.phone_extractor == "tensorflowtts_english"
+
+    @property
+    def in_letters(self) -> bool:
+        """Whether words are in letters, except those in phones of a mixture."""
+        return self.phone_extractor == "letters" or self.is_mixed
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a word can be in letters or in phones."""
+        return self.phone_extractor == "mixed" or self.has_nvidia_symbols
+
+    @property
+    def certain_p_arpabet(self) -> float:
+        """`p_arpabet` without random draws: 0 if it is 0, otherwise 1."""
+        return 1.0 if self.is_mixed and self.p_arpabet > 0 else 0.0

@@ -1,0 +1,122 @@
+"""Splits texts into sentences, and long sentences into clauses, as the phones to speak."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from config.text import TextConfig
+from processors.records import SpokenText
+from processors.text.frontend import TextFrontend
+from processors.text.letters.mixing import mix
+from processors.text.runs import Run, cut_runs
+from processors.text.sentences import split_long, split_sentences
+from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
+from utils.errors import InputError
+
+COMMA = "<,>"
+
+
+class Clause(NamedTuple):
+    """A sentence, or a part of one."""
+
+    spoken: SpokenText
+    runs: tuple[Run, ...]  # what it is written in
+
+
+class ClauseSplitter:
+    """Splits texts of several languages; keeps a text front end for each.
+
+    Args:
+        max_phones: Longer sentences are split at clauses.
+        p_arpabet: Probability of phones, of words that can be in letters or phones.
+    """
+
+    def __init__(self, config: TextConfig, max_phones: int, p_arpabet: float = 0.0) -> None:
+        self._config = config
+        self._p_arpabet = p_arpabet
+        self._max_phones = max_phones
+        self._frontends: dict[str, TextFrontend] = {}  # by language
+
+    def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
+        """The sentences of a text, each as one or more clauses. No word is lost.
+
+        Raises:
+            InputError: If the text holds no word, or one that cannot be pronounced.
+        """
+        sentences = [
+            [clause.spoken for clause in self.clauses([Run(sentence)], language)]
+            for sentence in merge_wordless(split_sentences(text))
+        ]
+        if not sentences:
+            raise InputError(f"there is no word in {text[:80]!r}")
+        return sentences
+
+    def clauses(self, runs: Sequence[Run], language: str) -> list[Clause]:
+        """The clauses of a sentence or of a part of one.
+
+        Args:
+            runs: With at least one word.
+        """
+        clause = self._clause(runs, language)
+        if len(clause.spoken.phones) <= self._max_phones:
+            return [clause]
+        text = "".join(run.text for run in runs)
+        chunks = merge_wordless(split_long(text, self._max_phones))
+        clauses = [self._clause(row, language) for row in cut_runs(runs, chunks)]
+        texts = [
+            dataclasses.replace(c.spoken, text=t) for c, t in zip(clauses, chunks, strict=True)
+        ]
+        return self.link([c._replace(spoken=s) for c, s in zip(clauses, texts, strict=True)])
+
+    def link(self, clauses: Sequence[Clause]) -> list[Clause]:
+        """Makes all clauses of a sentence but the last end as if it went on."""
+        pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
+        linked = link_clauses([clause.spoken for clause in clauses], pause)
+        return [
+            clause._replace(spoken=spoken) for clause, spoken in zip(clauses, linked, strict=True)
+        ]
+
+    def _clause(self, runs: Sequence[Run], language: str) -> Clause:
+        if language not in self._frontends:
+            self._frontends[language] = TextFrontend(self._config, language)
+        spoken = self._frontends[language](*(run.text for run in runs))
+        return Clause(mix(spoken, self._p_arpabet), tuple(runs))
+
+
+def merge_wordless(pieces: Sequence[str]) -> list[str]:
+    """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
+
+    Alone they cannot be synthesised, but they may contain a sign that is read as a word.
+    """
+    joined: list[str] = []
+    for piece in pieces:
+        if joined and not (has_word(piece) and has_word(joined[-1])):
+            joined[-1] = f"{joined[-1]} {piece}"
+        else:
+            joined.append(piece)
+    return joined
+
+
+def has_word(piece: str) -> bool:
+    """Whether a piece of text holds a letter or a digit."""
+    return any(character.isalnum() for character in piece)
+
+
+def link_clauses(clauses: Sequence[SpokenText], pause: str) -> list[SpokenText]:
+    """Makes all clauses of a sentence but the last end in a comma instead of a full stop.
+
+    Args:
+        clauses: Clauses of one sentence.
+        pause: Ends those that the front end ends without a pause.
+    """
+    inner = [
+        dataclasses.replace(clause, phones=_open(clause.phones, pause)) for clause in clauses[:-1]
+    ]
+    return [*inner, clauses[-1]]
+
+
+def _open(phones: tuple[str, ...], pause: str) -> tuple[str, ...]:
+    """Replaces the final full stop by a comma; without a final pause, adds one."""
+    if phones[-1] == FULL_STOP:
+        return (*phones[:-1], COMMA)
+    return phones if phones[-1] in PAUSES else (*phones, pause)
