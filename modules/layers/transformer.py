@@ -92,8 +92,6 @@ class SelfAttention(nn.Module):
         queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
         # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices
         slow = queries.is_cpu and queries.dtype == torch.bfloat16
-        # and when exported, it makes one frame a special case
-        slow |= torch.compiler.is_exporting()
         attend = matrix_attention if slow else F.scaled_dot_product_attention
         dropout = self.dropout if self.training else 0.0
         context = attend(queries, keys, values, mask[:, None, None, :], dropout)

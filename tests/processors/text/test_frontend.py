@@ -228,12 +228,13 @@ def test_frontend_travels_to_other_processes(english):
     assert pickle.loads(pickle.dumps(english))("Hello.") == english("Hello.")
 
 
-def test_plain_words_need_no_optional_package():
+def test_plain_words_need_no_optional_package_and_no_pytorch():
     code = (
         "import sys; from config.text import TextConfig; "
-        "from processors.text.frontend import TextFrontend; "
-        "TextFrontend(TextConfig(), 'en-us')('Plain words.'); "
-        "print([n for n in ('phonemizer', 'espeakng_loader') if n in sys.modules])"
+        "import processors.text.voice_phones; "
+        "from processors.text.clauses import ClauseSplitter; "
+        "ClauseSplitter(TextConfig(), 300)('Plain words. 21 of them.', 'en-us'); "
+        "print([n for n in ('phonemizer', 'espeakng_loader', 'torch') if n in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert result.stdout.strip() == "[]", result.stderr
