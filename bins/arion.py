@@ -17,6 +17,7 @@ class SubCommand(NamedTuple):
 
 COMMANDS = {
     "say": SubCommand("say", "speak a text, or write it to a file"),
+    "export": SubCommand("export", "write a voice that speaks without PyTorch"),
     "serve": SubCommand("serve", "serve voices over HTTP, as OpenAI's clients ask for them"),
     "align": SubCommand("align", "align recordings with their texts, in any language"),
     "check": SubCommand("check", "check a corpus, and whether recordings fit their texts"),

@@ -14,6 +14,7 @@ from utils.parallel import n_cores
 _PACKAGES = ("torch", "numpy", "accelerate", "librosa", "soundfile", "phonemizer", "pocketsphinx")
 _OPTIONAL = {  # extra of setup.py: a module of each of its packages, and what they add
     "serve": (("fastapi", "uvicorn"), "arion serve"),
+    "onnx": (("onnx", "onnxscript", "onnxruntime"), "arion export"),
     "eval": (("pesq", "pystoi", "speechmos", "jiwer"), "PESQ, STOI, DNSMOS and word error"),
     "pyworld": (("pyworld",), "a second pitch extractor"),
     "tensorflowtts": (("h5py",), "checkpoints of TensorFlowTTS"),

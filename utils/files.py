@@ -53,6 +53,12 @@ def replacing(path: Path) -> Iterator[Path]:
     _flush(path.parent)
 
 
+def check_new(path: Path) -> None:
+    """Raises InputError if a path exists and is not an empty folder."""
+    if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
+        raise InputError(f"{path} exists and is not empty: choose another name, or remove it first")
+
+
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Yields a temporary folder that is renamed to `path` at the end, complete or not at all.
@@ -67,8 +73,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         InputError: If `path` exists and is not an empty folder.
     """
     path = path.resolve()  # a symbolic link would block the rename
-    if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
-        raise InputError(f"{path} exists and is not empty: choose another name, or remove it first")
+    check_new(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process
     temporary.mkdir(parents=True)

@@ -10,6 +10,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.acoustic.joint_aligner import JointAlignerConfig
 from models.base.assets import Assets
+from models.base.graph import Graphs
 from models.base.interfaces import AcousticModel, TrainedVocoder
 from models.base.task import Task
 
@@ -46,6 +47,9 @@ class Model(Generic[C]):
 
     # precision of synthesis where "auto" is asked for, on CPUs with bfloat16
     cpu_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
+
+    # the network, in eval mode, as graphs for ONNX; None: it cannot be exported
+    graphs: Callable[[Any], Graphs] | None = None
 
     # keys of `config` that may change after training, by `inference.vocoder_options`
     options: tuple[str, ...] = ()

@@ -133,6 +133,13 @@ def vocoder_for_inference(
     Raises:
         InputError: If it has no such option, or the value is out of range.
     """
+    network = with_options(model, settings, name)
+    precision = chosen_precision(settings.vocoder_precision, model.config, device)
+    return cast("TrainedVocoder", network).for_inference(precision)
+
+
+def with_options(model: LoadedModel, settings: InferenceConfig, name: str) -> nn.Module:
+    """The network of a vocoder with `vocoder_options`; errors as of `vocoder_for_inference`."""
     options = settings.vocoder_options
     _check_options(options, model_of(model.config).options, name)
     network: Any = model.network
@@ -142,8 +149,7 @@ def vocoder_for_inference(
             network.config = replace(network.config, **options)
         except ValueError as error:
             raise InputError(f"inference.vocoder_options: {error}") from error
-    precision = chosen_precision(settings.vocoder_precision, model.config, device)
-    return cast("TrainedVocoder", network).for_inference(precision)
+    return cast("nn.Module", network)
 
 
 def _check_options(options: Iterable[str], accepted: Sequence[str], name: str) -> None:

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
+from models.base.acoustic.graph import feed_forward_graphs
 from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.acoustic.output import (
     Control,
@@ -338,7 +339,7 @@ class FastPitch(nn.Module):
     def _predict_durations(self, phones: Tensor, mask: Tensor) -> Tensor:
         """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
         log_durations = self.duration_predictor(phones, mask).float()
-        return (log_durations.exp() - 1).clamp(0, self.config.max_phone_frames)
+        return (log_durations.exp() - 1).clamp(min=0).clamp(max=self.config.max_phone_frames)
 
     def _decode(self, frames: Tensor, mask: Tensor, f0: Tensor) -> Tensor:
         """(B, T, H), mask and Hz (B, T) -> (B, T, M)."""
@@ -420,4 +421,5 @@ MODEL = Model(
     aligner=lambda model: model.aligner,
     scales=FastPitch.scales,
     cpu_precision="bf16",
+    graphs=feed_forward_graphs,
 )

@@ -33,6 +33,7 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
+from models.base.acoustic.graph import feed_forward_graphs
 from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.acoustic.output import (
     Control,
@@ -460,4 +461,5 @@ MODEL = Model(
     aligner=lambda model: model.aligner,
     scales=FastSpeech2.scales,
     cpu_precision="bf16",
+    graphs=feed_forward_graphs,
 )

@@ -137,6 +137,7 @@ class HiFiGAN(nn.Module):
     def __init__(self, config: GeneratorConfig, n_mels: int) -> None:
         super().__init__()
         self.config = config
+        self.n_mels = n_mels
         self.hop_length = math.prod(config.upsample_rates)
         self.reach = reach_of(config)
         wide = config.upsample_initial_channel >= _WIDE

@@ -27,6 +27,7 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import Config, VocoderPrecision
 from models.base.assets import Assets
+from models.base.graph import Graphs, vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
@@ -34,6 +35,7 @@ from modules.layers.conv import Linear
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import MagnitudeVocoder
+from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from modules.waveform.mel_conversion import fit_mel, spread_mel
 from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
@@ -271,4 +273,8 @@ def _task(model: FreeVGLConfig, config: Config, assets: Assets) -> FreeVGLTask:
     return FreeVGLTask(_network(model, assets), model, assets.mel)
 
 
-MODEL = Model(config=FreeVGLConfig, network=_network, task=_task)
+def _graphs(network: FreeVGL) -> Graphs:
+    return vocoder_graphs(GriffinLimGraph(network), network.mel.n_mels)
+
+
+MODEL = Model(config=FreeVGLConfig, network=_network, task=_task, graphs=_graphs)

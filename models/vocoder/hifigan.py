@@ -23,6 +23,7 @@ from config.checks import require_at_least
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.assets import Assets
+from models.base.graph import vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
@@ -248,4 +249,5 @@ MODEL = Model(
     task=_task,
     check=_check_hop,
     cpu_precision="mixed",
+    graphs=lambda network: vocoder_graphs(network, network.n_mels),
 )

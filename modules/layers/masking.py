@@ -1,5 +1,7 @@
 """Masks of valid positions in padded batches."""
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
@@ -16,7 +18,8 @@ def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
         (B, L) bool, True = valid.
     """
     if max_length is None:
-        max_length = int(lengths.max())
+        max_length = cast("int", lengths.max().item())
+        torch._check(max_length >= 1)  # an exported graph knows only what is checked
     return torch.arange(max_length, device=lengths.device) < lengths[:, None]
 
 

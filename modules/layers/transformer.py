@@ -92,6 +92,8 @@ class SelfAttention(nn.Module):
         queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
         # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices
         slow = queries.is_cpu and queries.dtype == torch.bfloat16
+        # and when exported, it makes one frame a special case
+        slow |= torch.compiler.is_exporting()
         attend = matrix_attention if slow else F.scaled_dot_product_attention
         dropout = self.dropout if self.training else 0.0
         context = attend(queries, keys, values, mask[:, None, None, :], dropout)
@@ -159,16 +161,28 @@ class FFTStack(nn.Module):
     ) -> None:
         super().__init__()
         self.order = order
+        self.stored_positions = stored_positions
         positions = sinusoids(max_length, hidden, order=order)
         self.register_buffer("positions", positions, persistent=stored_positions)
         self.layers = nn.ModuleList(blocks)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
         """Transforms phones or frames of any number, (B, T, H); padding 0."""
-        _, T, H = frames.shape
-        fits = len(self.positions) >= T
-        positions = self.positions[:T] if fits else sinusoids(T, H, frames.device, self.order)
-        frames = clear_padding(frames + positions, mask)
+        frames = clear_padding(frames + self._positions(frames.shape[1]), mask)
         for layer in self.layers:
             frames = layer(frames, mask)
         return frames
+
+    def _positions(self, length: int) -> Tensor:
+        """(length, H): those that are kept ready, or computed ones."""
+        n_ready, hidden = self.positions.shape
+        # a graph has no branches on a length
+        exporting = torch.compiler.is_exporting()
+        if not exporting and n_ready >= length:
+            return self.positions[:length]
+        computed = sinusoids(length, hidden, self.positions.device, self.order)
+        if not exporting or not self.stored_positions:
+            return computed
+        numbers = torch.arange(length)
+        ready = self.positions[numbers.clamp(max=n_ready - 1)]
+        return torch.where(numbers[-1] < n_ready, ready, computed)

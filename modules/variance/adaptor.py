@@ -104,8 +104,11 @@ def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
     frames = torch.arange(T, device=f0.device).expand_as(f0)
     valid = length_mask(lengths, T)
     voiced = (f0 > 0) & valid
-    before = torch.where(voiced, frames, -1).cummax(dim=1).values  # -1: none
-    after = torch.where(voiced, frames, T).flip(1).cummin(dim=1).values.flip(1)  # T: none
+    count = voiced.cumsum(dim=1)  # (B, T) voiced frames up to here
+    # frame by number: -1 before the first voiced one, T after the last; T + 1 is never looked up
+    numbers = F.pad(torch.full_like(frames, T), (1, 1), value=-1)
+    numbers = numbers.scatter(1, torch.where(voiced, count, T + 1), frames)
+    before, after = numbers.gather(1, count), numbers.gather(1, count + ~voiced)
     left = torch.where(before < 0, after, before).clamp(max=T - 1)
     right = torch.where(after == T, before, after).clamp(min=0)
     share = (frames - left).to(f0.dtype) / (right - left).clamp(min=1)

@@ -24,10 +24,10 @@ from modules.mel import MelConfig, mel_filter_bank
 from modules.waveform.mel_conversion import mel_to_magnitude
 from modules.waveform.phase_gradient import integrate_phase
 
-_SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
-_LEAST_WEIGHT = 1e-3  # of a sample that few windows of the STFT reach
-_CHUNK_FRAMES = 128  # that a window adds to the sound
-_AHEAD_FRAMES = 16  # after them, so that their phases fit what follows
+SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
+LEAST_WEIGHT = 1e-3  # of a sample that few windows of the STFT reach
+CHUNK_FRAMES = 128  # that a window adds to the sound
+AHEAD_FRAMES = 16  # after them, so that their phases fit what follows
 
 
 class _Past(NamedTuple):
@@ -99,24 +99,24 @@ class MagnitudeVocoder(nn.Module):
         Yields:
             (1, n), T * hop_length samples in all.
         """
-        past, n_ahead = None, _AHEAD_FRAMES
+        past, n_ahead = None, AHEAD_FRAMES
         n_skipped = self.mel.edge_samples[0]
         pieces = [mel] if isinstance(mel, Tensor) else mel
-        for _, signal, (left, right) in windows(pieces, _CHUNK_FRAMES, self.reach + n_ahead):
+        for _, signal, (left, right) in windows(pieces, CHUNK_FRAMES, self.reach + n_ahead):
             magnitude = self.magnitudes(signal.float())[0].T  # (T, n_fft // 2 + 1)
             n = len(magnitude) - left - right
             first = left - (past is not None)  # one frame more, for the gradients
             frames = magnitude[first : left + n + min(right, n_ahead)]
             wav, past = self._continued(frames, n, past)  # (n * hop_length,)
             if right == 0:  # the end
-                rest = (past.wav / past.weight.clamp(min=_LEAST_WEIGHT)).flatten()
+                rest = (past.wav / past.weight.clamp(min=LEAST_WEIGHT)).flatten()
                 wav = torch.cat((wav, rest[: self.mel.edge_samples[0]]))
             yield wav[None, n_skipped:].clamp(-1, 1)
             n_skipped = 0
 
     def _continued(self, magnitude: Tensor, n: int, past: _Past | None) -> tuple[Tensor, _Past]:
         """The sound of `n` frames; the first of the magnitudes (T, K) is of the past, if any."""
-        log_magnitude = magnitude.clamp(min=_SMALLEST_MAGNITUDE).log()
+        log_magnitude = magnitude.clamp(min=SMALLEST_MAGNITUDE).log()
         phases = integrate_phase(log_magnitude, self.mel, None if past is None else past.phases)
         if past is not None:
             magnitude, phases = magnitude[1:], phases[1:]
@@ -126,7 +126,7 @@ class MagnitudeVocoder(nn.Module):
         spectrum = self._consistent(magnitude, phases.float(), weight, before)
         wav = self._added(torch.fft.irfft(spectrum[:n], n=self.mel.n_fft) * self.window, before)
         weight = self._added(squared[:n], None if past is None else past.weight)
-        done = wav[:n] / weight[:n].clamp(min=_LEAST_WEIGHT)
+        done = wav[:n] / weight[:n].clamp(min=LEAST_WEIGHT)
         return done.flatten(), _Past(phases[n - 1], wav[n:], weight[n:])
 
     def _consistent(
@@ -135,7 +135,7 @@ class MagnitudeVocoder(nn.Module):
         """Iterates from the given phases: the spectrum, (T, K) complex."""
         n_fft, hop = self.mel.n_fft, self.mel.hop_length
         n_samples = (len(magnitude) - 1) * hop + n_fft
-        weight = weight.clamp(min=_LEAST_WEIGHT)
+        weight = weight.clamp(min=LEAST_WEIGHT)
         spectrum = torch.polar(magnitude, phases)
         previous = torch.zeros(1, device=magnitude.device)
         for _ in range(self.iterations):

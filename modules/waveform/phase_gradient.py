@@ -10,6 +10,7 @@ next one, and without iterations PESQ is higher than by the paper's paths (docs/
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,24 +34,47 @@ def integrate_phase(log_magnitude: Tensor, mel: MelConfig, first: Tensor | None 
         Radians, (T, n_fft // 2 + 1) float64, relative to the first sample of each frame.
     """
     log_magnitude = log_magnitude.double()
-    _, K = log_magnitude.shape
+    steps = phase_steps(log_magnitude, _slope(log_magnitude, 0), mel)
+    if first is None:
+        first = first_phases(log_magnitude[0], steps.from_lowest[0])
+    frames = [first]
+    for peak, advance, offset in zip(
+        steps.peaks[1:], steps.advances, steps.from_lowest[1:], strict=True
+    ):
+        frames.append(((frames[-1] + advance)[peak] + offset).remainder(2 * math.pi))
+    return torch.stack(frames)
+
+
+class PhaseSteps(NamedTuple):
+    """What leads from the phases of a frame to those of the next one."""
+
+    peaks: Tensor  # the peak of each bin, (T, K) int64
+    advances: Tensor  # at peaks, from each frame to the next, less `from_lowest`, (T - 1, K)
+    from_lowest: Tensor  # from the lowest bin to each, (T, K)
+
+
+def phase_steps(log_magnitude: Tensor, slope: Tensor, mel: MelConfig) -> PhaseSteps:
+    """The derivatives of the phases, integrated within frames and between neighbours.
+
+    Args:
+        log_magnitude: Natural log, (T, K) float64.
+        slope: Its change per frame, (T, K).
+    """
     # gradient of the phase, in steps of one frame and of one bin
     scale = _HANN * mel.win_length**2 / (mel.hop_length * mel.n_fft)
-    bins = torch.arange(K, device=log_magnitude.device)
+    bins = torch.arange(log_magnitude.shape[1], device=log_magnitude.device)
     over_time = _slope(log_magnitude, 1) / scale
     over_time += 2 * math.pi * mel.hop_length / mel.n_fft * bins
     # relative to the first sample of the frame, half a window before its centre
-    over_frequency = -scale * _slope(log_magnitude, 0) - math.pi
+    over_frequency = -scale * slope - math.pi
     from_lowest = F.pad((over_frequency[:, 1:] + over_frequency[:, :-1]) / 2, (1, 0)).cumsum(1)
-    peaks = _peaks(log_magnitude)
-    if first is None:
-        loudest = log_magnitude[0].argmax()
-        first = from_lowest[0] - from_lowest[0, loudest]
-    frames = [first]
     advances = (over_time[1:] + over_time[:-1]) / 2 - from_lowest[1:]
-    for peak, advance, offset in zip(peaks[1:], advances, from_lowest[1:], strict=True):
-        frames.append(((frames[-1] + advance)[peak] + offset).remainder(2 * math.pi))
-    return torch.stack(frames)
+    return PhaseSteps(_peaks(log_magnitude), advances, from_lowest)
+
+
+def first_phases(log_magnitude: Tensor, from_lowest: Tensor) -> Tensor:
+    """Phases of a frame without a past: 0 at its loudest bin; all (K,)."""
+    return from_lowest - from_lowest[log_magnitude.argmax(dim=0, keepdim=True)]
 
 
 def _slope(values: Tensor, dim: int) -> Tensor:

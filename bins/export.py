@@ -1,0 +1,38 @@
+"""Exports a voice for other programs: arion export EXPERIMENT OUT [--vocoder_dir V]."""
+
+from pathlib import Path
+
+from bins._flags.values import MODEL
+from models.voices import find_voice
+from utils.cli import Parser, run
+from utils.errors import InputError
+from utils.files import check_new, user_path
+from utils.logging import setup_logging
+
+
+def main() -> None:
+    """Exports one voice."""
+    parser = Parser(
+        "Writes a voice as a folder that needs onnxruntime and NumPy only: python OUT/speak.py TEXT"
+    )
+    add = parser.add_argument
+    add("voice", metavar="EXPERIMENT", help="a voice, given as for arion say --voice")
+    add("target", type=Path, metavar="OUT", help="folder to make")
+    add("--vocoder_dir", type=MODEL.argument, metavar=MODEL.metavar, help="vocoder, or griffin_lim"
+        " (default: the bundled one)")  # fmt: skip
+    given = parser.parse_args()
+    setup_logging()
+    voice, target = find_voice(given.voice), user_path(given.target)
+    check_new(target)
+    try:
+        from models.export.folder import export_voice, open_voice
+    except ModuleNotFoundError as error:
+        if error.name not in ("onnx", "onnxscript"):
+            raise
+        raise InputError(f"{error.name} is missing: pip install -e '.[onnx]'") from error
+
+    export_voice(open_voice(voice, given.vocoder_dir), target)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,1 @@
+"""Voices for other programs: graphs of ONNX, a front end and a runner without PyTorch."""

@@ -1,0 +1,115 @@
+"""Writes a voice as a folder that speaks with onnxruntime and NumPy only."""
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import onnx
+from torch import nn
+
+from models.base.graph import Graph, vocoder_graphs
+from models.base.registry import model_of
+from models.checkpoint.loading import LoadedModel, open_model
+from models.checkpoint.publish import CARD
+from models.export.onnx_file import to_onnx
+from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
+from modules.waveform.griffin_lim import GriffinLim
+from modules.waveform.griffin_lim_graph import GriffinLimGraph
+from utils.errors import InputError
+from utils.files import new_folder, write_json
+from utils.logging import get_logger
+
+RUNNER = Path(__file__).with_name("speak.py")
+_LICENCE = Path(__file__).parents[2] / "LICENSE"
+
+
+class ExportedVoice(NamedTuple):
+    """A voice that can be exported: its networks, and what they need."""
+
+    model: LoadedModel
+    vocoder: LoadedModel | None  # None: Griffin-Lim
+    graphs: dict[str, Graph]  # by the names of their files
+
+
+def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:
+    """Loads a voice and its vocoder.
+
+    Args:
+        reference: As for `Synthesizer`.
+        vocoder: As for `Synthesizer`.
+
+    Raises:
+        InputError: If a model cannot be loaded, is of the wrong kind, has no graphs, or if the
+            vocoder was made for another mel.
+    """
+    opened = open_model(reference)
+    if opened.config.task != "tts":
+        raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
+    of_vocoder = open_vocoder(vocoder, opened.assets.mel)
+    model = opened.load()
+    graphs, settings = _graphs_of(model, model.network), model.config.inference
+    if of_vocoder.model is None:
+        module = GriffinLimGraph(GriffinLim(of_vocoder.mel, settings.griffin_lim_iterations))
+        graphs |= vocoder_graphs(module, of_vocoder.mel.n_mels)
+        return ExportedVoice(model, None, graphs)
+    loaded = of_vocoder.model.load()
+    graphs |= _graphs_of(loaded, with_options(loaded, settings, of_vocoder.name))
+    return ExportedVoice(model, loaded, graphs)
+
+
+def export_voice(voice: ExportedVoice, target: Path) -> None:
+    """Writes the folder, completely or not at all.
+
+    Args:
+        voice: The voice.
+        target: Folder to make; empty or missing.
+
+    Raises:
+        InputError: If `target` is not empty.
+    """
+    log = get_logger(__name__)
+    with new_folder(target) as folder:
+        for name, graph in voice.graphs.items():
+            log.info("%s.onnx", name)
+            onnx.save(to_onnx(graph), folder / f"{name}.onnx")
+        write_json(folder / "voice.json", facts_of(voice))
+        shutil.copyfile(RUNNER, folder / RUNNER.name)
+        _copy_licences(voice, folder)
+        sizes = {path.name: path.stat().st_size for path in sorted(folder.glob("*.*"))}
+    for name, size in sizes.items():
+        log.info("%-20s %10.1f kB", name, size / 1e3)
+
+
+def facts_of(voice: ExportedVoice) -> dict[str, object]:
+    """What voice.json holds."""
+    model = voice.model
+    inputs = voice.graphs["acoustic"].inputs
+    return {
+        "format": 1,
+        "sample_rate": model.mel.sample_rate,
+        "hop_length": model.mel.hop_length,
+        "n_mels": model.mel.n_mels,
+        "sentence_pause_s": model.config.inference.sentence_pause_s,
+        "speakers": [speaker._asdict() for speaker in model.speakers],
+        "controls": [name for name in ("duration", "pitch", "energy") if name in inputs],
+        "model": model.config.model_type,
+        "vocoder": GRIFFIN_LIM if voice.vocoder is None else voice.vocoder.config.model_type,
+    }
+
+
+def _graphs_of(model: LoadedModel, network: nn.Module) -> dict[str, Graph]:
+    graphs = model_of(model.config).graphs
+    if graphs is None:
+        raise InputError(
+            f"{model.home}: {model.config.model_type} cannot be exported: its model file defines no"
+            " graphs"
+        )
+    return dict(graphs(network))
+
+
+def _copy_licences(voice: ExportedVoice, folder: Path) -> None:
+    """The licence of Arion, for the code, and the model cards, which name those of the weights."""
+    shutil.copyfile(_LICENCE, folder / "LICENSE")
+    for name, model in (("voice", voice.model), ("vocoder", voice.vocoder)):
+        if model is not None and (model.home / CARD).is_file():
+            shutil.copyfile(model.home / CARD, folder / f"README_{name}.md")

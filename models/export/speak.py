@@ -1,0 +1,190 @@
+"""Speaks a text with the voice in this folder.
+
+    python speak.py "Any text." -o speech.wav
+
+It needs numpy and onnxruntime. The parts, to be written in another language:
+1. `frontend` turns a text into sentences, a sentence into clauses, a clause into phone ids.
+2. acoustic.onnx turns the phone ids of a clause into a mel; vocoder.onnx turns that into sound.
+3. Sentences are joined with silence between them.
+voice.json holds the numbers that this needs.
+"""
+
+import argparse
+import json
+import sys
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from frontend import Reader
+
+FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
+PEAK = 0.99  # louder speech is scaled down to this
+
+
+class Voice:
+    """A voice that speaks.
+
+    Args:
+        folder: With voice.json and the files next to it.
+        threads: Of the networks; 0: all cores.
+
+    Attributes:
+        facts: What voice.json holds.
+        sample_rate: Samples per second.
+    """
+
+    def __init__(self, folder: Path = Path(__file__).parent, threads: int = 0) -> None:
+        self.facts = json.loads((folder / "voice.json").read_text(encoding="utf-8"))
+        self.sample_rate: int = self.facts["sample_rate"]
+        self._reader = Reader(folder)
+        self._options = onnxruntime.SessionOptions()
+        self._options.intra_op_num_threads = threads
+        self._acoustic = self._session(folder / "acoustic.onnx")
+        self._vocoder = self._session(folder / "vocoder.onnx")
+
+    def __call__(self, text: str, **settings: str | float | None) -> np.ndarray:
+        """Speaks a text of any length.
+
+        Args:
+            text: Any text of the speaker's language.
+            settings: As of `generate`.
+
+        Returns:
+            (S,) float32 in [-1, 1].
+        """
+        wav = np.concatenate(list(self.generate(text, **settings)))
+        peak = float(np.abs(wav).max(initial=0))
+        return wav * np.float32(PEAK / peak) if peak > 1 else wav
+
+    def generate(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        pace: float = 1,
+        pitch: float = 1,
+        energy: float = 1,
+        seed: int = 0,
+    ) -> Iterator[np.ndarray]:
+        """Speaks a text clause by clause.
+
+        Args:
+            speaker: Name; None: the only one.
+            pace: Factor on the speed; 1.2 is 20 % faster.
+            pitch: Factor on F0.
+            energy: Factor on the energy of the mel.
+            seed: Of the noise, for vocoders that take it.
+
+        Yields:
+            (n,) float32: clauses and the silence between sentences.
+
+        Raises:
+            ValueError: If the voice has no such speaker, or cannot change what is asked for.
+        """
+        number = self._speaker(speaker)
+        factors = self._factors({"duration": 1 / pace, "pitch": pitch, "energy": energy})
+        noise = np.random.default_rng(seed)
+        sentences = self._reader(text, self.facts["speakers"][number]["language"])
+        for i, sentence in enumerate(sentences):
+            if i > 0:
+                yield np.zeros(self._pause_samples(1 / pace), np.float32)
+            for clause in sentence:
+                mel = self.mel(clause.phone_ids, number, factors)
+                yield self._faded(self.wav(mel, noise))
+
+    def mel(self, phone_ids: list[int], speaker: int, factors: dict[str, np.ndarray]) -> np.ndarray:
+        """The acoustic model on a clause.
+
+        Args:
+            phone_ids: N of them.
+            speaker: From 0.
+            factors: On "duration", "pitch" and "energy", where the voice has it: (1, 1), or one
+                for each phone, (1, N), float32.
+
+        Returns:
+            Natural log, (1, n_mels, T).
+        """
+        inputs = {"phone_ids": np.array([phone_ids]), "speaker_id": np.array([speaker])}
+        mel: np.ndarray = self._acoustic.run(["mel"], inputs | factors)[0]
+        return mel
+
+    def wav(self, mel: np.ndarray, noise: np.random.Generator) -> np.ndarray:
+        """The vocoder on a mel, (1, n_mels, T) -> (T * hop_length,)."""
+        inputs = {"mel": mel}
+        if "noise" in (tensor.name for tensor in self._vocoder.get_inputs()):
+            shape = (1, mel.shape[2] * self.facts["hop_length"])
+            inputs["noise"] = noise.standard_normal(shape, np.float32)
+        wav: np.ndarray = self._vocoder.run(["wav"], inputs)[0]
+        return wav[0]
+
+    def _session(self, path: Path) -> onnxruntime.InferenceSession:
+        providers = ["CPUExecutionProvider"]
+        return onnxruntime.InferenceSession(path, self._options, providers=providers)
+
+    def _speaker(self, name: str | None) -> int:
+        names = [speaker["name"] for speaker in self.facts["speakers"]]
+        if name is None and len(names) == 1:
+            return 0
+        if name not in names:
+            raise ValueError(f"speaker {name}: expected one of {', '.join(names)}")
+        return names.index(name)
+
+    def _factors(self, asked: dict[str, float]) -> dict[str, np.ndarray]:
+        known = self.facts["controls"]
+        for name, value in asked.items():
+            if not 0.1 <= value <= 10:
+                raise ValueError(f"the factor {value:g} on the {name} is not from 0.1 to 10")
+            if value != 1 and name not in known:
+                raise ValueError(f"this voice has no control of {name}")
+        return {name: np.full((1, 1), asked[name], np.float32) for name in known}
+
+    def _pause_samples(self, slower: float) -> int:
+        """Silence between sentences, in whole frames."""
+        hop_length: int = self.facts["hop_length"]
+        seconds = self.facts["sentence_pause_s"] * slower
+        return round(seconds * self.sample_rate / hop_length) * hop_length
+
+    def _faded(self, wav: np.ndarray) -> np.ndarray:
+        """Fades the ends by half cosines."""
+        n = min(round(FADE_S * self.sample_rate), len(wav) // 2)
+        if n > 0:
+            ramp = (0.5 - 0.5 * np.cos(np.pi * np.arange(n) / n)).astype(np.float32)
+            wav = wav.copy()
+            wav[:n] *= ramp
+            wav[-n:] *= ramp[::-1]
+        return wav
+
+
+def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> None:
+    """Writes (S,) in [-1, 1] as a WAV file of 16 bits."""
+    samples = (wav * 32768).round().clip(-32768, 32767).astype("<i2")
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, sample_rate, len(samples), "NONE", ""))
+        file.writeframes(samples.tobytes())
+
+
+def main() -> None:
+    """Speaks the text of the command line, or of standard input."""
+    parser = argparse.ArgumentParser(description="Speaks a text with the voice in this folder.")
+    parser.add_argument("text", help="the text; - for standard input")
+    parser.add_argument("-o", "--output", type=Path, default=Path("speech.wav"), metavar="FILE")
+    parser.add_argument("--speaker", help="name, of a voice with several")
+    for name in ("pace", "pitch", "energy"):
+        parser.add_argument(f"--{name}", type=float, default=1, help="factor, 0.1 to 10")
+    parser.add_argument("--seed", type=int, default=0, help="of vocoders that draw noise")
+    parser.add_argument("--threads", type=int, default=0, help="0: all cores")
+    given = vars(parser.parse_args())
+    text, path, threads = given.pop("text"), given.pop("output"), given.pop("threads")
+    voice = Voice(threads=threads)
+    try:
+        wav = voice(sys.stdin.read() if text == "-" else text, **given)
+    except ValueError as error:
+        sys.exit(f"speak.py: {error}")
+    write_wav(path, wav, voice.sample_rate)
+
+
+if __name__ == "__main__":
+    main()

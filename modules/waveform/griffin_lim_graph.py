@@ -1,0 +1,146 @@
+"""`MagnitudeVocoder` with operations that graphs of ONNX have, in the same windows.
+
+A scan computes the windows in turn. All have the size of the longest; frames that one does not have
+are masked. Products of matrices take the place of the FFT, and the phases of a window are found by
+doubling: the step from a frame to the next is a lookup and a sum, and so are two steps.
+"""
+
+import math
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch._higher_order_ops.scan import scan
+from torch.nn import functional as F
+
+from modules.waveform.griffin_lim import (
+    AHEAD_FRAMES,
+    CHUNK_FRAMES,
+    LEAST_WEIGHT,
+    SMALLEST_MAGNITUDE,
+    MagnitudeVocoder,
+)
+from modules.waveform.phase_gradient import first_phases, phase_steps
+from modules.waveform.real_dft import RealDft
+
+_Pair = tuple[Tensor, Tensor]
+_Past = tuple[Tensor, Tensor, Tensor]  # phases (K,), wav and weight (n_blocks - 1, hop_length)
+
+
+class GriffinLimGraph(nn.Module):
+    """The waveform of a mel, as `MagnitudeVocoder.infer`."""
+
+    def __init__(self, vocoder: MagnitudeVocoder) -> None:
+        super().__init__()
+        self.vocoder = vocoder
+        self.mel = vocoder.mel
+        self.dft = RealDft(self.mel.n_fft)
+        self.n_blocks = -(-self.mel.n_fft // self.mel.hop_length)
+        self.n_rows = CHUNK_FRAMES + AHEAD_FRAMES + vocoder.reach  # of the longest window, the last
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """Computes the waveform of one item: (1, M, T) -> (1, T * hop_length)."""
+        magnitude = self.vocoder.magnitudes(mel)[0].T  # (T, K)
+        T, K = magnitude.shape
+        hop = self.mel.hop_length
+        n_later = (torch.sym_max(T, self.n_rows) - self.n_rows + CHUNK_FRAMES - 1) // CHUNK_FRAMES
+        starts = CHUNK_FRAMES * torch.arange(n_later + 1)  # (W,)
+        frames = starts[:, None] + torch.arange(
+            -1, self.n_rows
+        )  # the frame before, and those of it
+        windows = magnitude[frames.clamp(0, T - 1)]  # (W, 1 + n_rows, K)
+        nothing = torch.zeros(self.n_blocks - 1, hop)
+        past = torch.zeros(K, dtype=torch.float64), nothing, nothing.clone()
+        _, blocks = scan(self._window, past, (windows, starts, T - starts))
+        first, rest = blocks.split([CHUNK_FRAMES, blocks.shape[1] - CHUNK_FRAMES], dim=1)
+        wav = torch.cat([first.reshape(-1), rest[-1].reshape(-1)])
+        n_skipped = self.mel.edge_samples[0]
+        return wav[None, n_skipped : n_skipped + T * hop].clamp(-1, 1)
+
+    def _window(self, past: _Past, window: tuple[Tensor, Tensor, Tensor]) -> tuple[_Past, Tensor]:
+        """The past of the next window, and the sound, (n_rows + n_blocks - 1, hop_length).
+
+        Args:
+            window: Magnitudes, (1 + n_rows, K), with the last frame of the past first; the number
+                of frames before the window, and from there on.
+        """
+        phases, wav, weight = past
+        magnitude, start, n_left = window
+        n_valid = torch.where(n_left > self.n_rows, CHUNK_FRAMES + AHEAD_FRAMES, n_left)
+        valid = (torch.arange(self.n_rows) < n_valid)[:, None]
+        phases = self._phases(magnitude, phases, start == 0, n_valid)  # (n_rows, K)
+        squared = self.vocoder.window.square() * valid
+        whole = self._added(squared, weight)
+        spectrum = self._consistent(magnitude[1:] * valid, phases.float(), whole, wav)
+        frames = self.dft.inverse(spectrum) * self.vocoder.window
+        sound = self._added(frames, wav) / whole.clamp(min=LEAST_WEIGHT)
+        n = CHUNK_FRAMES
+        later = (
+            phases[n - 1].clone(),
+            self._added(frames[:n], wav)[n:].clone(),
+            self._added(squared[:n], weight)[n:].clone(),
+        )
+        return later, sound
+
+    def _phases(self, magnitude: Tensor, past: Tensor, begins: Tensor, n_valid: Tensor) -> Tensor:
+        """Phases by integration, (n_rows, K) float64, as of `integrate_phase`."""
+        log_magnitude = magnitude.clamp(min=SMALLEST_MAGNITUDE).log().double()
+        rows = torch.arange(len(magnitude))
+        before = (rows - 1).clamp(min=0).maximum(begins.long())
+        after = (rows + 1).minimum(n_valid)
+        distance = (after - before).clamp(min=1)[:, None]
+        slope = (log_magnitude[after] - log_magnitude[before]) / distance
+        peaks, advances, from_lowest = phase_steps(log_magnitude, slope, self.mel)
+        peaks = peaks[1:]
+        offsets = advances.gather(1, peaks) + from_lowest[1:]  # phases = past[peaks] + offsets
+        own = first_phases(log_magnitude[1], from_lowest[1])
+        first = torch.where(begins, own, past[peaks[0]] + offsets[0])  # (K,)
+        peaks, offsets = peaks[1:], offsets[1:]
+        n_steps = 1  # that each row has made
+        while n_steps < len(peaks):
+            earlier = torch.cat([torch.zeros_like(offsets[:n_steps]), offsets[:-n_steps]])
+            bins = torch.arange(peaks.shape[1]).expand(n_steps, -1)
+            earlier_peaks = torch.cat([bins, peaks[:-n_steps]])
+            offsets = earlier.gather(1, peaks) + offsets
+            peaks = earlier_peaks.gather(1, peaks)
+            n_steps *= 2
+        return torch.cat([first[None], first[peaks] + offsets]).remainder(2 * math.pi)
+
+    def _consistent(
+        self, magnitude: Tensor, phases: Tensor, weight: Tensor, before: Tensor
+    ) -> Tensor:
+        """Iterates from the given phases, as `MagnitudeVocoder`: the spectrum of `RealDft`."""
+        weight = weight.clamp(min=LEAST_WEIGHT)
+        magnitude, phases = (  # (C, T, D)
+            values[:, self.dft.bins].transpose(0, 1) for values in (magnitude, phases)
+        )
+        parts = phases.cos(), phases.sin() * self.dft.sign[:, None]
+        spectrum = torch.cat([magnitude * part for part in parts], 2)
+        iterate = partial(self._iterated, magnitude, weight, before)
+        start = spectrum, torch.zeros_like(spectrum)
+        (spectrum, _), _ = scan(iterate, start, torch.arange(self.vocoder.iterations))
+        return spectrum
+
+    def _iterated(
+        self, magnitude: Tensor, weight: Tensor, before: Tensor, past: _Pair, number: Tensor
+    ) -> tuple[_Pair, Tensor]:
+        """One iteration: the spectrum, and the consistent one that it was moved from."""
+        (spectrum, previous), T = past, magnitude.shape[1]
+        window, momentum = self.vocoder.window, self.vocoder.momentum
+        wav = self._added(self.dft.inverse(spectrum) * window, before) / weight
+        blocks = [wav[block : block + T] for block in range(self.n_blocks)]
+        frames = torch.cat(blocks, 1)[:, : self.mel.n_fft] * window
+        consistent = self.dft(frames)
+        moved = consistent - momentum / (1 + momentum) * previous
+        real, imaginary = moved.chunk(2, dim=2)
+        gain = magnitude * (real * real + imaginary * imaginary).clamp(min=1e-32).rsqrt()
+        return (moved * torch.cat([gain, gain], 2), consistent), number.clone()
+
+    def _added(self, frames: Tensor, before: Tensor) -> Tensor:
+        """Overlapping frames and the sum of those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
+        n, hop = self.n_blocks, self.mel.hop_length
+        blocks = F.pad(frames, (0, n * hop - self.mel.n_fft)).view(len(frames), n, hop)
+        wav = F.pad(before, (0, 0, 0, len(frames)))
+        for number in range(n):
+            wav = wav + F.pad(blocks[:, number], (0, 0, number, n - 1 - number))
+        return wav

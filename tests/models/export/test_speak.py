@@ -1,0 +1,105 @@
+import json
+import subprocess
+import sys
+import wave
+
+import numpy as np
+import pytest
+import torch
+
+from models.base.assets import Speaker
+from models.synthesizer.synthesizer import Synthesizer
+from tests.models.export.voices import TEXTS, export_with_readings, runner_in
+from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder
+
+SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+
+
+@pytest.fixture(scope="module")
+def synthesizer(tmp_path_factory):
+    folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
+    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder"), "cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(synthesizer, tmp_path_factory):
+    target = tmp_path_factory.mktemp("exported") / "two"
+    return export_with_readings(synthesizer, synthesizer.vocoder_name, target)
+
+
+@pytest.fixture(scope="module")
+def voice(folder):
+    return runner_in(folder).Voice(folder, threads=1)
+
+
+def test_mels_are_those_of_the_network(voice, synthesizer):
+    generator = np.random.default_rng(0)
+    network = synthesizer.model.network
+    for text in TEXTS:
+        for clause in (clause for sentence in voice._reader(text) for clause in sentence):
+            ids = clause.phone_ids
+            factors = generator.uniform(0.5, 2, (3, 1, len(ids))).astype("f")
+            names = "duration", "pitch", "energy"
+            found = voice.mel(ids, 1, dict(zip(names, factors, strict=True)))
+            controls = {
+                f"{name}_control": torch.from_numpy(factor)
+                for name, factor in zip(names, factors, strict=True)
+            }
+            expected = network.infer(
+                torch.tensor([ids]),
+                torch.tensor([len(ids)]),
+                speaker_ids=torch.tensor([1]),
+                **controls,
+            )
+            np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes"),
+    [
+        ({"speaker": "anna"}, {}),
+        (
+            {"speaker": "bert", "pace": 0.7, "pitch": 1.3, "energy": 0.8},
+            {"duration_control": 1 / 0.7, "pitch_control": 1.3, "energy_control": 0.8},
+        ),
+    ],
+)
+def test_texts_sound_as_with_the_synthesizer(voice, synthesizer, settings, changes):
+    for text in TEXTS:
+        expected = synthesizer(text, speaker=settings["speaker"], **changes).wav
+        np.testing.assert_allclose(voice(text, **settings), expected, rtol=0, atol=1e-4)
+
+
+def test_the_command_speaks_without_pytorch(folder, voice, tmp_path):
+    refused = "import sys, runpy; sys.modules['torch'] = None; runpy.run_path(sys.argv.pop(1)," \
+        " run_name='__main__')"  # fmt: skip
+    words = [str(folder / "speak.py"), TEXTS[3], "-o", str(tmp_path / "a.wav"), "--speaker", "bert"]
+    environment = {"PYTHONPATH": str(folder)}
+    subprocess.run([sys.executable, "-c", refused, *words], check=True, env=environment)
+    with wave.open(str(tmp_path / "a.wav")) as file:
+        assert file.getframerate() == voice.sample_rate
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+    expected = voice(TEXTS[3], speaker="bert")
+    np.testing.assert_allclose(samples / 32768, expected, rtol=0, atol=1 / 32768)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "speaker None: expected one of anna, bert"),
+        ({"speaker": "carl"}, "speaker carl: expected one of anna, bert"),
+        ({"speaker": "anna", "pitch": 11}, "the factor 11 on the pitch is not from 0.1 to 10"),
+    ],
+)
+def test_what_the_voice_cannot_do_is_refused(voice, settings, message):
+    with pytest.raises(ValueError, match=message):
+        voice(TEXTS[0], **settings)
+
+
+def test_a_control_that_the_voice_lacks_is_refused(voice, monkeypatch):
+    facts = json.loads(json.dumps(voice.facts))
+    facts["controls"].remove("energy")
+    monkeypatch.setattr(voice, "facts", facts)
+    with pytest.raises(ValueError, match="this voice has no control of energy"):
+        voice(TEXTS[0], speaker="anna", energy=1.2)
