@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx
 import torch
+from onnxscript.ir.passes.common import RemoveUnusedNodesPass
 from torch import Tensor, nn
 
 from models.base.graph import Graph
@@ -45,6 +46,7 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
             custom_translation_table=dict(translations()),
             verbose=False,
         )
+    RemoveUnusedNodesPass()(program.model)
     model: onnx.ModelProto = program.model_proto
     _name_lengths(model.graph, graph)
     for name, like in graph.broadcast.items():

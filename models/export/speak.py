@@ -45,7 +45,7 @@ class Voice:
         self._acoustic = self._session(folder / "acoustic.onnx")
         self._vocoder = self._session(folder / "vocoder.onnx")
 
-    def __call__(self, text: str, **settings: str | float | None) -> np.ndarray:
+    def __call__(self, text: str, **settings: Any) -> np.ndarray:
         """Speaks a text of any length.
 
         Args:
@@ -115,7 +115,7 @@ class Voice:
         """The vocoder on a mel, (1, n_mels, T) -> (T * hop_length,)."""
         inputs = {"mel": mel}
         if "noise" in (tensor.name for tensor in self._vocoder.get_inputs()):
-            shape = (1, mel.shape[2] * self.facts["hop_length"])
+            shape = (1, mel.shape[2], self.facts["hop_length"])
             inputs["noise"] = noise.standard_normal(shape, np.float32)
         wav: np.ndarray = self._vocoder.run(["wav"], inputs)[0]
         return wav[0]

@@ -26,6 +26,7 @@ from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._waveglow_flows import CouplingNetwork
+from models.vocoder._waveglow_graph import waveglow_graphs
 from models.vocoder._waveglow_network import Latent, WaveGlow, WaveGlowConfig
 from modules.layers.conv import SignalConv1d
 from modules.mel import MelConfig, MelSpectrogram
@@ -128,4 +129,5 @@ MODEL = Model(
     task=_task,
     check=_check_hop,
     options=("sigma", "denoiser_strength"),
+    graphs=waveglow_graphs,
 )

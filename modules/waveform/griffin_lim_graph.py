@@ -21,7 +21,7 @@ from modules.waveform.griffin_lim import (
     MagnitudeVocoder,
 )
 from modules.waveform.phase_gradient import first_phases, phase_steps
-from modules.waveform.real_dft import RealDft
+from modules.waveform.real_dft import RealDft, overlapped
 
 _Pair = tuple[Tensor, Tensor]
 _Past = tuple[Tensor, Tensor, Tensor]  # phases (K,), wav and weight (n_blocks - 1, hop_length)
@@ -138,9 +138,4 @@ class GriffinLimGraph(nn.Module):
 
     def _added(self, frames: Tensor, before: Tensor) -> Tensor:
         """Overlapping frames and the sum of those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
-        n, hop = self.n_blocks, self.mel.hop_length
-        blocks = F.pad(frames, (0, n * hop - self.mel.n_fft)).view(len(frames), n, hop)
-        wav = F.pad(before, (0, 0, 0, len(frames)))
-        for number in range(n):
-            wav = wav + F.pad(blocks[:, number], (0, 0, number, n - 1 - number))
-        return wav
+        return overlapped(frames, self.mel.hop_length) + F.pad(before, (0, 0, 0, len(frames)))

@@ -12,6 +12,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 _MOST_ROWS = 32  # A: for 1024 samples both factors are 32
 
@@ -59,7 +60,7 @@ class RealDft(nn.Module):
 
     def forward(self, frames: Tensor) -> Tensor:
         """Transforms frames: (T, N) -> (C, T, 2 D)."""
-        T, A, B, C = len(frames), self.A, self.B, self.C
+        T, A, B, C = frames.shape[0], self.A, self.B, self.C
         rows = frames.view(T, A, B).transpose(0, 1).reshape(A, T * B)
         real, imaginary = (self.over_rows @ rows).view(2, C, T, B).unbind()
         return torch.cat([real, imaginary], 2) @ self.over_columns
@@ -70,3 +71,12 @@ class RealDft(nn.Module):
         columns = (spectrum @ self.to_columns).split(B, dim=2)  # 2 of (C, T, B)
         frames = self.to_rows @ torch.stack(columns).reshape(2 * C, T * B)
         return frames.view(A, T, B).transpose(0, 1).reshape(T, A * B)
+
+
+def overlapped(frames: Tensor, hop_length: int) -> Tensor:
+    """Adds overlapping frames: (T, N) -> blocks of the sum, (T + n_blocks - 1, hop_length)."""
+    T, n_fft = frames.shape
+    n = -(-n_fft // hop_length)
+    blocks = F.pad(frames, (0, n * hop_length - n_fft)).view(T, n, hop_length)
+    shifted = (F.pad(blocks[:, i], (0, 0, i, n - 1 - i)) for i in range(n))
+    return sum(shifted, torch.zeros(1))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -8,6 +10,8 @@ from models.base.acoustic.graph import feed_forward_graphs
 from models.base.graph import EXAMPLE_LENGTH, Graph, vocoder_graphs
 from models.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
+from models.vocoder._waveglow_graph import WaveGlowGraph, waveglow_graphs
+from models.vocoder.waveglow import WaveGlow
 from modules.layers.transformer import FFTStack
 from modules.mel import MelConfig
 from modules.waveform.griffin_lim import GriffinLim
@@ -15,6 +19,7 @@ from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from tests.models.tts.batches import MEL as SMALL_MEL
 from tests.models.tts.batches import N_PHONES, TWO_PITCHES
 from tests.models.tts.test_fastpitch import SMALL, VERSION_1_0
+from tests.models.vocoder.small_waveglow import SIZES, make_mel, make_network
 from tests.modules.waveform.test_griffin_lim_graph import mel_of
 
 
@@ -68,3 +73,37 @@ def test_stored_positions_are_used_where_there_are_enough():
         frames, mask = (tensor[:, :n_frames] for tensor in inputs.values())
         (found,) = session.run(None, {"frames": frames.numpy(), "mask": mask.numpy()})
         np.testing.assert_allclose(found, stack(frames, mask).numpy(), rtol=0, atol=1e-6)
+
+
+def with_noise(network: WaveGlow, mel: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The inputs of the graph for the noise that the network draws."""
+    noise = network.noise(0, 0, mel) / network.config.sigma  # (1, G, L)
+    return {"mel": mel, "noise": noise.mT.reshape(1, mel.shape[2], -1)}
+
+
+def test_the_graph_of_waveglow_computes_the_same():
+    network = make_network(replace(SIZES, denoiser_strength=0.1))
+    graph, mel = WaveGlowGraph(network.for_inference()), make_mel(70)
+    found = graph(**with_noise(network, mel))
+    torch.testing.assert_close(found, network.infer(mel), rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_waveglow_computes_the_same_in_onnxruntime():
+    network = make_network(replace(SIZES, denoiser_strength=0.1))
+    session = session_of(waveglow_graphs(network)["vocoder"])
+    for n_frames in (1, 70):
+        mel = make_mel(n_frames)
+        inputs = {name: tensor.numpy() for name, tensor in with_noise(network, mel).items()}
+        (found,) = session.run(["wav"], inputs)
+        np.testing.assert_allclose(found, network.infer(mel).numpy(), rtol=0, atol=1e-4)
+
+
+def test_the_denoiser_of_the_graph_is_that_of_the_network():
+    network = make_network(replace(SIZES, denoiser_strength=0.1)).for_inference()
+    graph = WaveGlowGraph(network)
+    for n_samples in (64, 4480):
+        wav = 0.3 * torch.randn(n_samples, generator=torch.Generator().manual_seed(0))
+        expected = network.denoiser(wav[None], network._removed_spectrum())[0]
+        found = graph._denoised(wav, graph.removed)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
