@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bins._flags.values import MODEL
+from bins._flags.values import MODEL, choice
 from models.voices import find_voice
 from utils.cli import Parser, run
 from utils.errors import InputError
@@ -20,6 +20,9 @@ def main() -> None:
     add("target", type=Path, metavar="OUT", help="folder to make")
     add("--vocoder_dir", type=MODEL.argument, metavar=MODEL.metavar, help="vocoder, or griffin_lim"
         " (default: the bundled one)")  # fmt: skip
+    weights = choice("fp32", "fp16", "int8")
+    add("--weights", type=weights.argument, default="fp32", metavar=weights.metavar, help="how"
+        " weights are stored: fp32, fp16 or int8 (default: %(default)s)")  # fmt: skip
     given = parser.parse_args()
     setup_logging()
     voice, target = find_voice(given.voice), user_path(given.target)
@@ -31,7 +34,7 @@ def main() -> None:
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[onnx]'") from error
 
-    export_voice(open_voice(voice, given.vocoder_dir), target)
+    export_voice(open_voice(voice, given.vocoder_dir), target, given.weights)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, open_model
 from models.checkpoint.publish import CARD
 from models.export.onnx_file import to_onnx
+from models.export.weights import WeightType
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
@@ -57,12 +58,13 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
     return ExportedVoice(model, loaded, graphs)
 
 
-def export_voice(voice: ExportedVoice, target: Path) -> None:
+def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
     """Writes the folder, completely or not at all.
 
     Args:
         voice: The voice.
         target: Folder to make; empty or missing.
+        weight_type: How weights are stored.
 
     Raises:
         InputError: If `target` is not empty.
@@ -71,7 +73,7 @@ def export_voice(voice: ExportedVoice, target: Path) -> None:
     with new_folder(target) as folder:
         for name, graph in voice.graphs.items():
             log.info("%s.onnx", name)
-            onnx.save(to_onnx(graph), folder / f"{name}.onnx")
+            onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
         write_json(folder / "voice.json", facts_of(voice))
         shutil.copyfile(RUNNER, folder / RUNNER.name)
         _copy_licences(voice, folder)

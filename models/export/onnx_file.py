@@ -13,15 +13,20 @@ from torch import Tensor, nn
 
 from models.base.graph import Graph
 from models.export.operators import translations
+from models.export.weights import WeightType, shrink_weights
 
 _OPSET = 20
 _LONGEST = 2**20  # positions: more than any text has
 
 
-def to_onnx(graph: Graph) -> onnx.ModelProto:
+def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     """Exports a graph with all its lengths variable.
 
     The module is not changed; call `eval()` first.
+
+    Args:
+        graph: The graph.
+        weight_type: How weights are stored.
     """
     names = sorted({name for lengths in graph.lengths.values() for name in lengths.values()})
     sizes = {name: torch.export.Dim(name, min=1, max=_LONGEST) for name in names}
@@ -51,6 +56,8 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     _name_lengths(model.graph, graph)
     for name, like in graph.broadcast.items():
         _expand(model.graph, name, like)
+    parameters = {name for name, _ in _OfList(graph.module).named_parameters()}
+    shrink_weights(model, parameters, weight_type)
     return model
 
 

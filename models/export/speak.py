@@ -15,6 +15,7 @@ import sys
 import wave
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -45,7 +46,7 @@ class Voice:
         self._acoustic = self._session(folder / "acoustic.onnx")
         self._vocoder = self._session(folder / "vocoder.onnx")
 
-    def __call__(self, text: str, **settings: Any) -> np.ndarray:
+    def __call__(self, text: str, **settings: Any) -> np.ndarray:  # noqa: ANN401
         """Speaks a text of any length.
 
         Args:

@@ -98,11 +98,9 @@ class GriffinLimGraph(nn.Module):
         peaks, offsets = peaks[1:], offsets[1:]
         n_steps = 1  # that each row has made
         while n_steps < len(peaks):
-            earlier = torch.cat([torch.zeros_like(offsets[:n_steps]), offsets[:-n_steps]])
-            bins = torch.arange(peaks.shape[1]).expand(n_steps, -1)
-            earlier_peaks = torch.cat([bins, peaks[:-n_steps]])
-            offsets = earlier.gather(1, peaks) + offsets
-            peaks = earlier_peaks.gather(1, peaks)
+            done, later = offsets[:n_steps], peaks[n_steps:]
+            offsets = torch.cat([done, offsets[:-n_steps].gather(1, later) + offsets[n_steps:]])
+            peaks = torch.cat([peaks[:n_steps], peaks[:-n_steps].gather(1, later)])
             n_steps *= 2
         return torch.cat([first[None], first[peaks] + offsets]).remainder(2 * math.pi)
 
@@ -117,7 +115,7 @@ class GriffinLimGraph(nn.Module):
         parts = phases.cos(), phases.sin() * self.dft.sign[:, None]
         spectrum = torch.cat([magnitude * part for part in parts], 2)
         iterate = partial(self._iterated, magnitude, weight, before)
-        start = spectrum, torch.zeros_like(spectrum)
+        start = spectrum, 0 * spectrum  # zeros would be a constant of the file
         (spectrum, _), _ = scan(iterate, start, torch.arange(self.vocoder.iterations))
         return spectrum
 

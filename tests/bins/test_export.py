@@ -67,7 +67,7 @@ def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):
 
 def test_files_and_licences_are_written(monkeypatch, tmp_path, voice, caplog):
     (voice / "README.md").write_text("the card of the voice")
-    monkeypatch.setattr("models.export.folder.to_onnx", lambda _graph: ModelProto())
+    monkeypatch.setattr("models.export.folder.to_onnx", lambda _graph, _weights: ModelProto())
     with caplog.at_level(logging.INFO):
         export(monkeypatch, voice, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
