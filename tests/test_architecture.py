@@ -146,7 +146,7 @@ def test_every_package_that_is_imported_is_one_that_setup_installs():
     strings = [str(node.value) for node in ast.walk(setup) if isinstance(node, ast.Constant)]
     words = {word for text in strings for word in re.findall(r"[A-Za-z][\w-]*", text)}
     declared = {word.lower().replace("_", "-") for word in words}
-    ours = {"tests", "setuptools", "frontend"}  # the last one is in folders of arion export
+    ours = {"tests", "setuptools", "attention", "frontend"}  # two are in folders of arion export
     known = set(sys.stdlib_module_names) | set(MAY_IMPORT) | ours
     # the metadata of praat-parselmouth does not say what it installs
     installers = {"parselmouth": ["praat-parselmouth"]} | packages_distributions()

@@ -20,7 +20,7 @@ from utils.errors import InputError
 from utils.files import new_folder, write_json
 from utils.logging import get_logger
 
-RUNNER = Path(__file__).with_name("speak.py")
+_RUNNER = [Path(__file__).with_name(name) for name in ("speak.py", "attention.py")]
 _LICENCE = Path(__file__).parents[2] / "LICENSE"
 
 
@@ -75,7 +75,8 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
             log.info("%s.onnx", name)
             onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
         write_json(folder / "voice.json", facts_of(voice))
-        shutil.copyfile(RUNNER, folder / RUNNER.name)
+        for path in _RUNNER:
+            shutil.copyfile(path, folder / path.name)
         _copy_licences(voice, folder)
         sizes = {path.name: path.stat().st_size for path in sorted(folder.glob("*.*"))}
     for name, size in sizes.items():
@@ -85,9 +86,10 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
 def facts_of(voice: ExportedVoice) -> dict[str, object]:
     """What voice.json holds."""
     model = voice.model
-    inputs = voice.graphs["acoustic"].inputs
+    inputs = {name for graph in voice.graphs.values() for name in graph.inputs}
     return {
         "format": 1,
+        "graphs": list(voice.graphs),
         "sample_rate": model.mel.sample_rate,
         "hop_length": model.mel.hop_length,
         "n_mels": model.mel.n_mels,

@@ -4,7 +4,8 @@
 
 It needs numpy and onnxruntime. The parts, to be written in another language:
 1. `frontend` turns a text into sentences, a sentence into clauses, a clause into phone ids.
-2. acoustic.onnx turns the phone ids of a clause into a mel; vocoder.onnx turns that into sound.
+2. acoustic.onnx, or attention.py, turns the phone ids of a clause into a mel; vocoder.onnx turns
+   that into sound.
 3. Sentences are joined with silence between them.
 voice.json holds the numbers that this needs.
 """
@@ -14,11 +15,13 @@ import json
 import sys
 import wave
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
+from attention import decode
 from frontend import Reader
 
 FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
@@ -41,10 +44,11 @@ class Voice:
         self.facts = json.loads((folder / "voice.json").read_text(encoding="utf-8"))
         self.sample_rate: int = self.facts["sample_rate"]
         self._reader = Reader(folder)
-        self._options = onnxruntime.SessionOptions()
-        self._options.intra_op_num_threads = threads
-        self._acoustic = self._session(folder / "acoustic.onnx")
-        self._vocoder = self._session(folder / "vocoder.onnx")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        open_graph = partial(onnxruntime.InferenceSession, providers=["CPUExecutionProvider"])
+        names = self.facts["graphs"]
+        self._graphs = {name: open_graph(folder / f"{name}.onnx", options) for name in names}
 
     def __call__(self, text: str, **settings: Any) -> np.ndarray:  # noqa: ANN401
         """Speaks a text of any length.
@@ -77,7 +81,7 @@ class Voice:
             pace: Factor on the speed; 1.2 is 20 % faster.
             pitch: Factor on F0.
             energy: Factor on the energy of the mel.
-            seed: Of the noise, for vocoders that take it.
+            seed: Of the noise, for models that take it.
 
         Yields:
             (n,) float32: clauses and the silence between sentences.
@@ -93,10 +97,16 @@ class Voice:
             if i > 0:
                 yield np.zeros(self._pause_samples(1 / pace), np.float32)
             for clause in sentence:
-                mel = self.mel(clause.phone_ids, number, factors)
+                mel = self.mel(clause.phone_ids, number, factors, noise)
                 yield self._faded(self.wav(mel, noise))
 
-    def mel(self, phone_ids: list[int], speaker: int, factors: dict[str, np.ndarray]) -> np.ndarray:
+    def mel(
+        self,
+        phone_ids: list[int],
+        speaker: int,
+        factors: dict[str, np.ndarray],
+        noise: np.random.Generator,
+    ) -> np.ndarray:
         """The acoustic model on a clause.
 
         Args:
@@ -104,26 +114,26 @@ class Voice:
             speaker: From 0.
             factors: On "duration", "pitch" and "energy", where the voice has it: (1, 1), or one
                 for each phone, (1, N), float32.
+            noise: For models with dropout in synthesis.
 
         Returns:
             Natural log, (1, n_mels, T).
         """
         inputs = {"phone_ids": np.array([phone_ids]), "speaker_id": np.array([speaker])}
-        mel: np.ndarray = self._acoustic.run(["mel"], inputs | factors)[0]
+        if "acoustic" not in self._graphs:
+            return decode(self._graphs, inputs, noise)
+        mel: np.ndarray = self._graphs["acoustic"].run(["mel"], inputs | factors)[0]
         return mel
 
     def wav(self, mel: np.ndarray, noise: np.random.Generator) -> np.ndarray:
         """The vocoder on a mel, (1, n_mels, T) -> (T * hop_length,)."""
         inputs = {"mel": mel}
-        if "noise" in (tensor.name for tensor in self._vocoder.get_inputs()):
+        vocoder = self._graphs["vocoder"]
+        if "noise" in (tensor.name for tensor in vocoder.get_inputs()):
             shape = (1, mel.shape[2], self.facts["hop_length"])
             inputs["noise"] = noise.standard_normal(shape, np.float32)
-        wav: np.ndarray = self._vocoder.run(["wav"], inputs)[0]
+        wav: np.ndarray = vocoder.run(["wav"], inputs)[0]
         return wav[0]
-
-    def _session(self, path: Path) -> onnxruntime.InferenceSession:
-        providers = ["CPUExecutionProvider"]
-        return onnxruntime.InferenceSession(path, self._options, providers=providers)
 
     def _speaker(self, name: str | None) -> int:
         names = [speaker["name"] for speaker in self.facts["speakers"]]
@@ -151,12 +161,9 @@ class Voice:
     def _faded(self, wav: np.ndarray) -> np.ndarray:
         """Fades the ends by half cosines."""
         n = min(round(FADE_S * self.sample_rate), len(wav) // 2)
-        if n > 0:
-            ramp = (0.5 - 0.5 * np.cos(np.pi * np.arange(n) / n)).astype(np.float32)
-            wav = wav.copy()
-            wav[:n] *= ramp
-            wav[-n:] *= ramp[::-1]
-        return wav
+        positions = np.arange(len(wav))
+        from_edge = np.minimum(positions, positions[::-1]).clip(max=n)
+        return (wav * (0.5 - 0.5 * np.cos(np.pi * from_edge / max(n, 1)))).astype(np.float32)
 
 
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> None:
@@ -175,7 +182,7 @@ def main() -> None:
     parser.add_argument("--speaker", help="name, of a voice with several")
     for name in ("pace", "pitch", "energy"):
         parser.add_argument(f"--{name}", type=float, default=1, help="factor, 0.1 to 10")
-    parser.add_argument("--seed", type=int, default=0, help="of vocoders that draw noise")
+    parser.add_argument("--seed", type=int, default=0, help="of models that draw noise")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     given = vars(parser.parse_args())
     text, path, threads = given.pop("text"), given.pop("output"), given.pop("threads")

@@ -55,12 +55,16 @@ class Encoder(nn.Module):
             (B, N, H) float32, 0 for padding.
         """
         _, N, _ = phones.shape
-        mask = length_mask(lengths, N)
-        for conv, norm in zip(self.convs, self.norms, strict=True):
-            phones = self.dropout(norm(conv(phones, mask), mask).relu())
+        phones = self.convolved(phones, length_mask(lengths, N))
         with torch.autocast(phones.device.type, enabled=False):
             packed = pack_padded_sequence(
                 phones.float(), lengths.cpu(), batch_first=True, enforce_sorted=False
             )
             encoded, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=N)
         return encoded
+
+    def convolved(self, phones: Tensor, mask: Tensor) -> Tensor:
+        """What the LSTM reads: embeddings (B, N, H) and mask (B, N) -> (B, N, H)."""
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            phones = self.dropout(norm(conv(phones, mask), mask).relu())
+        return phones

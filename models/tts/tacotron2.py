@@ -30,11 +30,19 @@ from config.train import CompileMode
 from models.base.acoustic.output import Control, TtsOutput, finished_mel, resolve_speakers
 from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
+from models.base.graph import Graphs
 from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder, DecoderConfig, PrenetMasks
 from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
 from models.tts._tacotron2_encoder import Encoder, EncoderConfig
+from models.tts._tacotron2_graphs import (
+    GATE_THRESHOLD,
+    EncoderGraph,
+    PostNetGraph,
+    decoder_graphs,
+    encoder_graph,
+)
 from modules.alignment.search import attended_durations
 from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.masking import clear_padding, length_mask
@@ -178,7 +186,7 @@ class Tacotron2(nn.Module):
         *,
         speaker_ids: Tensor | None = None,
         prenet_dropout: float = PRENET_DROPOUT,
-        gate_threshold: float = 0.5,
+        gate_threshold: float = GATE_THRESHOLD,
         max_decoder_steps: int = 2000,
         seed: int = 0,
         max_frames: Tensor | None = None,
@@ -359,10 +367,21 @@ def _task(model: Tacotron2Config, _config: Config, assets: Assets) -> AcousticTa
     return AcousticTask(_network(model, assets), assets, losses_of)
 
 
+def _graphs(network: Tacotron2) -> Graphs:
+    config, decoder = network.config, network.decoder
+    encoder = EncoderGraph(
+        network.phone_embedding, network.encoder, network.speaker_embedding, decoder
+    )
+    postnet = PostNetGraph(network.postnet, config.mel_mean, config.mel_std)
+    graphs = decoder_graphs(decoder, config.encoder.hidden, postnet)
+    return {"encoder": encoder_graph(encoder), **graphs}
+
+
 MODEL = Model(
     config=Tacotron2Config,
     network=_network,
     task=_task,
     needs_durations=False,
     scales=Tacotron2.scales,
+    graphs=_graphs,
 )

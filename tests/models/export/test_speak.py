@@ -41,7 +41,7 @@ def test_mels_are_those_of_the_network(voice, synthesizer):
             ids = clause.phone_ids
             factors = generator.uniform(0.5, 2, (3, 1, len(ids))).astype("f")
             names = "duration", "pitch", "energy"
-            found = voice.mel(ids, 1, dict(zip(names, factors, strict=True)))
+            found = voice.mel(ids, 1, dict(zip(names, factors, strict=True)), generator)
             controls = {
                 f"{name}_control": torch.from_numpy(factor)
                 for name, factor in zip(names, factors, strict=True)

@@ -58,7 +58,7 @@ def export_with_readings(synthesizer: Synthesizer, vocoder, folder: Path, **opti
 
 def runner_in(folder: Path):
     """The module speak.py of an exported folder."""
-    for name in ("speak", "frontend"):
+    for name in ("speak", "attention", "frontend"):
         sys.modules.pop(name, None)
     sys.path.insert(0, str(folder))
     try:

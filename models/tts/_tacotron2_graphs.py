@@ -1,0 +1,177 @@
+"""Tacotron 2 as graphs: the encoder, one step of the decoder, and the postnet.
+
+The program that speaks repeats the step until it says that speech ends.
+"""
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch._higher_order_ops.scan import scan
+from torch.nn import functional as F
+
+from models.base.graph import EXAMPLE_LENGTH, Graph, Graphs
+from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder
+from models.tts._tacotron2_encoder import Encoder
+from models.tts._tacotron2_recurrent import lstm_state
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.postnet import PostNet
+
+GATE_THRESHOLD = 0.5  # probability at which speech ends
+_States = tuple[Tensor, Tensor]  # hidden state and cell, (1, L) each
+
+
+class EncoderGraph(nn.Module):
+    """Phones to what the decoder reads.
+
+    Args:
+        decoder: Its attention has the map to keys.
+    """
+
+    def __init__(
+        self,
+        phone_embedding: PhoneEmbedding,
+        encoder: Encoder,
+        speaker_embedding: SpeakerEmbedding | None,
+        decoder: Decoder,
+    ) -> None:
+        super().__init__()
+        self.phone_embedding = phone_embedding
+        self.encoder = encoder
+        self.speaker_embedding = speaker_embedding
+        self.key = decoder.attention.key
+
+    def forward(self, phone_ids: Tensor, speaker_id: Tensor) -> tuple[Tensor, Tensor]:
+        """Encodes one item: (1, N) and (1,) -> memory (1, N, H) and keys (1, N, A)."""
+        phones = self.encoder.convolved(
+            self.phone_embedding(phone_ids), torch.ones_like(phone_ids, dtype=torch.bool)
+        )
+        forwards = self._lstm(phones, "")
+        backwards = self._lstm(phones.flip(1), "_reverse").flip(1)
+        memory = torch.cat([forwards, backwards], 2)
+        if self.speaker_embedding is not None:
+            memory = memory + self.speaker_embedding(speaker_id)[:, None]
+        return memory, self.key(memory)
+
+    def _lstm(self, phones: Tensor, direction: str) -> Tensor:
+        """One direction: (1, N, H) -> (1, N, H / 2)."""
+        lstm = self.encoder.lstm
+        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        read, repeat, *biases = (lstm.get_parameter(f"{name}{direction}") for name in names)
+        gates = F.linear(phones, read, biases[0] + biases[1]).transpose(0, 1)  # (N, 1, 4 L)
+        nothing = torch.zeros(1, lstm.hidden_size)
+        _, states = scan(partial(_recurred, repeat), (nothing, nothing.clone()), gates)
+        return states.transpose(0, 1)
+
+
+def _recurred(weight: Tensor, states: _States, gates: Tensor) -> tuple[_States, Tensor]:
+    hidden, cell = lstm_state(gates + F.linear(states[0], weight), states[1])
+    return (hidden, cell), hidden.clone()
+
+
+class DecoderStep(nn.Module):
+    """The frames of one step, from the last frame of the step before."""
+
+    kernel: Tensor
+
+    def __init__(self, decoder: Decoder) -> None:
+        super().__init__()
+        self.decoder = decoder
+        kernel = decoder.attention.location_kernel().detach()
+        self.register_buffer("kernel", kernel, persistent=False)
+
+    def forward(
+        self,
+        noise: Tensor,
+        memory: Tensor,
+        keys: Tensor,
+        frame: Tensor,
+        past: Tensor,
+        context: Tensor,
+        hidden_1: Tensor,
+        cell_1: Tensor,
+        hidden_2: Tensor,
+        cell_2: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """Decodes the next frames.
+
+        Args:
+            noise: For the prenet's dropout, uniform in [0, 1), (2, P).
+            memory: Encoded phones, (1, N, H).
+            keys: (1, N, A).
+            frame: (1, M), zeros at first, like all that follow.
+            past: Previous and cumulative attention, (1, 2, N).
+            context: (1, H).
+            hidden_1: State of the attention LSTM, (1, L).
+            cell_1: As above.
+            hidden_2: State of the decoder LSTM.
+            cell_2: As above.
+
+        Returns:
+            Frames (1, r, M); whether speech ends, (1,) bool; and the next `past`, `context` and
+            states.
+        """
+        decoder = self.decoder
+        kept = (noise >= PRENET_DROPOUT).float() / (1 - PRENET_DROPOUT)
+        for index, layer in enumerate(decoder.prenet):
+            frame = layer(frame).relu() * kept[index]
+        states = decoder.attention_lstm(torch.cat([frame, context], 1), (hidden_1, cell_1))
+        mask = torch.ones_like(past[:, 0], dtype=torch.bool)
+        weights = decoder.attention(states[0], keys, past, self.kernel, mask)  # (1, N)
+        context = (weights[:, None] @ memory).squeeze(1)
+        past = torch.stack([weights, past[:, 1] + weights], 1)
+        inputs = torch.cat([states[0], context], 1)
+        states += decoder.decoder_lstm(inputs, (hidden_2, cell_2))
+        features = torch.cat([states[2], context], 1)
+        frames = decoder.mel_linear(features).unflatten(1, (-1, decoder.n_mels))
+        stop = decoder.gate_linear(features)[:, 0].sigmoid() > GATE_THRESHOLD
+        return frames, stop, past, context, *states
+
+
+class PostNetGraph(nn.Module):
+    """Frames of the decoder (1, T, M) to the mel (1, M, T)."""
+
+    def __init__(self, postnet: PostNet, mel_mean: float, mel_std: float) -> None:
+        super().__init__()
+        self.postnet = postnet
+        self.mel_mean, self.mel_std = mel_mean, mel_std
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """Refines frames and undoes the normalisation."""
+        mask = torch.ones_like(frames[:, :, 0], dtype=torch.bool)
+        return self.postnet(frames, mask).mT * self.mel_std + self.mel_mean
+
+
+def encoder_graph(module: EncoderGraph) -> Graph:
+    """The graph "encoder"."""
+    phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
+    inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
+    return Graph(module, inputs, ("memory", "keys"), {"phone_ids": {1: "n_phones"}})
+
+
+def decoder_graphs(decoder: Decoder, memory_size: int, postnet: PostNetGraph) -> Graphs:
+    """The graphs "decoder_step" and "postnet"."""
+    config, N = decoder.config, EXAMPLE_LENGTH
+    states = {
+        "past": (1, 2, N),
+        "context": (1, memory_size),
+        "hidden_1": (1, config.attention_lstm_size),
+        "cell_1": (1, config.attention_lstm_size),
+        "hidden_2": (1, config.decoder_lstm_size),
+        "cell_2": (1, config.decoder_lstm_size),
+    }
+    shapes = {
+        "noise": (2, config.prenet_size),
+        "memory": (1, N, memory_size),
+        "keys": (1, N, config.attention_size),
+        "frame": (1, decoder.n_mels),
+        **states,
+    }
+    inputs = {name: torch.zeros(shape) for name, shape in shapes.items()}
+    lengths = {"memory": {1: "n_phones"}, "keys": {1: "n_phones"}, "past": {2: "n_phones"}}
+    outputs = ("frames", "stop", *(f"next_{name}" for name in states))
+    frames = torch.zeros(1, N, decoder.n_mels)
+    return {
+        "decoder_step": Graph(DecoderStep(decoder), inputs, outputs, lengths),
+        "postnet": Graph(postnet, {"frames": frames}, ("mel",), {"frames": {1: "n_frames"}}),
+    }
