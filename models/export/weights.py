@@ -35,9 +35,9 @@ def shrink_weights(
             continue
         name, stored = tensor.name, f"{tensor.name}_{weight_type}"
         if weight_type == "fp16":
-            short = values.astype(np.float16)
-            if not np.isfinite(short).all():
+            if np.abs(values).max() > np.finfo(np.float16).max:
                 raise InputError(f"{name} holds numbers too large for 16 bits")
+            short = values.astype(np.float16)
             nodes.append(helper.make_node("Cast", [stored], [name], to=TensorProto.FLOAT))
         else:
             axis = _channel_axis(model.graph, name)

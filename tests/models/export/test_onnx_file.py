@@ -38,7 +38,8 @@ def test_griffin_lim_sounds_the_same_in_onnxruntime():
         np.testing.assert_allclose(found, vocoder.infer(part).numpy(), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("config", [VERSION_1_0, pytest.param(SMALL, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [VERSION_1_0, SMALL])
 def test_fastpitch_computes_the_same_in_onnxruntime(config):
     torch.manual_seed(0)
     network = FastPitch(config, N_PHONES, SMALL_MEL, TWO_PITCHES).eval()

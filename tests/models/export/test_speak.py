@@ -103,3 +103,17 @@ def test_a_control_that_the_voice_lacks_is_refused(voice, monkeypatch):
     monkeypatch.setattr(voice, "facts", facts)
     with pytest.raises(ValueError, match="this voice has no control of energy"):
         voice(TEXTS[0], speaker="anna", energy=1.2)
+
+
+def test_a_voice_that_aligns_by_attention_runs_the_loop(voice, folder, monkeypatch):
+    runner, given = sys.modules[type(voice).__module__], []
+    frames = np.full((1, 80, 7), -5, np.float32)
+    monkeypatch.setattr(runner, "decode", lambda *words: given.append(words) or frames)
+    graphs = {"vocoder": voice._graphs["vocoder"]}
+    monkeypatch.setattr(voice, "_graphs", graphs)
+    assert len(voice(TEXTS[0], speaker="bert")) == 7 * voice.facts["hop_length"]
+    [(used, inputs, _noise)] = given
+    (clause,) = voice._reader(TEXTS[0])[0]
+    assert used is graphs
+    assert inputs["phone_ids"].tolist() == [list(clause.phone_ids)]
+    assert inputs["speaker_id"].tolist() == [1]
