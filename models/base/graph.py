@@ -14,7 +14,7 @@ class Graph(NamedTuple):
     module: nn.Module
     inputs: Mapping[str, Tensor]  # examples, by name
     outputs: tuple[str, ...]
-    # inputs whose length varies: the dimension that does, and the name of the length
+    # inputs, and outputs of other lengths: the dimension that varies, and the name of the length
     lengths: Mapping[str, Mapping[int, str]]
     # inputs that may also have the length 1, for all positions; with the one whose shape they get
     broadcast: Mapping[str, str] = MappingProxyType({})

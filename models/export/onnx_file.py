@@ -1,6 +1,7 @@
 """Graphs as ONNX, by PyTorch's exporter."""
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,13 +66,17 @@ def _name_lengths(made: onnx.GraphProto, graph: Graph) -> None:
     """Gives lengths the names that they have in `graph`."""
     names = {
         tensor.type.tensor_type.shape.dim[dim].dim_param: name
-        for tensor in made.input
+        for tensor in (*made.input, *made.output)
         for dim, name in graph.lengths.get(tensor.name, {}).items()
     }
+
+    def named(match: re.Match[str]) -> str:
+        return names.get(match[0], match[0])
+
     for tensor in (*made.input, *made.output, *made.value_info):
         for size in tensor.type.tensor_type.shape.dim:
-            if size.dim_param in names:
-                size.dim_param = names[size.dim_param]
+            if size.dim_param:  # such as "256*s65"
+                size.dim_param = re.sub(r"\w+", named, size.dim_param)
 
 
 def _expand(made: onnx.GraphProto, name: str, like: str) -> None:

@@ -46,5 +46,6 @@ def feed_forward_graphs(network: Any) -> Graphs:  # noqa: ANN401  # a network wi
     inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
     inputs |= {name: torch.ones(1, EXAMPLE_LENGTH) for name in factors}
     lengths = {name: {1: "n_phones"} for name in ("phone_ids", *factors)}
+    lengths["mel"] = {2: "n_frames"}
     outputs, shapes = ("mel", "durations"), dict.fromkeys(factors, "phone_ids")
     return {"acoustic": Graph(FeedForward(network, factors), inputs, outputs, lengths, shapes)}

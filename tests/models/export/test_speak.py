@@ -4,8 +4,11 @@ import sys
 import wave
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 import torch
+from onnx.compose import merge_models
 
 from models.base.assets import Speaker
 from models.synthesizer.synthesizer import Synthesizer
@@ -53,6 +56,34 @@ def test_mels_are_those_of_the_network(voice, synthesizer):
                 **controls,
             )
             np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
+
+
+def test_lengths_have_names_and_both_graphs_can_be_one(folder, voice):
+    acoustic, vocoder = (onnx.load(folder / f"{name}.onnx") for name in ("acoustic", "vocoder"))
+    shapes = {
+        tensor.name: [
+            size.dim_param or size.dim_value for size in tensor.type.tensor_type.shape.dim
+        ]
+        for model in (acoustic, vocoder)
+        for tensor in (*model.graph.input, *model.graph.output)
+    }
+    assert shapes == {
+        "phone_ids": [1, "n_phones"],
+        "speaker_id": [1],
+        **{key: [1, "n_phones or 1"] for key in ("duration", "pitch", "energy")},
+        "mel": [1, 80, "n_frames"],
+        "durations": [1, "n_phones"],
+        "wav": [1, "256*n_frames"],
+    }
+    both = merge_models(acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"])
+    session = onnxruntime.InferenceSession(both.SerializeToString())
+    (clause,) = voice._reader(TEXTS[0])[0]
+    factors = voice._factors({"duration": 1.3, "pitch": 1, "energy": 1})
+    inputs = {"phone_ids": np.array([clause.phone_ids]), "speaker_id": np.array([1]), **factors}
+    (found,) = session.run(None, {f"acoustic_{name}": value for name, value in inputs.items()})
+    noise = np.random.default_rng()
+    expected = voice.wav(voice.mel(clause.phone_ids, 1, factors, noise), noise)
+    np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
