@@ -43,7 +43,7 @@ def decode(
         state = {name: made.get(f"next_{name}", state[name]) for name in state}
         state["frame"] = made["frames"][:, -1]
     (mel,) = graphs["postnet"].run(["mel"], {"frames": np.concatenate(frames, axis=1)})
-    # the frames of the last step are silence that training did not see
+    # the frames of the step that ends speech are left out, except in the first step
     n_steps = max(1, len(frames) - stopped)
     whole: np.ndarray = mel[:, :, : n_steps * frames[0].shape[1]]
     return whole

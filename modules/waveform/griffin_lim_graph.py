@@ -114,6 +114,8 @@ class GriffinLimGraph(nn.Module):
         )
         parts = phases.cos(), phases.sin() * self.dft.sign[:, None]
         spectrum = torch.cat([magnitude * part for part in parts], 2)
+        if self.vocoder.iterations == 0:  # a scan has one step or more
+            return spectrum
         iterate = partial(self._iterated, magnitude, weight, before)
         start = spectrum, 0 * spectrum  # zeros would be a constant of the file
         (spectrum, _), _ = scan(iterate, start, torch.arange(self.vocoder.iterations))
