@@ -11,6 +11,7 @@ from models.base.graph import Graph, vocoder_graphs
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, open_model
 from models.checkpoint.publish import CARD
+from models.export.frontend import write_frontend
 from models.export.onnx_file import to_onnx
 from models.export.weights import WeightType
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
@@ -75,6 +76,7 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
             log.info("%s.onnx", name)
             onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
         write_json(folder / "voice.json", facts_of(voice))
+        write_frontend(voice.model.config, voice.model.assets, folder)
         for path in _RUNNER:
             shutil.copyfile(path, folder / path.name)
         _copy_licences(voice, folder)

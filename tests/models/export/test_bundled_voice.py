@@ -7,7 +7,7 @@ import torch
 from models.synthesizer.synthesizer import Synthesizer
 from models.voices import FOLDERS
 from modules.mel import MelSpectrogram
-from tests.models.export.voices import TEXTS, export_with_readings, runner_in
+from tests.models.export.voices import TEXTS, export, runner_in
 
 pytestmark = pytest.mark.slow
 FP32 = "inference.acoustic_precision=fp32", "inference.vocoder_precision=fp32"
@@ -15,7 +15,7 @@ FP32 = "inference.acoustic_precision=fp32", "inference.vocoder_precision=fp32"
 
 def test_it_speaks_as_with_the_synthesizer(tmp_path):
     synthesizer = Synthesizer(FOLDERS[0] / "kathleen", device="cpu", overrides=FP32)
-    folder = export_with_readings(synthesizer, None, tmp_path / "kathleen")
+    folder = export(synthesizer, None, tmp_path / "kathleen")
     voice = runner_in(folder).Voice(folder)
     mel_of = MelSpectrogram(synthesizer.model.mel)
     one = {name: np.ones((1, 1), np.float32) for name in ("duration", "pitch", "energy")}
@@ -23,7 +23,7 @@ def test_it_speaks_as_with_the_synthesizer(tmp_path):
         expected = synthesizer(text)
         mels = [
             voice.mel(c.phone_ids, 0, one, np.random.default_rng())
-            for s in voice._reader(text)
+            for s in voice._reader(text, "en-us")
             for c in s
         ]
         found = np.concatenate(mels, axis=2)[0]

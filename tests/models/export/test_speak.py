@@ -12,7 +12,7 @@ from onnx.compose import merge_models
 
 from models.base.assets import Speaker
 from models.synthesizer.synthesizer import Synthesizer
-from tests.models.export.voices import TEXTS, export_with_readings, runner_in
+from tests.models.export.voices import TEXTS, export, runner_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 
@@ -28,7 +28,7 @@ def synthesizer(tmp_path_factory):
 @pytest.fixture(scope="module")
 def folder(synthesizer, tmp_path_factory):
     target = tmp_path_factory.mktemp("exported") / "two"
-    return export_with_readings(synthesizer, synthesizer.vocoder_name, target)
+    return export(synthesizer, synthesizer.vocoder_name, target)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_mels_are_those_of_the_network(voice, synthesizer):
     generator = np.random.default_rng(0)
     network = synthesizer.model.network
     for text in TEXTS:
-        for clause in (clause for sentence in voice._reader(text) for clause in sentence):
+        for clause in (clause for sentence in voice._reader(text, "en-us") for clause in sentence):
             ids = clause.phone_ids
             factors = generator.uniform(0.5, 2, (3, 1, len(ids))).astype("f")
             names = "duration", "pitch", "energy"
@@ -77,7 +77,7 @@ def test_lengths_have_names_and_both_graphs_can_be_one(folder, voice):
     }
     both = merge_models(acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"])
     session = onnxruntime.InferenceSession(both.SerializeToString())
-    (clause,) = voice._reader(TEXTS[0])[0]
+    (clause,) = voice._reader(TEXTS[0], "en-us")[0]
     factors = voice._factors({"duration": 1.3, "pitch": 1, "energy": 1})
     inputs = {"phone_ids": np.array([clause.phone_ids]), "speaker_id": np.array([1]), **factors}
     (found,) = session.run(None, {f"acoustic_{name}": value for name, value in inputs.items()})
@@ -144,7 +144,7 @@ def test_a_voice_that_aligns_by_attention_runs_the_loop(voice, folder, monkeypat
     monkeypatch.setattr(voice, "_graphs", graphs)
     assert len(voice(TEXTS[0], speaker="bert")) == 7 * voice.facts["hop_length"]
     [(used, inputs, _noise)] = given
-    (clause,) = voice._reader(TEXTS[0])[0]
+    (clause,) = voice._reader(TEXTS[0], "en-us")[0]
     assert used is graphs
     assert inputs["phone_ids"].tolist() == [list(clause.phone_ids)]
     assert inputs["speaker_id"].tolist() == [1]

@@ -1,7 +1,6 @@
-"""Exported voices for tests: what they say comes from the toolkit's front end."""
+"""Exported voices for tests."""
 
 import importlib
-import json
 import sys
 from pathlib import Path
 
@@ -22,44 +21,18 @@ TEXTS = (
     "Thank you!",
 )
 
-_FRONT_END = '''
-import json
-from pathlib import Path
-from types import SimpleNamespace
 
-
-class Reader:
-    """Texts that were read before."""
-
-    def __init__(self, folder):
-        self.readings = json.loads((Path(folder) / "readings.json").read_text())
-
-    def __call__(self, text, language=None):
-        sentences = self.readings[text]
-        return [[SimpleNamespace(phone_ids=ids) for ids in clauses] for clauses in sentences]
-'''
-
-
-def export_with_readings(synthesizer: Synthesizer, vocoder, folder: Path, **options) -> Path:
-    """Exports a voice with a vocoder; the front end knows `TEXTS` only."""
+def export(synthesizer: Synthesizer, vocoder, folder: Path, **options) -> Path:
+    """Exports a synthesizer's voice with a vocoder."""
     export_voice(open_voice(synthesizer.model.home, vocoder), folder, **options)
-    vocabulary = synthesizer.model.vocabulary
-    readings = {
-        text: [
-            [vocabulary.ids(passage.spoken.phones) for passage in sentence]
-            for sentence in synthesizer._reader.passages(text, "en-us", None, pauses=True)
-        ]
-        for text in TEXTS
-    }
-    (folder / "readings.json").write_text(json.dumps(readings))
-    (folder / "frontend.py").write_text(_FRONT_END)
     return folder
 
 
 def runner_in(folder: Path):
     """The module speak.py of an exported folder."""
-    for name in ("speak", "attention", "frontend"):
-        sys.modules.pop(name, None)
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("speak", "attention", "frontend"):
+            del sys.modules[name]
     sys.path.insert(0, str(folder))
     try:
         return importlib.import_module("speak")

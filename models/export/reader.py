@@ -1,0 +1,57 @@
+"""Reads texts for an exported voice: the front end without PyTorch, copied into its folder."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from config.text import TextConfig
+from processors.records import SpokenText
+from processors.text.clauses import ClauseSplitter
+from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import VoicePhones
+
+SETTINGS, LEXICON = "frontend.json", "lexicon.txt"
+
+
+class Clause(NamedTuple):
+    """A sentence, or a part of a long one."""
+
+    text: str
+    phones: tuple[str, ...]
+    phone_ids: list[int]
+
+
+class Reader:
+    """Turns texts into the phone ids of a voice.
+
+    Args:
+        folder: With frontend.json.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        text = settings["text"]
+        if text["lexicon_path"]:
+            text["lexicon_path"] = str(folder / text["lexicon_path"])
+        self._split = ClauseSplitter(
+            TextConfig(**text), settings["max_phones"], settings["p_arpabet"]
+        )
+        self._phones = VoicePhones(settings["trained_phones"], settings["unknown_phones"])
+        self._vocabulary = Vocabulary(settings["symbols"])
+
+    def __call__(self, text: str, language: str) -> list[list[Clause]]:
+        """The clauses of each sentence.
+
+        Args:
+            text: Any text; it may contain phones as `{HH AH0 L OW1}`.
+            language: As espeak-ng names it, such as "en-us".
+
+        Raises:
+            ValueError: If there is no word, or one that cannot be pronounced.
+        """
+        sentences = self._split(text, language)
+        fitted = iter(self._phones.fit(clause for sentence in sentences for clause in sentence))
+        return [[self._clause(next(fitted)) for _ in sentence] for sentence in sentences]
+
+    def _clause(self, spoken: SpokenText) -> Clause:
+        return Clause(spoken.text, spoken.phones, self._vocabulary.ids(spoken.phones))
