@@ -31,9 +31,10 @@ def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
     finder = ModuleFinder(path=[str(_ROOT)])
     finder.run_script(reader.__file__)
     for name, module in finder.modules.items():
-        if module.__file__ is None:
+        file = vars(module)["__file__"]
+        if file is None:
             continue  # built into Python
-        source = Path(module.__file__)
+        source = Path(file)
         place = "__init__.py" if name == "__main__" else source.relative_to(_ROOT)
         target = folder / _PACKAGE / place
         target.parent.mkdir(parents=True, exist_ok=True)

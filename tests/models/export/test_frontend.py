@@ -18,6 +18,7 @@ from utils.errors import InputError
 from utils.files import write_json
 
 REPOSITORY = Path(__file__).parents[3]
+GERMAN = "ˈa a aɪ ç d eː ɡ iː ɪ l m n ɔ ɾ s t ts ˈuː ʊ v x ə ˈeː ˈɪ ˈɔ"
 # Reads the lines of standard input in a process without PyTorch, outside the repository.
 READ = """
 import json, sys
@@ -91,35 +92,7 @@ def test_five_hundred_texts_have_the_ids_of_the_toolkit(tmp_path):
     [
         (
             {"phone_extractor": "espeak", "normalizer": "none"},
-            vocabulary_of(
-                [
-                    "ˈa",
-                    "a",
-                    "aɪ",
-                    "ç",
-                    "d",
-                    "eː",
-                    "ɡ",
-                    "iː",
-                    "ɪ",
-                    "l",
-                    "m",
-                    "n",
-                    "ɔ",
-                    "ɾ",
-                    "s",
-                    "t",
-                    "ts",
-                    "ˈuː",
-                    "ʊ",
-                    "v",
-                    "x",
-                    "ə",
-                    "ˈeː",
-                    "ˈɪ",
-                    "ˈɔ",
-                ]
-            ),
+            vocabulary_of(GERMAN.split()),
             "de",
             "Guten Tag, es ist 12 Uhr. Die Äpfel sind rot!",
         ),
