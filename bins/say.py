@@ -12,7 +12,7 @@ from bins._flags.values import FILE, choice
 from models.voices import BUNDLED, find_voice
 from utils.cli import Parser, UsageError, run
 from utils.errors import InputError, printable
-from utils.files import not_utf8, read_text, replacing, user_path
+from utils.files import decoded, read_text, replacing, user_path
 
 if TYPE_CHECKING:
     from models.synthesizer.settings import Settings
@@ -114,9 +114,9 @@ def _text(given: argparse.Namespace) -> str:
     if given.file is not None:
         return read_text(given.file)
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input: {not_utf8(error)}; send UTF-8") from error
+        return decoded(sys.stdin.buffer.read())
+    except InputError as error:
+        raise InputError(f"standard input: {error}; send UTF-8") from error
 
 
 def _marked_up(given: argparse.Namespace, text: str) -> "Text":

@@ -72,6 +72,8 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
         say(TEXT, "--file", "text.txt")
     with pytest.raises(InputError, match="not UTF-8 at byte 1"):
         say("-o", "d.wav", stdin=b"a\xff")
+    with pytest.raises(InputError, match="standard input: UTF-16; send UTF-8"):
+        say("-o", "d.wav", stdin=TEXT.encode("utf-16-le"))
 
 
 def test_the_controls_reach_the_voice(say, voice, tmp_path):
