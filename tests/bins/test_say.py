@@ -198,7 +198,7 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
     names = ["01_One.mp3", "02_Two.mp3", "manifest.json", "playlist.m3u8"]
     assert sorted(path.name for path in (tmp_path / "out").glob("[!.]*")) == names
     assert capsys.readouterr().err.splitlines()[-1] == "out"
-    with pytest.raises(InputError, match="another settings; choose another folder"):
+    with pytest.raises(InputError, match="different settings; choose another folder"):
         say("tale.md", "-o", "out", "--format", "mp3")
 
 
