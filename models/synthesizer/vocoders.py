@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from config.schema import InferenceConfig
+from config.schema import InferenceConfig, VocoderPrecision
 from models.base.interfaces import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
@@ -143,7 +143,7 @@ def vocoder_for_inference(
         except ValueError as error:
             raise InputError(f"inference.vocoder_options: {error}") from error
     precision = chosen_precision(settings.vocoder_precision, model.config, device)
-    return cast("TrainedVocoder", network).for_inference(precision)
+    return cast("TrainedVocoder", network).for_inference(cast("VocoderPrecision", precision))
 
 
 def _check_options(options: Iterable[str], accepted: Sequence[str], name: str) -> None:
