@@ -29,6 +29,8 @@ _SSML = ".ssml"
 def main() -> None:
     """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
     given, controls = _arguments()
+    # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     if (book := _book(given)) is not None:
         _speak_book(book, given, controls)
         return
@@ -191,8 +193,6 @@ def _book(given: argparse.Namespace) -> Path | None:
 
 def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any]) -> None:
     """Speaks a book into a folder; the same command goes on after an interruption."""
-    # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     from models.books.reading import read_book
     from models.books.speaking import speak_book
 

@@ -1,6 +1,7 @@
 """`arion say`: the text may come from three places, and the sound goes to three."""
 
 import io
+import os
 import subprocess
 import sys
 import types
@@ -74,6 +75,12 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
         say("-o", "d.wav", stdin=b"a\xff")
     with pytest.raises(InputError, match="standard input: UTF-16; send UTF-8"):
         say("-o", "d.wav", stdin=TEXT.encode("utf-16-le"))
+
+
+def test_operations_that_onednn_keeps_are_bounded(say, monkeypatch):
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    say(TEXT, "-o", "a.wav")
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
 
 
 def test_the_controls_reach_the_voice(say, voice, tmp_path):
