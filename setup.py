@@ -6,7 +6,8 @@ from setuptools import find_packages, setup
 
 PACKAGES = ["bins", "config", "models", "modules", "preprocessors", "processors", "utils"]
 
-VERSION = Path(__file__).with_name("arion.py").read_text().split('__version__ = "')[1].split('"')[0]
+SOURCE = (Path(__file__).parent / "utils" / "__init__.py").read_text()
+VERSION = SOURCE.split('__version__ = "')[1].split('"')[0]
 
 setup(
     name="arion",

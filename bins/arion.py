@@ -35,7 +35,7 @@ def main() -> None:
         print_text("\n".join(["usage: arion COMMAND [flags]", "", *lines, "", _HELP, ""]))
         return
     if name == "--version":
-        from arion import __version__
+        from utils import __version__
 
         print_text(f"arion {__version__}\n")
         return

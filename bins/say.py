@@ -2,8 +2,10 @@
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from bins._flags.values import FILE, choice
 from models.voices import BUNDLED, find_voice
 from utils.cli import Parser, UsageError, run
 from utils.errors import InputError, printable
-from utils.files import not_utf8, read_text, replacing, user_path
+from utils.files import decoded, read_text, replacing, user_path
 
 if TYPE_CHECKING:
     from models.synthesizer.settings import Settings
@@ -21,11 +23,14 @@ if TYPE_CHECKING:
 
 _TO_STDOUT = "-"
 _BOOKS = (".txt", ".md", ".epub")
+_SSML = ".ssml"
 
 
 def main() -> None:
     """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
     given, controls = _arguments()
+    # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     if (book := _book(given)) is not None:
         _speak_book(book, given, controls)
         return
@@ -51,7 +56,8 @@ def main() -> None:
 
     synthesizer, settings = _open(voice, controls)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
-    pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
+    with _naming(given.file):
+        pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
@@ -114,18 +120,27 @@ def _text(given: argparse.Namespace) -> str:
     if given.file is not None:
         return read_text(given.file)
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input: {not_utf8(error)}; send UTF-8") from error
+        return decoded(sys.stdin.buffer.read())
+    except InputError as error:
+        raise InputError(f"standard input: {error}; send UTF-8") from error
 
 
 def _marked_up(given: argparse.Namespace, text: str) -> "Text":
     """The text as SSML, if it is that."""
-    if not given.ssml and (given.file is None or given.file.suffix.lower() != ".ssml"):
+    if not given.ssml and (given.file is None or given.file.suffix.lower() != _SSML):
         return text
     from processors.text.ssml.document import Ssml
 
     return Ssml(text, given.skip_unknown_tags)
+
+
+@contextmanager
+def _naming(file: Path | None) -> Iterator[None]:
+    """Names the file of a text in errors."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{file}: {error}" if file is not None else str(error)) from error
 
 
 def _new_file() -> Path:
@@ -138,7 +153,8 @@ def _new_file() -> Path:
 def _open(
     voice: str | Path, controls: dict[str, Any], *, quiet: bool = True
 ) -> tuple["Synthesizer", "Settings"]:
-    """The voice, and how it speaks."""
+    """The voice, and how it speaks, which is checked: later errors are those of the text."""
+    from models.base.assets import choose_speaker
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer
     from utils.logging import setup_logging
@@ -151,20 +167,32 @@ def _open(
         duration_control=1 / (controls["pace"] or 1),
         seed=controls["seed"] or 0,
     )
-    return Synthesizer(voice, controls["vocoder_dir"]), settings
+    synthesizer = Synthesizer(voice, controls["vocoder_dir"])
+    choose_speaker(synthesizer.speakers, settings.speaker)
+    return synthesizer, synthesizer.checked(settings)
 
 
 def _book(given: argparse.Namespace) -> Path | None:
-    """The file of a book, if that is the text."""
-    path = user_path(" ".join(given.text))
+    """The file of a book, if that is the text.
+
+    Raises:
+        UsageError: If the text is the name of another file, or --file gives an EPUB.
+    """
+    if given.file is not None and given.file.suffix.lower() == ".epub":
+        raise UsageError(f"{given.file} is a book: give it as TEXT, and a folder as -o")
+    path = user_path(text := " ".join(given.text))
+    suffix = path.suffix.lower()
     # os.path.isfile takes any text; that of Path raises for long ones
-    return path if path.suffix.lower() in _BOOKS and os.path.isfile(path) else None  # noqa: PTH113
+    is_file = os.path.isfile(path)  # noqa: PTH113
+    if suffix == _SSML and is_file:
+        raise UsageError(f"{path} is a file of SSML: read it with --file")
+    if suffix in (*_BOOKS, _SSML) and not is_file and not re.search(r"\s", text):
+        raise UsageError(f"{path}: no such file; of a text that ends so, use standard input")
+    return path if suffix in _BOOKS and is_file else None
 
 
 def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any]) -> None:
     """Speaks a book into a folder; the same command goes on after an interruption."""
-    # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     from models.books.reading import read_book
     from models.books.speaking import speak_book
 

@@ -63,6 +63,11 @@ class MelConfig:
             )
 
     @property
+    def frame_s(self) -> float:
+        """Seconds from one frame to the next."""
+        return self.hop_length / self.sample_rate
+
+    @property
     def magnitude_epsilon(self) -> float:
         """Added to the squared magnitude before the root: 1e-9 in HiFi-GAN, 0 elsewhere."""
         return 1e-9 if self.padding == "hifigan" else 0.0

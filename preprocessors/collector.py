@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from config.preprocess import CorpusConfig
 from preprocessors.manifest import Listing, Rejection, Utterance, check_id, control_characters
 from utils.errors import InputError
-from utils.files import not_utf8
+from utils.files import is_utf_16
 
 AUDIO_SUFFIXES = (".wav", ".flac")
 
@@ -145,14 +145,12 @@ def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
     content = path.read_bytes()
     try:
         encoding = codecs.lookup(options.encoding).name
+        if encoding == "utf-8" and is_utf_16(content):
+            raise InputError(f"{path} is UTF-16; save it as UTF-8, or set {key} to utf-16")
         text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except LookupError as error:
         raise InputError(f"{key}: unknown encoding {options.encoding!r}; try utf-8") from error
     except UnicodeDecodeError as error:
-        if encoding == "utf-8" and not_utf8(error) == "UTF-16":
-            raise InputError(
-                f"{path} is UTF-16; save it as UTF-8, or set {key} to utf-16"
-            ) from error
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{path}:{line}: byte 0x{content[error.start]:02x} (number {error.start} of the file)"

@@ -202,23 +202,38 @@ def _parse(text: str, name: str) -> object:
 
 
 def read_text(path: Path) -> str:
-    """Reads a UTF-8 file; a byte-order mark is removed.
+    """Reads a UTF-8 file, of any line ends; a byte-order mark is removed.
 
     Raises:
         InputError: If the file cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: {not_utf8(error)}; save it as UTF-8") from error
+        text = decoded(path.read_bytes())
+    except InputError as error:
+        raise InputError(f"{path}: {error}; save it as UTF-8") from error
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def not_utf8(error: UnicodeDecodeError) -> str:
-    """What text that is not UTF-8 is, for messages: UTF-16 by its byte-order mark, or the byte."""
-    is_utf16 = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return "UTF-16" if is_utf16 else f"not UTF-8 at byte {error.start}"
+def decoded(content: bytes) -> str:
+    """Decodes UTF-8; a byte-order mark is removed.
+
+    Raises:
+        InputError: If it is something else; the message names UTF-16, or the first wrong byte.
+    """
+    if is_utf_16(content):
+        raise InputError("UTF-16")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 at byte {error.start}") from error
+
+
+def is_utf_16(content: bytes) -> bool:
+    """Whether a text is UTF-16: by its byte-order mark, or by zeros in its first two letters."""
+    zeros = [content[i:4:2] == b"\0\0" for i in range(2)]  # high bytes, or low ones
+    return content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or zeros[0] != zeros[1]
 
 
 def sha256_of(path: Path) -> str:

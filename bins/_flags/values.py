@@ -86,7 +86,11 @@ def number(example: str, least: float = -math.inf, most: float = math.inf) -> Va
 def _existing(kind: Literal["file", "folder", "file or folder"]) -> Callable[[str], Path]:
     def read(text: str) -> Path:
         path = user_path(text)
-        if not ((path.is_file() and "file" in kind) or (path.is_dir() and "folder" in kind)):
+        if text and path.is_dir() and "folder" not in kind:
+            raise ValueError("is a folder, expected a file")
+        if path.is_file() and "file" not in kind:
+            raise ValueError("is a file, expected a folder")
+        if not text or not (path.is_file() or path.is_dir()):
             raise ValueError(f"no such {kind}")
         return path
 

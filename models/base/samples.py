@@ -51,9 +51,9 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
         names, durations = _names(assets, batch.phone_ids[item, :N]), out.durations[item, :N]
         f0, energy = (None if values is None else values[item, :T] for values in contours)
         wav = wavs[item, : T * assets.mel.hop_length]
-        phones = timed_phones(names, durations.tolist(), _frame_s(assets.mel))
+        phones = timed_phones(names, durations.tolist(), assets.mel.frame_s)
         values = out.mel[item, :, :T], durations, f0, energy
-        figures = {"mel": partial(_plot, names, *values, title=id, frame_s=_frame_s(assets.mel))}
+        figures = {"mel": partial(_plot, names, *values, title=id, frame_s=assets.mel.frame_s)}
         if out.alignment is not None:
             gate = None if out.gate is None else out.gate[item, :T]
             weights = out.alignment[item, :T, :N]
@@ -75,7 +75,7 @@ def add_alignment_figures(
         contours = batch.f0[item, :T], batch.energy[item, :T]
         values = batch.mel[item, :, :T], durations[item, :N], *contours
         names = _names(assets, batch.phone_ids[item, :N])
-        draw = partial(_plot, names, *values, title=sample.id, frame_s=_frame_s(assets.mel))
+        draw = partial(_plot, names, *values, title=sample.id, frame_s=assets.mel.frame_s)
         yield sample._replace(figures={**sample.figures, "alignment": draw})
 
 
@@ -98,8 +98,7 @@ def _plot_attention(
     names: Sequence[str], attention: Tensor, gate: Tensor | None, title: str, mel: MelConfig
 ) -> "Figure":
     curve = None if gate is None else _plain(gate)
-    frame_s = _frame_s(mel)
-    return plot_attention(None, _plain(attention), names, curve, title=title, frame_s=frame_s)
+    return plot_attention(None, _plain(attention), names, curve, title=title, frame_s=mel.frame_s)
 
 
 def resynthesis_samples(
@@ -114,7 +113,7 @@ def resynthesis_samples(
     for item, id in enumerate(batch.ids):
         S = int(batch.mel_lengths[item]) * mel.hop_length
         wavs = {"recorded": batch.wav[item, :S], "synthesised": wav_hat[item, :S].float()}
-        draw = partial(_plot_mels_of, wavs, mel_of, title=id, frame_s=_frame_s(mel))
+        draw = partial(_plot_mels_of, wavs, mel_of, title=id, frame_s=mel.frame_s)
         yield Sample(id, {name: wav.cpu() for name, wav in wavs.items()}, {"mels": draw})
 
 
@@ -129,10 +128,6 @@ def _names(assets: Assets, phone_ids: Tensor) -> list[str]:
     """Names of phones (N,)."""
     symbols = assets.required_vocabulary().symbols
     return [symbols[phone] for phone in phone_ids.tolist()]
-
-
-def _frame_s(mel: MelConfig) -> float:
-    return mel.hop_length / mel.sample_rate
 
 
 def _plain(values: Tensor) -> np.ndarray:

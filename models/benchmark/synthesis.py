@@ -71,6 +71,7 @@ def synthesis_step(
 
     @torch.inference_mode()
     def step() -> Work:
+        """Synthesises one batch."""
         items: list[Any] = [utterances[Draw(0, int(item))] for item in batches[next(order)]]
         if is_acoustic:
             out = _infer(network, [cut(item, longest) for item in items], device)
@@ -81,7 +82,7 @@ def synthesis_step(
             lengths, n_frames = torch.tensor([len(frames) for frames in mels]), mel.shape[1]
             network.infer(mel.mT.to(device), lengths.to(device))
         frames = int(lengths.sum())
-        audio_s = frames * assets.mel.hop_length / assets.mel.sample_rate
+        audio_s = frames * assets.mel.frame_s
         return Work(len(items), frames, len(items) * n_frames, audio_s)
 
     return step
@@ -158,13 +159,14 @@ def speech_steps(
     }
 
     def step_of(part: Callable[[str], object]) -> Callable[[], Work]:
+        """Runs a part on one text after another."""
         texts = cycle(TEXTS)
 
         def step() -> Work:
             text = next(texts)
             part(text)
             n_frames = mels[text].mel.shape[2]
-            audio_s = n_frames * model.mel.hop_length / model.mel.sample_rate
+            audio_s = n_frames * model.mel.frame_s
             return Work(1, n_frames, n_frames, audio_s)
 
         return step

@@ -6,16 +6,14 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from models.books.book import Block, Book, book_of, with_chapters_at_headings
-from models.books.markup import blocks_of
+from models.books.markup import BoundedParser, blocks_of
 from utils.errors import InputError
 
 _MOST_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
-_MOST_PARTS = 500_000  # elements and texts of a package or a table of contents
 _MOST_OUTSIDE = 50  # elements around one of these
 _MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
@@ -93,18 +91,17 @@ class _Element:
         return " ".join("".join(self.texts).split())
 
 
-class _Elements(HTMLParser):
+class _Elements(BoundedParser):
     """Collects elements in their order. Unlike an XML parser, it knows no entity declarations."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[_Element] = []
         self._open: list[_Element] = []
-        self._n_parts = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Opens an element."""
-        self._count()
+        self.count()
         outside = tuple(element.tag for element in self._open)
         tag = tag.rpartition(":")[2]
         self._open.append(_Element(tag, {name: value or "" for name, value in attrs}, outside, []))
@@ -119,14 +116,9 @@ class _Elements(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Adds text to all open elements."""
-        self._count()
+        self.count()
         for element in self._open:
             element.texts.append(data)
-
-    def _count(self) -> None:
-        self._n_parts += 1
-        if self._n_parts > _MOST_PARTS:
-            raise InputError(f"more than {_MOST_PARTS} elements and texts in one file")
 
 
 def _read(files: _Files, stem: str) -> Book:

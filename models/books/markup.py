@@ -18,6 +18,25 @@ _LEFT_OUT_TYPE = re.compile(
     r"|pg-boilerplate)"
 )
 MOST_NESTED = 500
+_MOST_PARTS = 500_000  # tags and texts of a file
+
+
+class BoundedParser(HTMLParser):
+    """Reads HTML, of which it counts the parts: a file of 32 MB may have millions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._n_parts = 0
+
+    def count(self) -> None:
+        """Counts a tag or a text.
+
+        Raises:
+            InputError: If there are too many.
+        """
+        self._n_parts += 1
+        if self._n_parts > _MOST_PARTS:
+            raise InputError(f"more than {_MOST_PARTS} tags and texts in one file")
 
 
 def blocks_of(markup: str) -> list[Block]:
@@ -27,7 +46,7 @@ def blocks_of(markup: str) -> list[Block]:
     item of a list is a block.
 
     Raises:
-        InputError: If elements are nested too deeply.
+        InputError: If elements are nested too deeply, or there are too many.
     """
     reader = _Reader()
     reader.feed(markup)
@@ -36,7 +55,7 @@ def blocks_of(markup: str) -> list[Block]:
     return reader.blocks
 
 
-class _Reader(HTMLParser):
+class _Reader(BoundedParser):
     """Collects blocks. It expands no entities but those of HTML, and reads no other file."""
 
     def __init__(self) -> None:
@@ -57,6 +76,7 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Opens an element; those of `_BLOCK` begin a block."""
+        self.count()
         given = {name: value or "" for name, value in attrs}
         types = " ".join(given.get(name, "") for name in ("epub:type", "role", "class")).split()
         left_out = _LEFT_OUT.fullmatch(tag) or any(map(_LEFT_OUT_TYPE.fullmatch, types))
@@ -74,6 +94,7 @@ class _Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Closes an element, and those in it that are still open."""
+        self.count()
         if tag in (name for name, _ in self._open):
             while self._open.pop()[0] != tag:
                 pass
@@ -82,6 +103,7 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Adds text that is not left out."""
+        self.count()
         if not self._is_left_out():
             self._text.append(data)
 

@@ -101,6 +101,8 @@ def speak_book(
     with locked(folder, "wait until it ends"):
         done = _chapters_done(folder, made_of)
         _check_texts(book, voice, settings)
+        if not (folder / MANIFEST).exists():  # not of a text to correct first
+            write_json(folder / MANIFEST, {"made_of": made_of, "chapters": []})
         reader = _Reader(voice, settings)
         texts = [reader.sentences(chapter) for chapter in book.chapters]
         unfinished = [folder / _UNFINISHED / name for name in names]
@@ -140,18 +142,16 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
     if not path.exists():
         if found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
             raise InputError(f"{folder} holds {found[0]!r} and no book; choose a new folder")
-        write_json(path, {"made_of": made_of, "chapters": []})
+        return {}
     manifest = read_json(path)
     if not isinstance(manifest, dict) or not _is_whole(manifest):
         raise InputError(f"{path} is no whole manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
-        listed = " and other ".join(changed).replace(
-            "voice", "voice (or version of Arion or PyTorch)"
-        )
+        listed = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
         raise InputError(
-            f"{folder} holds a book made with another {listed}; choose another folder, or remove"
-            " this one"
+            f"{folder} holds a book with different {listed}; choose another folder, or remove this"
+            " one"
         )
     entries = {entry["file"]: entry for entry in manifest["chapters"]}
     return {name: entry for name, entry in entries.items() if (folder / name).is_file()}

@@ -138,6 +138,7 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
     config, assets, home = stored.config, stored.assets, stored.tree.path.parent
 
     def build() -> LoadedModel:
+        """Reads the weights and builds the network."""
         tensors = stored.inference()
         try:
             with _parameters_bounded(tensors):

@@ -55,6 +55,7 @@ def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
 
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
+        """Streams the speech of a request."""
         request.check()
         voices.check(request.voice_name)
         start = time.monotonic()

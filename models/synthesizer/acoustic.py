@@ -113,7 +113,7 @@ class PassageMels:
 
 
 def _prosody_of(passage: Passage) -> Sequence[Prosody]:
-    """Of each phone."""
+    """The prosody of each phone."""
     return passage.prosody or [PLAIN] * len(passage.spoken.phones)
 
 

@@ -1,16 +1,16 @@
 """The precision of synthesis where "auto" leaves it to the machine."""
 
-from typing import Any
-
 import torch
 
-from config.schema import Config
+from config.schema import AcousticChoice, AcousticPrecision, Config, VocoderChoice, VocoderPrecision
 from models.base.registry import model_of
 from utils.logging import get_logger
 
 
-def chosen_precision(asked: str, config: Config, device: str | torch.device) -> Any:  # noqa: ANN401
-    """Returns the precision that a model computes in; logs what "auto" chooses but fp32.
+def chosen_precision(
+    asked: AcousticChoice | VocoderChoice, config: Config, device: str | torch.device
+) -> AcousticPrecision | VocoderPrecision:
+    """Returns the precision that a model computes in; logs one that "auto" chooses, except fp32.
 
     Args:
         asked: `inference.acoustic_precision` or `inference.vocoder_precision`; "auto": the model's
@@ -24,7 +24,7 @@ def chosen_precision(asked: str, config: Config, device: str | torch.device) -> 
     if chosen != "fp32":
         key = "acoustic" if config.task == "tts" else "vocoder"
         get_logger(__name__).info(
-            "%s computes in %s on this CPU (--set inference.%s_precision=fp32: without)",
+            "%s computes in %s on this CPU; inference.%s_precision=fp32 chooses fp32",
             config.model_type,
             chosen,
             key,

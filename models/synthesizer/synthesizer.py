@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels
-from models.synthesizer.breaks import BreakFitter, Fitted, Place, places_of
+from models.synthesizer.breaks import BreakFitter, Fitted, places_of
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
 from models.synthesizer.pitch import RangeWarning
@@ -52,6 +52,7 @@ from utils.errors import InputError
 from utils.logging import progress
 
 Text = str | Ssml
+_Output = TypeVar("_Output")
 _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 
 
@@ -144,8 +145,7 @@ class Synthesizer:
         """Synthesises one text with checked settings."""
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
-        every = (passage for sentence in sentences for passage in sentence)
-        passages = [passage for passage in every if passage.spoken.phones]
+        passages = _spoken(sentences)
         with self._seeded(settings.seed):
             spoken = self._synthesise(passages, index, settings)
         times = SpokenTimes()
@@ -276,37 +276,56 @@ class Synthesizer:
         settings: Settings,
         times: SpokenTimes,
     ) -> Iterator[np.ndarray]:
-        hop_length, fitter, start_frame = self.model.mel.hop_length, BreakFitter(), 0
-        for place in self._places(sentences, settings):
-            out, durations = None, np.zeros(0, dtype=np.int64)
-            if place.passage.spoken.phones:
-                with self._seeded(settings.seed):
-                    out = self._mels([place.passage], speaker, settings).output
-                durations = to_numpy(out.durations)[0]
+        hop_length = self.model.mel.hop_length
+        outputs = (self._output(p, speaker, settings) for p in _spoken(sentences))
+        for timed in self._timed(sentences, outputs, settings, times):
+            if isinstance(timed, int):
+                yield np.zeros(timed * hop_length, dtype=np.float32)
+            else:
+                yield from self._pieces_of(*timed, speaker, settings)
+
+    def _output(
+        self, passage: Passage, speaker: int, settings: Settings
+    ) -> tuple[TtsOutput, np.ndarray]:
+        """The acoustic model's output of one passage, and its frames per phone, (N,)."""
+        with self._seeded(settings.seed):
+            out = self._mels([passage], speaker, settings).output
+        return out, to_numpy(out.durations)[0]
+
+    def _timed(
+        self,
+        sentences: Sequence[Sequence[Passage]],
+        outputs: Iterable[tuple[_Output, np.ndarray]],
+        settings: Settings,
+        times: SpokenTimes,
+    ) -> Iterator[int | tuple[_Output, Passage, Fitted]]:
+        """Fits what passages give into the breaks around them, and adds its times before it.
+
+        Args:
+            outputs: Of the passages with phones, with the frames per phone, (N,).
+
+        Yields:
+            Frames of silence, or an output with its passage and how it is cut.
+        """
+        frame_s, fitter, start_frame = self.model.mel.frame_s, BreakFitter(), 0
+        waiting = iter(outputs)
+        n_pause = self._pause_frames(settings.duration_control)
+        for place in places_of(sentences, n_pause, frame_s):
+            passage, output, durations = place.passage, None, np.zeros(0, dtype=np.int64)
+            if passage.spoken.phones:
+                output, durations = next(waiting)
             fitted = fitter.fit(place, durations)
             if fitted.n_silent > 0:
-                yield np.zeros(fitted.n_silent * hop_length, dtype=np.float32)
+                yield fitted.n_silent
             start_frame += fitted.n_silent
-            self._add_times(times, place, fitted, start_frame)
-            if out is not None:
-                yield from self._pieces_of(place.passage, out, fitted, speaker, settings)
+            starts = place.starts_sentence
+            times.add(passage, fitted.durations, frame_s, start_frame, starts_sentence=starts)
+            if output is not None:
+                yield output, passage, fitted
             start_frame += int(fitted.durations.sum())
 
-    def _places(
-        self, sentences: Sequence[Sequence[Passage]], settings: Settings
-    ) -> Iterator[Place]:
-        n_pause = self._pause_frames(settings.duration_control)
-        return places_of(sentences, n_pause, self.model.mel.hop_length / self.model.mel.sample_rate)
-
-    def _add_times(
-        self, times: SpokenTimes, place: Place, fitted: Fitted, start_frame: int
-    ) -> None:
-        frame_s = self.model.mel.hop_length / self.model.mel.sample_rate
-        starts = place.starts_sentence
-        times.add(place.passage, fitted.durations, frame_s, start_frame, starts_sentence=starts)
-
     def _pieces_of(
-        self, passage: Passage, out: TtsOutput, fitted: Fitted, speaker: int, settings: Settings
+        self, out: TtsOutput, passage: Passage, fitted: Fitted, speaker: int, settings: Settings
     ) -> Iterator[np.ndarray]:
         mel, hop_length = out.mel, self.model.mel.hop_length  # (1, M, T)
         f0, _ = out.contours_per_frame()
@@ -393,25 +412,19 @@ class Synthesizer:
         times: SpokenTimes,
     ) -> Iterator[Part]:
         """The parts of the passages, with silence between them."""
-        mel, fitter, start_frame = self.model.mel, BreakFitter(), 0
-        waiting = iter(parts)
-        for place in self._places(sentences, settings):
-            part = next(waiting) if place.passage.spoken.phones else None
-            empty = np.zeros(0, dtype=np.int64)
-            fitted = fitter.fit(place, empty if part is None else part.durations)
-            if fitted.n_silent > 0:
+        mel, outputs = self.model.mel, ((part, part.durations) for part in parts)
+        for timed in self._timed(sentences, outputs, settings, times):
+            if isinstance(timed, int):
                 yield silence(
                     SILENCE,
-                    fitted.n_silent,
+                    timed,
                     hop_length=mel.hop_length,
                     n_mels=mel.n_mels,
                     floor=mel.log_floor_value,
                 )
-            start_frame += fitted.n_silent
-            self._add_times(times, place, fitted, start_frame)
-            if part is not None:
+            else:
+                part, _, fitted = timed
                 yield cut_part(part, fitted, mel.hop_length)
-            start_frame += int(fitted.durations.sum())
 
     def _pause_frames(self, slower: float) -> int:
         """Frames between one sentence and the next."""
@@ -430,6 +443,11 @@ class Synthesizer:
         with torch.random.fork_rng(devices), torch.inference_mode():
             torch.manual_seed(seed)
             yield
+
+
+def _spoken(sentences: Sequence[Sequence[Passage]]) -> list[Passage]:
+    """The passages that have phones, in order."""
+    return [passage for sentence in sentences for passage in sentence if passage.spoken.phones]
 
 
 def _gains(passage: Passage, durations: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from config.schema import InferenceConfig
+from config.schema import InferenceConfig, VocoderPrecision
 from models.base.interfaces import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
@@ -135,7 +135,7 @@ def vocoder_for_inference(
     """
     network = with_options(model, settings, name)
     precision = chosen_precision(settings.vocoder_precision, model.config, device)
-    return cast("TrainedVocoder", network).for_inference(precision)
+    return cast("TrainedVocoder", network).for_inference(cast("VocoderPrecision", precision))
 
 
 def with_options(model: LoadedModel, settings: InferenceConfig, name: str) -> nn.Module:

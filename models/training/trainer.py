@@ -371,7 +371,7 @@ class Trainer:
         return progress(self._last_update, "training", initial=self.position.step)
 
     def _profiler(self) -> UpdateProfiler:
-        """Of this run; only the first process records."""
+        """The profiler of this run; only the first process records."""
         steps = self._config.profile.steps if self._accelerator.is_main_process else ()
         left = self._last_update - self.position.step
         if steps and steps[0] > left:

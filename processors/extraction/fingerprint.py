@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from config.preprocess import PreprocessConfig
+from config.preprocess import CorpusConfig, PreprocessConfig
 from config.renamed import RENAMED
 from preprocessors.corpora import dataset_folder, is_given, portable_path
 from preprocessors.manifest import Listing, Utterance
@@ -41,6 +41,8 @@ PREDICTED_BY = "from_acoustic.weights"
 MODEL_OF_MELS = "from_acoustic.model"
 # Entry of stores of a corpus: its folder
 DATASET_PATH = "dataset_path"
+# Entry of stores of a table that is not metadata.csv: its name
+TABLE = "preprocess.corpus.table"
 # A renamed key is stored under its former name, so that older stores stay valid.
 _PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
 _FORMER = {new: old for old, new in _PRESENT.items()}
@@ -193,7 +195,7 @@ def check_made_with(
 
     Raises:
         InputError: If they are unfinished, or keys differ; names these and both values. Also if
-            they are of another corpus.
+            they are of another corpus, or of another table of it.
     """
     made, path = read_fingerprint(folder), folder / _FILE
     if made is None or not made.finished:
@@ -206,6 +208,13 @@ def check_made_with(
         raise InputError(
             f"{folder} was made with another configuration: {changed}; run stage 1 with this one,"
             " or undo the change"
+        )
+    table = config.corpus.get(folder.name, CorpusConfig()).table
+    made_of = made.finishing.get(TABLE, CorpusConfig.table)
+    if table != made_of:
+        raise InputError(
+            f"{folder} holds the data of the table {made_of}, not of {table}, which"
+            f" preprocess.corpus.{folder.name}.table gives; run stage 1"
         )
     corpus = made.finishing.get(DATASET_PATH)
     if dataset_path and corpus and is_given(folder.name, dataset_path):

@@ -10,7 +10,7 @@ from preprocessors.corpora import dataset_folder, read_corpus
 from preprocessors.manifest import Listing, Splits, Utterance
 from preprocessors.split import split_ids
 from processors.dataset.store import processed_folder
-from processors.extraction.fingerprint import Dependence, Fingerprint, fingerprint_of
+from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fingerprint_of
 from processors.extraction.shards import ShardReport, plan_shards
 from utils.errors import InputError
 from utils.parallel import Backend
@@ -102,6 +102,9 @@ def plan_run(
     work: Work,
 ) -> DatasetRun:
     """Plans a run, in worker processes as configured."""
+    table = config.corpus.get(dataset, CorpusConfig()).table
+    if table != CorpusConfig.table:
+        dependence = dependence._replace(finishing={**dependence.finishing, TABLE: table})
     shards = plan_shards(listing.utterances, config.shard_size)
     fingerprint = fingerprint_of(config, listing, shards, dependence)
     folder = processed_folder(config, dataset)

@@ -29,6 +29,11 @@ def test_without_a_command_it_lists_them(monkeypatch, capsys):
 
 def test_the_version_is_printed(monkeypatch, capsys):
     assert output_of(monkeypatch, capsys, "--version") == f"arion {__version__}\n"
+    code = "import sys, bins.arion; bins.arion.main(); print(*sys.modules)"
+    command = [sys.executable, "-c", code, "--version"]
+    imported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert imported.startswith(f"arion {__version__}\n")
+    assert {"torch", "numpy"}.isdisjoint(imported.split())
 
 
 def test_an_unknown_command_is_named_with_the_nearest(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """`arion say`: the text may come from three places, and the sound goes to three."""
 
 import io
+import os
 import subprocess
 import sys
 import types
@@ -72,6 +73,14 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
         say(TEXT, "--file", "text.txt")
     with pytest.raises(InputError, match="not UTF-8 at byte 1"):
         say("-o", "d.wav", stdin=b"a\xff")
+    with pytest.raises(InputError, match="standard input: UTF-16; send UTF-8"):
+        say("-o", "d.wav", stdin=TEXT.encode("utf-16-le"))
+
+
+def test_operations_that_onednn_keeps_are_bounded(say, monkeypatch):
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    say(TEXT, "-o", "a.wav")
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
 
 
 def test_the_controls_reach_the_voice(say, voice, tmp_path):
@@ -111,6 +120,16 @@ def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
     assert capsys.readouterr().err == f"a.wav\n{listed}b.wav\n{listed}"
     with pytest.raises(InputError, match=r"^line 1, column 51: unknown tag <voice>"):
         say("--ssml", source, "-o", "c.wav")
+    with pytest.raises(InputError, match=r"^a\.ssml: line 1, column 51: unknown tag <voice>"):
+        say("--file", "a.ssml", "-o", "c.wav")
+
+
+def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_path):
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(InputError, match=r"^empty\.txt: there is no word in ''"):
+        say("--file", "empty.txt", "-o", "a.wav")
+    with pytest.raises(InputError, match=r"^the model has no speaker 'Bob'"):
+        say("--file", "empty.txt", "-o", "a.wav", "--speaker", "Bob")
 
 
 def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):
@@ -186,7 +205,7 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
     names = ["01_One.mp3", "02_Two.mp3", "manifest.json", "playlist.m3u8"]
     assert sorted(path.name for path in (tmp_path / "out").glob("[!.]*")) == names
     assert capsys.readouterr().err.splitlines()[-1] == "out"
-    with pytest.raises(InputError, match="another settings; choose another folder"):
+    with pytest.raises(InputError, match="different settings; choose another folder"):
         say("tale.md", "-o", "out", "--format", "mp3")
 
 
@@ -197,13 +216,18 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
         (["tale.txt", "-o", "a.mp3"], r"tale\.txt is a book: -o needs a folder"),
         (["tale.txt", "-o", "out", "--ssml"], "--subtitles and --ssml go with a text, not"),
         (["tale.txt", "-o", "out", "--subtitles", "a.srt"], "--subtitles and --ssml go with"),
-        (["no.epub", "-o", "out"], r"out: expected .* a folder goes with the file of a book"),
+        (["no.epub", "-o", "out"], r"no\.epub: no such file"),
+        (["no.txt", "-o", "a.mp3"], r"no\.txt: no such file"),
+        (["a.ssml", "-o", "a.mp3"], r"a\.ssml is a file of SSML: read it with --file"),
+        (["--file", "tale.epub", "-o", "a.mp3"], r"tale\.epub is a book: give it as TEXT"),
+        ([TEXT, "-o", "out"], r"out: expected .* a folder goes with the file of a book"),
         ([TEXT, "-o", "a.mp3", "--format", "mp3"], "--format goes with a book"),
     ],
 )
 def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, message):
     monkeypatch.setattr(Synthesizer, "__init__", None)
-    (tmp_path / "tale.txt").write_text(TEXT)
+    for name in ("tale.txt", "tale.epub", "a.ssml"):
+        (tmp_path / name).write_text(TEXT)
     with pytest.raises(UsageError, match=message):
         say(*words)
 

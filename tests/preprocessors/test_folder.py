@@ -207,10 +207,11 @@ def test_latin_1_table_is_an_error_with_file_line_byte_and_key(corpus):
 
 
 def test_a_utf_16_table_is_named_as_such(corpus):
-    root = corpus({"metadata.csv": "a|Grüße\n".encode("utf-16"), "a.wav": ""})
     message = r"metadata\.csv is UTF-16; save it as UTF-8, or set .*Mine\.encoding to utf-16"
-    with pytest.raises(InputError, match=message):
-        listing(root)
+    for encoding in ("utf-16-le", "utf-16"):
+        root = corpus({"metadata.csv": "a|Grüße\n".encode(encoding), "a.wav": ""})
+        with pytest.raises(InputError, match=message):
+            listing(root)
     assert listing(root, encoding="utf-16").utterances[0].text == "Grüße"
 
 

@@ -79,9 +79,10 @@ def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path):
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     with pytest.raises(InputError, match="not UTF-8 at byte 3"):
         read_text(tmp_path / "latin")
-    (tmp_path / "wide").write_text("café", encoding="utf-16")
-    with pytest.raises(InputError, match="wide: UTF-16; save it as UTF-8"):
-        read_text(tmp_path / "wide")
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        (tmp_path / "wide").write_text("café", encoding=encoding)
+        with pytest.raises(InputError, match="wide: UTF-16; save it as UTF-8"):
+            read_text(tmp_path / "wide")
 
 
 def test_sha256_is_the_published_one(tmp_path):

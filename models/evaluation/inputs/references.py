@@ -151,7 +151,7 @@ def _read_phones(folder: Path, id: str) -> tuple[TimedPhone, ...]:
     store = _feature_store(folder)
     features, mel = store.read(id), store.mel
     start_s = features.start / mel.sample_rate
-    phones = features.timed_phones(mel.hop_length / mel.sample_rate)
+    phones = features.timed_phones(mel.frame_s)
     return tuple(TimedPhone(p.name, start_s + p.start_s, start_s + p.end_s) for p in phones)
 
 

@@ -156,8 +156,7 @@ def _data_of(
         }
         for track in shown
     ]
-    frame_s = mel.hop_length / mel.sample_rate
-    return {"frame_s": frame_s, "tracks": rows, "heard": transcripts_of(item, systems)}
+    return {"frame_s": mel.frame_s, "tracks": rows, "heard": transcripts_of(item, systems)}
 
 
 def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embedded: bool) -> None:

@@ -243,7 +243,7 @@ def _read_span(
     mel, T = preprocess.mel, features.mel.shape[1]
     audio = read_audio(utterance.audio, preprocess.of_any_length())
     wav = cut_span(audio.wav, features.start, T, mel)
-    phones = features.timed_phones(mel.hop_length / mel.sample_rate)
+    phones = features.timed_phones(mel.frame_s)
     text, language = utterance.text, utterance.language
     return LabelledSpeech(wav, mel.sample_rate, text, language, phones, utterance.id, recorded=True)
 

@@ -55,6 +55,7 @@ def _tensorboard(run: TrackedRun) -> Backend:
     writer.add_text("config", "\n".join(table), run.step)
 
     def show(sample: Sample, step: int) -> None:
+        """Records the audio and figures of a sample."""
         for name, draw in sample.figures.items():
             writer.add_figure(_path(sample, name), draw(), step)
         for name, wav in sample.audio.items():
@@ -79,6 +80,7 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
         ) from error
 
     def show(sample: Sample, step: int) -> None:
+        """Records the audio and figures of a sample."""
         rate = run.sample_rate
         sounds = {
             _path(sample, name): wandb.Audio(_playable(wav).numpy(), sample_rate=rate)

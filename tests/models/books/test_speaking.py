@@ -189,10 +189,10 @@ def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, 
         ({"seed": 1}, "settings"),
         ({"format": "mp3"}, "format"),
     ]:
-        with pytest.raises(InputError, match=f"holds a book made with another {name}; choose"):
+        with pytest.raises(InputError, match=f"holds a book with different {name}; choose"):
             speak(voice, tmp_path, **change)
-    with pytest.raises(InputError, match=r"another voice \(or version"):
-        speak(other, tmp_path)
+    with pytest.raises(InputError, match=r"different voice \(or version[^)]+\) and settings; "):
+        speak(other, tmp_path, seed=1)
 
 
 def test_a_folder_of_something_else_is_left_alone(voice, tmp_path):
@@ -236,6 +236,8 @@ def test_a_text_that_cannot_be_spoken_is_found_before_the_first_sentence(voice, 
     with pytest.raises(InputError, match=r"chapter 'Two', paragraph 2: .*QQ"):
         speak(voice, tmp_path, book)
     assert loud == []
+    speak(voice, tmp_path)  # the folder takes the corrected text
+    assert sorted(files_of(tmp_path)) == sorted([*NAMES, "manifest.json", "playlist.m3u8"])
 
 
 def test_titles_become_names_that_are_safe(voice, loud, tmp_path):

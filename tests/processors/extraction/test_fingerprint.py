@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from config.preprocess import PreprocessConfig, SplitConfig
+from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from config.text import TextConfig
 from preprocessors.manifest import Listing, Utterance, read_manifest
 from processors.dataset.store import FeatureStore
@@ -376,6 +376,20 @@ def test_another_corpus_does_not_overwrite_the_data_of_one_of_the_same_name(plac
     ):
         prepare_dataset(config_of(place / "other", place / "data"), "LJSpeech", 1)
     assert (place / "data/LJSpeech/fingerprint.json").read_bytes() == before
+
+
+def test_data_of_another_table_of_a_corpus_are_refused_with_both_names(place):
+    (place / "corpus/metadata.csv").rename(place / "corpus/other.csv")
+    config = config_of(place / "corpus", place / "data")
+    options = {"LJSpeech": CorpusConfig(format="folder", table="other.csv")}
+    other = replace(config, preprocess=replace(config.preprocess, corpus=options))
+    message = "holds the data of the table {}, not of {}, which preprocess.corpus.LJSpeech.table"
+    with pytest.raises(InputError, match=message.format("metadata.csv", "other.csv")):
+        check_made_with(place / "data/LJSpeech", other.preprocess, other.dataset_path)
+    assert prepare_dataset(other, "LJSpeech", 1).n_extracted == 0
+    check_made_with(place / "data/LJSpeech", other.preprocess, other.dataset_path)
+    with pytest.raises(InputError, match=message.format("other.csv", "metadata.csv")):
+        check_made_with(place / "data/LJSpeech", config.preprocess, config.dataset_path)
 
 
 def test_a_corpus_that_was_moved_keeps_its_features(place):
