@@ -13,7 +13,8 @@ from utils.logging import setup_logging
 def main() -> None:
     """Exports one voice."""
     parser = Parser(
-        "Writes a voice as a folder that needs onnxruntime and NumPy only: python OUT/speak.py TEXT"
+        "Writes a voice for other programs: by default a folder that needs onnxruntime and NumPy"
+        " only, python OUT/speak.py TEXT"
     )
     add = parser.add_argument
     add("voice", metavar="EXPERIMENT", help="a voice, given as for arion say --voice")
@@ -23,18 +24,24 @@ def main() -> None:
     weights = choice("fp32", "fp16", "int8")
     add("--weights", type=weights.argument, default="fp32", metavar=weights.metavar, help="how"
         " weights are stored: fp32, fp16 or int8 (default: %(default)s)")  # fmt: skip
+    formats = choice("arion", "piper", "sherpa-onnx")
+    add("--format", type=formats.argument, default="arion", metavar=formats.metavar, help="who"
+        " speaks: arion (speak.py), piper or sherpa-onnx (default: %(default)s)")  # fmt: skip
     given = parser.parse_args()
     setup_logging()
     voice, target = find_voice(given.voice), user_path(given.target)
     check_new(target)
     try:
         from models.export.folder import export_voice, open_voice
+        from models.export.piper import export_piper
+        from models.export.sherpa import export_sherpa
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "onnxscript"):
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[onnx]'") from error
 
-    export_voice(open_voice(voice, given.vocoder_dir), target, given.weights)
+    writers = {"arion": export_voice, "piper": export_piper, "sherpa-onnx": export_sherpa}
+    writers[given.format](open_voice(voice, given.vocoder_dir), target, given.weights)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
         write_frontend(voice.model.config, voice.model.assets, folder)
         for path in _RUNNER:
             shutil.copyfile(path, folder / path.name)
-        _copy_licences(voice, folder)
+        copy_licences(voice, folder)
         sizes = {path.name: path.stat().st_size for path in sorted(folder.glob("*.*"))}
     for name, size in sizes.items():
         log.info("%-20s %10.1f kB", name, size / 1e3)
@@ -113,7 +113,7 @@ def _graphs_of(model: LoadedModel, network: nn.Module) -> dict[str, Graph]:
     return dict(graphs(network))
 
 
-def _copy_licences(voice: ExportedVoice, folder: Path) -> None:
+def copy_licences(voice: ExportedVoice, folder: Path) -> None:
     """The licence of Arion, for the code, and the model cards, which name those of the weights."""
     shutil.copyfile(_LICENCE, folder / "LICENSE")
     for name, model in (("voice", voice.model), ("vocoder", voice.vocoder)):

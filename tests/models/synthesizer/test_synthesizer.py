@@ -19,7 +19,7 @@ from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.symbols import Vocabulary, arpabet_vocabulary
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
 from utils.files import read_json, write_json
@@ -36,7 +36,13 @@ MEL = MelConfig()
 LEXICON_GONE = {"preprocess": {"text": {"lexicon_path": "/gone/lexicon.txt"}}}
 
 
-def make_voice(folder: Path, *speakers: Speaker, pause_s: float = 0.25) -> Path:
+def make_voice(
+    folder: Path,
+    *speakers: Speaker,
+    pause_s: float = 0.25,
+    vocabulary: Vocabulary | None = None,
+    phone_extractor: str = "lexicon",
+) -> Path:
     """An untrained FastSpeech 2 of 20,000 parameters that takes about five frames per phone."""
     sizes = {
         "n_encoder_layers": 1,
@@ -50,6 +56,7 @@ def make_voice(folder: Path, *speakers: Speaker, pause_s: float = 0.25) -> Path:
         "dataset": ["tiny"],
         "dataset_path": {"tiny": "data/tiny"},
         "log_dir": "ckpts/tts",
+        "preprocess": {"text": {"phone_extractor": phone_extractor}},
         "model": {
             "transformer": {**sizes, "conv_filter_size": 32, "conv_kernel_size": [3, 1]},
             "variance_predictor": {"filter_size": 16},
@@ -70,7 +77,7 @@ def make_voice(folder: Path, *speakers: Speaker, pause_s: float = 0.25) -> Path:
     stats = SpeakerStats(f0, f0, energy, energy, seconds=60.0)
     assets = Assets(
         mel=MEL,
-        vocabulary=arpabet_vocabulary(),
+        vocabulary=vocabulary or arpabet_vocabulary(),
         speakers=speakers,
         stats=CorpusStats({speaker.name: stats for speaker in speakers}),
     )

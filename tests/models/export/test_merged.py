@@ -1,0 +1,115 @@
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from models.base.assets import Speaker
+from models.export.folder import open_voice
+from models.export.merged import ids_of, merged_graph
+from models.export.piper import export_piper
+from models.export.sherpa import export_sherpa
+from processors.text.lexicon import lookup
+from processors.text.symbols import vocabulary_of
+from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
+from utils.errors import InputError
+from utils.files import read_json
+
+SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+SPOKEN = ["HH", "AH0", "L", "OW1"]
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory):
+    folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
+    return open_voice(folder, make_vocoder(folder.parent / "vocoder"))
+
+
+@pytest.fixture(scope="module")
+def exported(voice, tmp_path_factory):
+    target = tmp_path_factory.mktemp("exported") / "two"
+    export_sherpa(voice, target)
+    return target
+
+
+@pytest.mark.parametrize(("mark", "end"), [([], "<.>"), (["<?>"], "<?>")])
+def test_the_graph_starts_with_a_silence_and_ends_in_a_pause(voice, exported, mark, end):
+    session = onnxruntime.InferenceSession(exported / "model.onnx")
+    ids = [1]
+    for i in ids_of(voice, [*SPOKEN, *mark]):
+        ids += [0, i]
+    inputs = {
+        "input": np.array([[*ids, 0, 2]]),
+        "input_lengths": np.array([len(ids) + 2]),
+        "scales": np.array([0.667, 1.3, 0.8], np.float32),
+        "sid": np.array([1]),
+    }
+    (found,) = session.run(["output"], inputs)
+    phone_ids = torch.tensor([voice.model.vocabulary.ids(["<sil>", *SPOKEN, end])])
+    mel = voice.model.network.infer(
+        phone_ids,
+        torch.tensor([phone_ids.shape[1]]),
+        speaker_ids=torch.tensor([1]),
+        duration_control=torch.full(phone_ids.shape, 1.3),
+    ).mel
+    expected = voice.graphs["vocoder"].module(mel)[0].detach().numpy()
+    assert found.shape[:3] == (1, 1, 1)
+    np.testing.assert_allclose(found[0, 0, 0], expected, rtol=0, atol=1e-3)
+
+
+def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
+    lexicon = dict(
+        line.split(" ", 1) for line in (exported / "lexicon.txt").read_text().splitlines()
+    )
+    tokens = dict(
+        line.rsplit(" ", 1) for line in (exported / "tokens.txt").read_text().splitlines()
+    )
+    assert len(lexicon) > 120_000
+    assert tokens[" "] == "0"
+    for word in ("hello", "o'clock", "the"):
+        phones = lexicon[word].split()
+        assert tuple(phones) == lookup(word)
+        assert [int(tokens[phone]) for phone in phones] == ids_of(voice, phones)
+    assert int(tokens["?"]) == ids_of(voice, ["<?>"])[0]
+
+
+def test_phones_that_were_not_trained_have_the_ids_of_the_nearest(voice):
+    assets = voice.model.assets
+    trained = frozenset(assets.vocabulary.symbols) - {"ZH", "<!>"}
+    model = voice.model._replace if hasattr(voice.model, "_replace") else None
+    assert model is None
+    object.__setattr__(assets, "trained_phones", trained)
+    try:
+        assert ids_of(voice, ["ZH"]) == ids_of(voice, ["Z"])
+        assert ids_of(voice, ["<!>"]) == ids_of(voice, ["<.>"])
+    finally:
+        object.__setattr__(assets, "trained_phones", None)
+
+
+def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
+    phones = vocabulary_of(["h", "ə", "l", "ˈoʊ", "ç"])
+    folder = make_voice(
+        tmp_path / "one", Speaker("anna", "en-us"), vocabulary=phones, phone_extractor="espeak"
+    )
+    espeak = open_voice(folder, "griffin_lim")
+    espeak.graphs["vocoder"] = open_voice(folder, make_vocoder(tmp_path / "v")).graphs["vocoder"]
+    export_piper(espeak, tmp_path / "out")
+    settings = read_json(tmp_path / "out" / "voice.onnx.json")
+    assert ["ˈ", "o", "ʊ"] in settings["vowel_clusters"]
+    assert settings["phoneme_id_map"]["ˈoʊ"] == ids_of(espeak, ["ˈoʊ"])
+    assert settings["phoneme_id_map"]["ç"] == ids_of(espeak, ["ç"])
+    assert settings["phoneme_id_map"]["."] == ids_of(espeak, ["<.>"])
+    assert settings["speaker_id_map"] == {"anna": 0}
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "voice.onnx")
+    assert [tensor.name for tensor in session.get_inputs()] == ["input", "input_lengths", "scales"]
+    with pytest.raises(InputError, match="this voice needs phone_extractor espeak"):
+        export_sherpa(espeak, tmp_path / "sherpa")
+
+
+def test_voices_that_the_formats_cannot_hold_are_refused(voice, tmp_path):
+    with pytest.raises(InputError, match="this voice needs phone_extractor lexicon"):
+        export_piper(voice, tmp_path / "out")
+    noisy = open_voice(voice.model.home, make_waveglow(tmp_path / "waveglow"))
+    with pytest.raises(InputError, match="a vocoder without noise"):
+        merged_graph(noisy)
+    assert not (tmp_path / "out").exists()
