@@ -21,7 +21,7 @@ def _levels():
     """Lets all parts of Arion log again: a command may silence some for its process."""
     yield
     for name, logger in logging.root.manager.loggerDict.items():
-        if name.startswith("arion.") and isinstance(logger, logging.Logger):
+        if name.split(".")[0] == "arion" and isinstance(logger, logging.Logger):
             logger.setLevel(logging.NOTSET)
 
 

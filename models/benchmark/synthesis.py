@@ -82,7 +82,7 @@ def synthesis_step(
             lengths, n_frames = torch.tensor([len(frames) for frames in mels]), mel.shape[1]
             network.infer(mel.mT.to(device), lengths.to(device))
         frames = int(lengths.sum())
-        audio_s = frames * assets.mel.frame_s
+        audio_s = frames * assets.mel.hop_length / assets.mel.sample_rate
         return Work(len(items), frames, len(items) * n_frames, audio_s)
 
     return step
@@ -166,7 +166,7 @@ def speech_steps(
             text = next(texts)
             part(text)
             n_frames = mels[text].mel.shape[2]
-            audio_s = n_frames * model.mel.frame_s
+            audio_s = n_frames * model.mel.hop_length / model.mel.sample_rate
             return Work(1, n_frames, n_frames, audio_s)
 
         return step

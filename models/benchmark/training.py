@@ -54,7 +54,7 @@ def training_step(
         frames = sum(int(batch.mel_lengths.sum()) for batch in batches)
         cells = sum(batch.mel.shape[0] * batch.mel.shape[2] for batch in batches)
         n_items = sum(len(batch.ids) for batch in batches)
-        return Work(n_items, frames, cells, frames * mel.frame_s)
+        return Work(n_items, frames, cells, frames * mel.hop_length / mel.sample_rate)
 
     return step
 
