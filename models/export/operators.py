@@ -1,14 +1,17 @@
-"""Operators that ONNX does not have, and PyTorch's exporter does not translate."""
+"""Operators that ONNX, or many programs' onnxruntime, does not have."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
+from onnx import numpy_helper
 from onnxscript import opset20
 
 Translations = Mapping[Callable[..., Any], Callable[..., Any]]
 op: Any = opset20  # it takes tensors and constants; its types only tensors
 _INT64 = 7
+_QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
 
 
 def _searchsorted(edges: Any, values: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401
@@ -22,7 +25,16 @@ def _bucketize(values: Any, edges: Any, right: bool = False, **_unused: object) 
     return _searchsorted(edges, values, right)
 
 
+def _cos(angles: Any) -> Any:  # noqa: ANN401
+    """As a sine: some versions of onnxruntime have cosines of 32 bits only."""
+    return op.Sin(op.Add(angles, op.CastLike(op.Constant(value=_QUARTER_TURN), angles)))
+
+
 def translations() -> Translations:
     """The translations, by PyTorch's operators."""
     aten = torch.ops.aten
-    return {aten.searchsorted.Tensor: _searchsorted, aten.bucketize.Tensor: _bucketize}
+    return {
+        aten.searchsorted.Tensor: _searchsorted,
+        aten.bucketize.Tensor: _bucketize,
+        aten.cos.default: _cos,
+    }

@@ -1,3 +1,7 @@
+import dataclasses
+import unicodedata
+from types import SimpleNamespace
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -76,14 +80,11 @@ def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
 def test_phones_that_were_not_trained_have_the_ids_of_the_nearest(voice):
     assets = voice.model.assets
     trained = frozenset(assets.vocabulary.symbols) - {"ZH", "<!>"}
-    model = voice.model._replace if hasattr(voice.model, "_replace") else None
-    assert model is None
-    object.__setattr__(assets, "trained_phones", trained)
-    try:
-        assert ids_of(voice, ["ZH"]) == ids_of(voice, ["Z"])
-        assert ids_of(voice, ["<!>"]) == ids_of(voice, ["<.>"])
-    finally:
-        object.__setattr__(assets, "trained_phones", None)
+    few = SimpleNamespace(
+        model=SimpleNamespace(assets=dataclasses.replace(assets, trained_phones=trained))
+    )
+    assert ids_of(few, ["ZH"]) == ids_of(voice, ["Z"]) != ids_of(voice, ["ZH"])
+    assert ids_of(few, ["<!>"]) == ids_of(voice, ["<.>"])
 
 
 def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
@@ -97,7 +98,8 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
     settings = read_json(tmp_path / "out" / "voice.onnx.json")
     assert ["ˈ", "o", "ʊ"] in settings["vowel_clusters"]
     assert settings["phoneme_id_map"]["ˈoʊ"] == ids_of(espeak, ["ˈoʊ"])
-    assert settings["phoneme_id_map"]["ç"] == ids_of(espeak, ["ç"])
+    decomposed = unicodedata.normalize("NFD", "ç")
+    assert settings["phoneme_id_map"][decomposed] == ids_of(espeak, ["ç"])
     assert settings["phoneme_id_map"]["."] == ids_of(espeak, ["<.>"])
     assert settings["speaker_id_map"] == {"anna": 0}
     session = onnxruntime.InferenceSession(tmp_path / "out" / "voice.onnx")
