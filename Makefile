@@ -7,8 +7,8 @@ BASE_PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 py
 	echo $$python && break; done)
 
 # The text of the demo, as it was typed: without this, make would expand its dollar signs.
-override TEXT := $(value TEXT)
-export TEXT
+override TE.venv/.optionalT := $(value TE.venv/.optionalT)
+export TE.venv/.optionalT
 
 VOICE := ckpts/tts/demo
 BUNDLED := $(VOICE)/bundled
@@ -38,9 +38,9 @@ venv: .venv/.installed
 
 # Speaks a sentence with the bundled voice, then fine-tunes it on five minutes of another speaker, or
 # continues interrupted training, and synthesises ten sentences.
-# With TEXT="...", synthesises that text; the voice is trained first if there is none.
+# With TE.venv/.optionalT="...", synthesises that text; the voice is trained first if there is none.
 demo: .venv/.installed
-	@if [ -z "$$TEXT" ] || [ ! -e $(SPOKEN) ]; then \
+	@if [ -z "$$TE.venv/.optionalT" ] || [ ! -e $(SPOKEN) ]; then \
 		$(RECIPE) --stage 3 --infer_expt_dir egs/_voices/kathleen --infer_output_dir $(BUNDLED) \
 			--infer_mode single --infer_text "$(FIRST_WORDS)" && \
 		echo "The bundled voice: listen to $(BUNDLED)/single/text-0001.wav" && \
@@ -50,21 +50,23 @@ demo: .venv/.installed
 			--infer_testing_set test && \
 		echo "The voice of the demo: listen to $(VOICE)/result/LJ002-0171.wav and the others there"; \
 	fi
-	@if [ -n "$$TEXT" ]; then \
-		$(DEMO) --stage 3 --infer_mode single --infer_text "$$TEXT"; \
+	@if [ -n "$$TE.venv/.optionalT" ]; then \
+		$(DEMO) --stage 3 --infer_mode single --infer_text "$$TE.venv/.optionalT"; \
 	fi
 
-# The second pitch extractor and PESQ are optional: pip has to compile them. Their tests are skipped
-# without them.
-.venv/.compiled: .venv/.installed
+# The second pitch extractor and PESQ are optional: pip has to compile them. So are the programs that
+# speak with exported voices: not every machine has their wheels. Tests are skipped without them.
+.venv/.optional: .venv/.installed
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[pyworld]'
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[eval]'
+	-.venv/bin/python -m pip install -c .venv/constraints.txt --only-binary :all: \
+		piper-tts sherpa-onnx
 	@touch $@
 
-test: .venv/.compiled
+test: .venv/.optional
 	$(TEST)
 
-test-slow: .venv/.compiled
+test-slow: .venv/.optional
 	$(TEST) -m slow
 
 # The pages of stage 4 and of the server in Chromium or Chrome, where one is installed.

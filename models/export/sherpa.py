@@ -1,5 +1,6 @@
 """Writes a voice as sherpa-onnx reads it: one graph with facts, a lexicon and a table of tokens."""
 
+import shutil
 from pathlib import Path
 
 import onnx
@@ -46,6 +47,7 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
         (folder / "tokens.txt").write_text(_tokens(voice), encoding="utf-8")
         (folder / "lexicon.txt").write_text(_lexicon(voice), encoding="utf-8")
         copy_licences(voice, folder)
+        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
 
 
 def _tokens(voice: ExportedVoice) -> str:

@@ -1,8 +1,7 @@
 """American English phones of espeak-ng (IPA) to ARPAbet, for words outside the lexicons."""
 
 from collections.abc import Sequence
-
-_STRESS = {"ˈ": "1", "ˌ": "2"}
+from itertools import chain
 
 # If one espeak phone maps to several ARPAbet phones, the vowel is first and carries the stress.
 _VOWELS = {
@@ -27,7 +26,22 @@ _CONSONANTS = {
     "ts": "T S", "dz": "D Z", "ʁ": "R", "ʋ": "V", "c": "K", "ɟ": "G", "ʎ": "L Y", "β": "V",
     "ɣ": "G", "χ": "K", "ɸ": "F",
 }  # fmt: skip
-ARPABET_OF_IPA = _VOWELS | _CONSONANTS
+
+
+def _with_stress(names: str, stress: str) -> tuple[str, ...]:
+    vowel, *rest = names.split()
+    return (vowel + stress, *rest)
+
+
+# by espeak's phone with its stress mark
+ARPABET_OF_IPA: dict[str, tuple[str, ...]] = {
+    **{
+        mark + phone: _with_stress(names, stress)
+        for mark, stress in (("", "0"), ("ˈ", "1"), ("ˌ", "2"))
+        for phone, names in _VOWELS.items()
+    },
+    **{phone: tuple(names.split()) for phone, names in _CONSONANTS.items()},
+}
 
 
 def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
@@ -39,17 +53,8 @@ def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
     Returns:
         ARPAbet phones; None if `phones` is empty or one of them has no ARPAbet counterpart.
     """
-    spoken: list[str] = []
-    for phone in phones:
-        bare = phone.lstrip("ˈˌ")
-        if bare in _VOWELS:
-            vowel, *rest = _VOWELS[bare].split()
-            spoken += [vowel + _STRESS.get(phone[0], "0"), *rest]
-        elif bare in _CONSONANTS:
-            spoken += _CONSONANTS[bare].split()
-        else:
-            return None
-    return _with_primary_stress(spoken) if spoken else None
+    said = [ARPABET_OF_IPA.get(phone, ()) for phone in phones]
+    return _with_primary_stress([*chain(*said)]) if said and all(said) else None
 
 
 def _with_primary_stress(phones: Sequence[str]) -> tuple[str, ...]:

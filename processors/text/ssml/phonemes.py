@@ -31,13 +31,13 @@ def phones_of(
     if alphabet != "ipa":
         return _from_arpabet(pronunciation.split(), in_ipa=in_ipa, known=known)
     plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
-    symbols = {phone.lstrip(_STRESSES) for phone in known} if in_ipa else ARPABET_OF_IPA
+    symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
     phones = _stressed(_segments(plain, symbols))
     if in_ipa:
         return phones
     spoken = to_arpabet(phones)
     if spoken is None:
-        wrong = [phone for phone in phones if phone.lstrip(_STRESSES) not in ARPABET_OF_IPA]
+        wrong = [phone for phone in phones if phone not in ARPABET_OF_IPA]
         raise ValueError(f"no sound of English: {' '.join(wrong) or 'no phone'}")
     return spoken
 

@@ -10,7 +10,7 @@ import torch
 from models.base.assets import Speaker
 from models.export.folder import open_voice
 from models.export.merged import ids_of, merged_graph
-from models.export.piper import export_piper
+from models.export.piper import export_piper, piper_settings
 from models.export.sherpa import export_sherpa
 from processors.text.lexicon import lookup
 from processors.text.symbols import vocabulary_of
@@ -108,9 +108,21 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
         export_sherpa(espeak, tmp_path / "sherpa")
 
 
+def test_a_voice_of_arpabet_has_settings_for_piper(voice):
+    settings = piper_settings(voice)
+    ids = settings["phoneme_id_map"]
+    assert ids["ˈoʊ"] == ids_of(voice, ["OW1"])
+    assert ids["ɑːɹ"] == ids_of(voice, ["AA0", "R"])
+    assert ids["tʃ"] == ids_of(voice, ["CH"])
+    assert ["t", "ʃ"] in settings["vowel_clusters"]
+    assert settings["espeak"] == {"voice": "en-us"}
+
+
 def test_voices_that_the_formats_cannot_hold_are_refused(voice, tmp_path):
-    with pytest.raises(InputError, match="this voice needs phone_extractor lexicon"):
-        export_piper(voice, tmp_path / "out")
+    speakers = Speaker("anna", "en-us"), Speaker("bert", "de")
+    mixed = make_voice(tmp_path / "mixed", *speakers, phone_extractor="espeak")
+    with pytest.raises(InputError, match="Piper has one language per voice"):
+        export_piper(open_voice(mixed, "griffin_lim"), tmp_path / "out")
     noisy = open_voice(voice.model.home, make_waveglow(tmp_path / "waveglow"))
     with pytest.raises(InputError, match="a vocoder without noise"):
         merged_graph(noisy)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from models.base.assets import Speaker
+from models.checkpoint.loading import load_model
 from models.export.folder import open_voice
 from models.export.piper import export_piper
 from models.synthesizer.synthesizer import Synthesizer
@@ -14,7 +15,6 @@ from processors.text.espeak import is_ipa, speak
 from processors.text.symbols import vocabulary_of
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
-from utils.errors import InputError
 
 piper = pytest.importorskip("piper")
 from piper.config import SynthesisConfig  # noqa: E402
@@ -91,8 +91,11 @@ def test_speakers_have_their_names(folder):
     assert (folder / "LICENSE").is_file()
 
 
-def test_a_voice_with_other_phones_is_refused(tmp_path):
-    voice = make_voice(tmp_path / "arpabet")
-    with pytest.raises(InputError, match="this voice needs phone_extractor lexicon"):
-        export_piper(open_voice(voice, "griffin_lim"), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+def test_a_voice_of_arpabet_has_the_nearest_phones(tmp_path):
+    home = make_voice(tmp_path / "arpabet")
+    export_piper(open_voice(home, "griffin_lim"), tmp_path / "out")
+    arpabet = piper.PiperVoice.load(tmp_path / "out" / "voice.onnx")
+    [phonemes] = arpabet.phonemize("Hello, voice of a church!")
+    said = " ".join(phones_of(arpabet, load_model(home).vocabulary, phonemes))
+    assert said == "HH AH0 L OW1 <,> V OY1 S AH0 V AH0 CH ER1 CH <!>"
+    assert len(list(arpabet.synthesize("Hello."))) == 1

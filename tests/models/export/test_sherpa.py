@@ -18,6 +18,7 @@ def test_the_published_package_speaks_as_the_network(tmp_path):
     home = make_voice(tmp_path / "two", Speaker("anna", "en-us"), Speaker("bert", "en-us"))
     voice = open_voice(home, make_vocoder(tmp_path / "vocoder"))
     export_sherpa(voice, tmp_path / "out")
+    assert (tmp_path / "out" / "cmudict.LICENSE").is_file()
     files = {key: str(tmp_path / "out" / f"{key}.txt") for key in ("lexicon", "tokens")}
     vits = sherpa_onnx.OfflineTtsVitsModelConfig(
         model=str(tmp_path / "out" / "model.onnx"), **files
