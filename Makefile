@@ -59,8 +59,7 @@ demo: .venv/.installed
 .venv/.optional: .venv/.installed
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[pyworld]'
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[eval]'
-	-.venv/bin/python -m pip install -c .venv/constraints.txt --only-binary :all: \
-		piper-tts sherpa-onnx
+	-.venv/bin/python -m pip install -c .venv/constraints.txt --only-binary :all: -e '.[programs]'
 	@touch $@
 
 test: .venv/.optional

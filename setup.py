@@ -68,6 +68,7 @@ setup(
             "onnxruntime>=1.17",
         ],
         "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.17"],
+        "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],  # they speak exported voices in tests
         "serve": [
             "fastapi>=0.165",
             "uvicorn>=0.54",

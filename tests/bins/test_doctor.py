@@ -54,4 +54,4 @@ def test_the_extras_are_those_of_setup():
     extras = setup.split("extras_require={")[1]
     names = {name for name in doctor._OPTIONAL if f'        "{name}": [' in extras}
     assert names == set(doctor._OPTIONAL)
-    assert extras.count('": [') == len(names) + 1  # dev
+    assert extras.count('": [') == len(names) + 2  # dev, programs
