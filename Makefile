@@ -7,8 +7,8 @@ BASE_PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 py
 	echo $$python && break; done)
 
 # The text of the demo, as it was typed: without this, make would expand its dollar signs.
-override TE.venv/.optionalT := $(value TE.venv/.optionalT)
-export TE.venv/.optionalT
+override TEXT := $(value TEXT)
+export TEXT
 
 VOICE := ckpts/tts/demo
 BUNDLED := $(VOICE)/bundled
@@ -38,9 +38,9 @@ venv: .venv/.installed
 
 # Speaks a sentence with the bundled voice, then fine-tunes it on five minutes of another speaker, or
 # continues interrupted training, and synthesises ten sentences.
-# With TE.venv/.optionalT="...", synthesises that text; the voice is trained first if there is none.
+# With TEXT="...", synthesises that text; the voice is trained first if there is none.
 demo: .venv/.installed
-	@if [ -z "$$TE.venv/.optionalT" ] || [ ! -e $(SPOKEN) ]; then \
+	@if [ -z "$$TEXT" ] || [ ! -e $(SPOKEN) ]; then \
 		$(RECIPE) --stage 3 --infer_expt_dir egs/_voices/kathleen --infer_output_dir $(BUNDLED) \
 			--infer_mode single --infer_text "$(FIRST_WORDS)" && \
 		echo "The bundled voice: listen to $(BUNDLED)/single/text-0001.wav" && \
@@ -50,8 +50,8 @@ demo: .venv/.installed
 			--infer_testing_set test && \
 		echo "The voice of the demo: listen to $(VOICE)/result/LJ002-0171.wav and the others there"; \
 	fi
-	@if [ -n "$$TE.venv/.optionalT" ]; then \
-		$(DEMO) --stage 3 --infer_mode single --infer_text "$$TE.venv/.optionalT"; \
+	@if [ -n "$$TEXT" ]; then \
+		$(DEMO) --stage 3 --infer_mode single --infer_text "$$TEXT"; \
 	fi
 
 # The second pitch extractor and PESQ are optional: pip has to compile them. So are the programs that
