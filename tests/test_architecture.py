@@ -29,11 +29,11 @@ ROOMS = {
         "checkpoint": {"base", "tts", "vocoder"},  # importers fill the configurations of models
         "teacher_forcing": {"base", "checkpoint"},
         "training": {"base", "checkpoint"},
-        "synthesizer": {"base", "plots", "checkpoint"},
+        "voices": set(),
+        "synthesizer": {"base", "plots", "checkpoint", "voices"},
         "evaluation": {"base", "plots", "checkpoint", "synthesizer"},
         "benchmark": {"base", "synthesizer", "training"},
         "books": {"synthesizer"},
-        "voices": set(),
         "server": {"checkpoint", "synthesizer", "voices"},
         "export": {"base", "checkpoint", "synthesizer"},
     },

@@ -42,6 +42,7 @@ from models.synthesizer.speech import (
 from models.synthesizer.text.passages import Passage, TextReader, check_text
 from models.synthesizer.text.styled import StyledReader
 from models.synthesizer.vocoders import open_vocoder
+from models.voices import find_voice
 from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
 from processors.text.clauses import ClauseSplitter
@@ -60,7 +61,8 @@ class Synthesizer:
     """Synthesises text with a trained acoustic model.
 
     Args:
-        reference: An experiment folder, a checkpoint in it, or a name on the Hub.
+        reference: An experiment folder, a checkpoint in it, the name of an installed voice, or a
+            name on the Hub.
         vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one, or Griffin-Lim
             where that was made for another mel.
         device: Where the networks run; "auto": on the GPU if there is one.
@@ -83,7 +85,8 @@ class Synthesizer:
         overrides: Sequence[str] = (),
     ) -> None:
         device = resolved_device(device)
-        opened = open_model(reference, overrides)
+        place = find_voice(reference) if isinstance(reference, str) else reference
+        opened = open_model(place, overrides)
         if opened.config.task != "tts":
             raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
         self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)

@@ -3,6 +3,7 @@
 import pytest
 
 from models.base.assets import Speaker
+from models.synthesizer import Synthesizer
 from models.voices import find_voice, voices_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
@@ -31,6 +32,8 @@ def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path,
     assert find_voice(str(tmp_path), installed) == str(tmp_path)
     with pytest.raises(InputError, match="no voice 'ana'; did you mean anna"):
         find_voice("ana", installed)
+    with pytest.raises(InputError, match="no voice 'kathlen'; did you mean kathleen"):
+        Synthesizer("kathlen")
 
 
 def test_damaged_voices_are_named_and_unfinished_ones_left_out(tmp_path, caplog):

@@ -1,0 +1,37 @@
+"""The notebook runs from top to bottom."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+NOTEBOOK = Path(__file__).parents[1] / "docs" / "try_it.ipynb"
+# What Jupyter's kernel brings: players are made, and forgotten.
+IPYTHON = """
+import sys, types
+shown = []
+jupyter = types.ModuleType("IPython")
+jupyter.version_info, jupyter.get_ipython = (9, 0), lambda: None
+jupyter.Audio = lambda wav, rate: (wav.shape, rate)
+jupyter.display = lambda *objects: shown.extend(objects)
+sys.modules["IPython"] = sys.modules["IPython.display"] = jupyter
+"""
+
+
+def test_the_notebook_speaks_trains_and_compares(tmp_path):
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] for cell in notebook["cells"] if "outputs" in cell)
+    program = tmp_path / "notebook.py"
+    checks = "assert len(shown) == 3 and before.wav.tobytes() != after.wav.tobytes()"
+    program.write_text("\n".join([IPYTHON, *cells, checks]), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(program)],
+        cwd=tmp_path,
+        env={"MPLBACKEND": "agg", "PYTHONPATH": str(NOTEBOOK.parents[1]), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "update 20: validation loss" in done.stdout
+    assert "fine-tuned: " in done.stdout
