@@ -29,7 +29,7 @@ def parser() -> Parser:
     add("--vocoder_dir", metavar="MODEL", help="speech: vocoder (default: the bundled one)")
     add("--compare", nargs=2, metavar="KEY=VALUE", help="time two values of a key in turn, as in"
         " precision=fp32 precision=bf16; a key is precision, threads, batches (buckets or random),"
-        " or one of --set")  # fmt: skip
+        " lengths (new or repeated), or one of --set")  # fmt: skip
     add("--output", type=Path, metavar="FILE", help="write all figures as JSON")
     add_config_arguments(flags, required=False)
     return flags

@@ -42,6 +42,7 @@ class Options:
     threads: int = 1
     precision: Sequence[str] = ("fp32",)
     batches: str = "buckets"  # or "random"
+    lengths: str = "new"  # of inference; or "repeated": one batch again and again
     batch_size: int = 0  # mean utterances of an update; 0: that of the recipe
     infer_batch_size: int = 1
     longest: int = 0  # frames of an utterance in inference; 0: whole
@@ -104,11 +105,13 @@ def _with(options: Options, setting: str) -> Options:
         return replace(options, precision=(value,))
     if key == "batches" and value in ("buckets", "random"):
         return replace(options, batches=value)
+    if key == "lengths" and value in ("new", "repeated"):
+        return replace(options, lengths=value)
     if key == "threads" and value.isdecimal() and int(value) > 0:
         return replace(options, threads=int(value))
     raise InputError(
         f"--compare {setting}: expected precision=..., threads=N, batches=buckets, batches=random,"
-        " or a key of the configuration such as train.optimizer=lamb"
+        " lengths=new, lengths=repeated, or a key of the configuration such as train.optimizer=lamb"
     )
 
 
@@ -124,6 +127,8 @@ def _modes_and_models(options: Options) -> Iterator[tuple[str, str]]:
 def _subject(mode: str, model: str, options: Options) -> Subject:
     device, precision = torch.device(options.device), options.precision[0]
     if mode == "training":
+        if options.lengths == "repeated":
+            raise InputError("lengths=repeated: lengths are of synthesis; use --mode inference")
         choices = ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16")
         check_precision(precision, choices, f"training on {options.device}")
         config = _config(model, options, f"train.mixed_precision={precision}")
@@ -132,7 +137,8 @@ def _subject(mode: str, model: str, options: Options) -> Subject:
         raise InputError("batches=random: batches are of training; add --mode training")
     else:
         size = options.infer_batch_size, options.longest
-        step = synthesis_step(_config(model, options), device, precision, *size)
+        repeated = options.lengths == "repeated"
+        step = synthesis_step(_config(model, options), device, precision, *size, repeated=repeated)
     return Subject(step, device, options.threads)
 
 

@@ -42,7 +42,13 @@ def check_precision(precision: str, choices: Sequence[str], what: str) -> None:
 
 
 def synthesis_step(
-    config: Config, device: torch.device, precision: str, batch_size: int = 1, longest: int = 0
+    config: Config,
+    device: torch.device,
+    precision: str,
+    batch_size: int = 1,
+    longest: int = 0,
+    *,
+    repeated: bool = False,
 ) -> Callable[[], Work]:
     """Builds a network with random weights; the returned function synthesises the next batch.
 
@@ -52,6 +58,7 @@ def synthesis_step(
     Args:
         batch_size: Utterances of a call.
         longest: Frames to which longer utterances are cut; 0: none is.
+        repeated: Synthesise one batch of middle length again and again.
 
     Raises:
         PrecisionError: If the model does not have this precision.
@@ -67,7 +74,9 @@ def synthesis_step(
     network = network.to(device).eval().for_inference(precision, *compiled)
     by_length = np.argsort(utterances.lengths, kind="stable")
     batches = np.split(by_length, range(batch_size, len(by_length), batch_size))
-    order = cycle(np.random.default_rng(derived_seed("synthesis")).permutation(len(batches)))
+    middle = len(batches) // 2
+    shuffled = np.random.default_rng(derived_seed("synthesis")).permutation(len(batches))
+    order = cycle([middle] if repeated else shuffled)
 
     @torch.inference_mode()
     def step() -> Work:

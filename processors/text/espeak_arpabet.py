@@ -54,11 +54,11 @@ def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
         ARPAbet phones; None if `phones` is empty or one of them has no ARPAbet counterpart.
     """
     said = [ARPABET_OF_IPA.get(phone, ()) for phone in phones]
-    return _with_primary_stress([*chain(*said)]) if said and all(said) else None
+    return with_primary_stress([*chain(*said)]) if said and all(said) else None
 
 
-def _with_primary_stress(phones: Sequence[str]) -> tuple[str, ...]:
-    """Stresses the first vowel if espeak marks none, as it does for function words."""
+def with_primary_stress(phones: Sequence[str]) -> tuple[str, ...]:
+    """Stresses the first vowel if none is, as in espeak's function words."""
     vowels = [index for index, phone in enumerate(phones) if phone[-1].isdigit()]
     stressed = list(phones)
     if vowels and not any(phone.endswith("1") for phone in phones):

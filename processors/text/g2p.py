@@ -1,13 +1,13 @@
-"""English words to ARPAbet: user lexicon, CMUdict, suffix rules, espeak-ng, letter names.
+"""English words to ARPAbet: user lexicon, CMUdict, suffix rules, sounds of letters, their names.
 
-The first source that has the word is used. espeak-ng is used only if it is installed; without it a
-word that is in no lexicon is spelt, letter by letter. All but lexicon words are reported.
+The first source that has the word is used; words without a vowel are spelt. All but lexicon words
+are reported.
 """
 
 from collections.abc import Mapping, Sequence
 
-from processors.text import espeak
-from processors.text.espeak_arpabet import to_arpabet
+from processors.text.espeak_arpabet import with_primary_stress
+from processors.text.letter_sounds import pronounce
 from processors.text.lexicon import LETTER_A, Pronunciation, letter_name, lookup
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
@@ -83,7 +83,7 @@ class LexiconPhonemizer:
         return Pronunciation(self._by_rule(word.strip("'-")), in_lexicon=False)
 
     def _by_rule(self, word: str) -> Phones:
-        return self._inflected(word) or _by_espeak(word) or _spelt(word)
+        return self._inflected(word) or with_primary_stress(pronounce(word) or ()) or _spelt(word)
 
     def _inflected(self, word: str) -> Phones | None:
         """A known word with one of the endings 's, s, ed, ing."""
@@ -149,13 +149,6 @@ def _with_ed(phones: Phones) -> Phones:
 
 def _with_ing(phones: Phones) -> Phones:
     return (*phones, "IH0", "NG")
-
-
-def _by_espeak(word: str) -> Phones | None:
-    """The pronunciation of espeak-ng in ARPAbet; None if it is missing or has no counterpart."""
-    if not word.replace("'", "").isalpha() or not espeak.is_installed():
-        return None
-    return to_arpabet(espeak.speak("en-us", [word])[0])
 
 
 def _spelt(word: str) -> Phones:

@@ -80,6 +80,10 @@ def test_precisions_that_a_model_lacks_are_left_out():
             ),
             "batches=random: batches are of training",
         ),
+        (
+            Options(mode=["training"], small=True, compare=["lengths=new", "lengths=repeated"]),
+            "lengths=repeated: lengths are of synthesis",
+        ),
     ],
 )  # fmt: skip
 def test_options_without_an_effect_are_refused(options, message):
