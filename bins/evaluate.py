@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bins._flags.parsers import arguments
@@ -44,7 +45,9 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _inputs(given: argparse.Namespace) -> "EvaluationInputs":
+    from models.base.result_files import SINGLE
     from models.evaluation.inputs.options import inputs_of_config, inputs_of_model
+    from models.evaluation.inputs.systems import read_texts
     from models.synthesizer.runs.synthesis_run import experiment_of
 
     sources = given.infer_output_dir, given.set, given.recordings
@@ -54,8 +57,10 @@ def _inputs(given: argparse.Namespace) -> "EvaluationInputs":
         experiment = given.infer_expt_dir or experiment_of(given.config, given.name, given.set)
         inputs = inputs_of_model(experiment, *sources)
     if given.texts is not None:
-        inputs = inputs.with_texts(given.texts)
-    return inputs.of_single() if given.infer_mode == "single" else inputs
+        inputs = replace(inputs, texts=read_texts(given.texts))
+    if given.infer_mode == "single":
+        inputs = replace(inputs, folders=tuple(folder / SINGLE for folder in inputs.folders))
+    return inputs
 
 
 def _options(given: argparse.Namespace) -> "EvaluationOptions":

@@ -85,22 +85,37 @@ class LoadedModel:
 
 
 class OpenedModel(NamedTuple):
-    """A model whose network is not built yet."""
+    """A model on disk, of Arion or another project, whose network is not built yet."""
 
+    tree: Tree  # the values that `config` was built from
     config: Config  # the experiment's configuration
     assets: Assets  # mel definition, vocabulary, speakers and statistics
-    build: Callable[[], LoadedModel]  # builds and fills the network
     weights: Path  # the file of the inference network
+    step: int | None
+    inference: Callable[[], dict[str, Tensor]]  # reads the tensors of the inference network
+    stored: Callable[[str], dict[str, Tensor] | None]  # as LoadedModel.stored
 
     def load(self, device: str | torch.device = "cpu") -> LoadedModel:
-        """Builds the network, on the device and in eval mode.
+        """Builds and fills the network, on the device and in eval mode.
 
         Raises:
             InputError: If the weights are missing or do not fit the network.
         """
-        model = self.build()
-        model.network.to(resolved_device(device)).eval()
-        return model
+        path = self.tree.path
+        tensors = self.inference()
+        try:
+            with _parameters_bounded(tensors):
+                network = model_of(self.config).build_network(self.config, self.assets)
+        except InputError as error:
+            raise InputError(f"{path.parent}: {error}") from error
+        except RuntimeError as error:  # of torch, such as sizes that fit no memory
+            raise InputError(
+                f"{path}: its network cannot be built: {described(error)[:200]}"
+            ) from error
+        fill_network(network, tensors, self.weights, str(path))
+        network.to(resolved_device(device)).eval()
+        origin = self.weights, path.parent, self.step, self.tree
+        return LoadedModel(network, self.config, self.assets, *origin, self.stored)
 
 
 def load_model(
@@ -134,39 +149,7 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
     """
     path = fetch(reference)
     checkpoint = foreign_checkpoint(path)
-    stored = _of_an_experiment(path, overrides) if checkpoint is None else _imported(checkpoint)
-    config, assets, home = stored.config, stored.assets, stored.tree.path.parent
-
-    def build() -> LoadedModel:
-        """Reads the weights and builds the network."""
-        tensors = stored.inference()
-        try:
-            with _parameters_bounded(tensors):
-                network = model_of(config).build_network(config, assets)
-        except InputError as error:
-            raise InputError(f"{home}: {error}") from error
-        except RuntimeError as error:  # of torch, such as sizes that fit no memory
-            raise InputError(
-                f"{stored.tree.path}: its network cannot be built: {described(error)[:200]}"
-            ) from error
-        fill_network(network, tensors, stored.weights, str(stored.tree.path))
-        return LoadedModel(
-            network, config, assets, stored.weights, home, stored.step, stored.tree, stored.network
-        )
-
-    return OpenedModel(config, assets, build, stored.weights)
-
-
-class _Stored(NamedTuple):
-    """A model on disk, an experiment of Arion or not."""
-
-    tree: Tree
-    config: Config
-    assets: Assets
-    weights: Path  # the file of the inference network
-    step: int | None
-    inference: Callable[[], dict[str, Tensor]]  # reads the tensors of the inference network
-    network: Callable[[str], dict[str, Tensor] | None]  # as LoadedModel.stored
+    return _of_an_experiment(path, overrides) if checkpoint is None else _imported(checkpoint)
 
 
 def foreign_checkpoint(path: Path) -> Foreign | None:
@@ -184,39 +167,32 @@ def is_experiment(path: Path) -> bool:
     return any((home / AUDIO).is_file() for home in homes)  # no other project has it
 
 
-def _of_an_experiment(path: Path, overrides: Sequence[str]) -> _Stored:
+def _of_an_experiment(path: Path, overrides: Sequence[str]) -> OpenedModel:
     folder = _find_weights(path)
     home = _home_of(folder)
     tree, config = read_config(home)
     weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
 
-    def network(name: str) -> dict[str, Tensor] | None:
+    def stored(name: str) -> dict[str, Tensor] | None:
         file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
-    assets, step = load_assets(home), step_of(folder)
-    return _Stored(tree, config, assets, weights, step, lambda: read_tensors(weights), network)
+    facts = load_assets(home), weights, step_of(folder)
+    return OpenedModel(tree, config, *facts, lambda: read_tensors(weights), stored)
 
 
-def _imported(checkpoint: Foreign) -> _Stored:
+def _imported(checkpoint: Foreign) -> OpenedModel:
     model = checkpoint.read()
     get_logger(__name__).info("%s: %s", model.weights, model.source)
 
-    def network(name: str) -> dict[str, Tensor] | None:
+    def stored(name: str) -> dict[str, Tensor] | None:
         again = checkpoint.read()  # inference should not keep it in memory
         if name == INFERENCE_NETWORK:
             return again.tensors
         return again.training_networks().tensors.get(name)
 
-    return _Stored(
-        model.tree,
-        config_of(model.tree),
-        model.assets,
-        model.weights,
-        model.step,
-        lambda: model.tensors,
-        network,
-    )
+    facts = model.assets, model.weights, model.step
+    return OpenedModel(model.tree, config_of(model.tree), *facts, lambda: model.tensors, stored)
 
 
 @contextmanager

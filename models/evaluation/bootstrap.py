@@ -10,13 +10,13 @@ be wide enough. Measured: with normal values it holds the true mean in 51 % of t
 88 % for 4, 94 % for 6 and 12; with those of an exponential distribution in 45, 82, 89 and 92 %.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 CONFIDENCE = 0.95
 FEWEST = 6  # utterances: five differences have the same sign by chance in one case of 16
+DIGITS = 6
 _RESAMPLES = 2000
 _AT_ONCE = 100  # resamples: memory for 100 copies of the utterances
 _SEED = 0
@@ -31,46 +31,25 @@ class Estimate(NamedTuple):
     n: int  # utterances
 
 
-def estimate_mean(values: np.ndarray, weights: np.ndarray) -> Estimate | None:
-    """Estimates a mean of values, (n,), NaN where an utterance has none; None without any.
-
-    Args:
-        weights: Weights in the mean, (n,), positive.
-    """
-    valid = np.isfinite(values)
-    return _estimate(_mean, values[valid], weights[valid])
-
-
-def estimate_difference(
-    first: np.ndarray, second: np.ndarray, first_weights: np.ndarray, second_weights: np.ndarray
-) -> Estimate | None:
-    """Estimates the mean of one system minus that of another, over utterances that both have.
+def estimate(*systems: tuple[np.ndarray, np.ndarray]) -> Estimate | None:
+    """Estimates the mean of a system, or that of the first minus that of the second.
 
     Resamples hold the same utterances of both, so that what makes a sentence hard for both cancels
-    out. With equal weights it is the weighted mean of the differences. All are (n,), as in
-    `estimate_mean`.
+    out. With equal weights it is the weighted mean of the differences.
+
+    Args:
+        systems: Of one or two, values (n,), NaN where an utterance has none, and weights (n,),
+            positive.
+
+    Returns:
+        Rounded to six digits; None if no utterance has a value of each.
     """
-    both = np.isfinite(first) & np.isfinite(second)
-    columns = (first, first_weights, second, second_weights)
-    return _estimate(_difference, *(column[both] for column in columns))
-
-
-def _mean(values: np.ndarray, weights: np.ndarray, axis: int = -1) -> np.ndarray:
-    return (values * weights).sum(axis=axis) / weights.sum(axis=axis)
-
-
-def _difference(*columns: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The difference of means, of the values and weights of both."""
-    first, first_weights, second, second_weights = columns
-    return _mean(first, first_weights, axis) - _mean(second, second_weights, axis)
-
-
-def _estimate(statistic: Callable[..., np.ndarray], *columns: np.ndarray) -> Estimate | None:
-    """The statistic of columns (n,) and its interval, with the same resamples of each."""
+    valid = np.all([np.isfinite(values) for values, _ in systems], axis=0)
+    columns = [column[valid] for system in systems for column in system]
     n = len(columns[0])
     if n == 0:
         return None
-    mean = float(statistic(*columns))
+    mean = round(float(_difference(*columns)), DIGITS)
     if n == 1:
         return Estimate(mean, None, None, n)
 
@@ -79,7 +58,7 @@ def _estimate(statistic: Callable[..., np.ndarray], *columns: np.ndarray) -> Est
     outside = norm.cdf(t.ppf((1 - CONFIDENCE) / 2, n - 1) * (n / (n - 1)) ** 0.5)  # on either side
     interval = bootstrap(
         columns,
-        statistic,
+        _difference,
         paired=True,
         vectorized=True,
         method="percentile",
@@ -88,4 +67,12 @@ def _estimate(statistic: Callable[..., np.ndarray], *columns: np.ndarray) -> Est
         batch=_AT_ONCE,
         random_state=np.random.default_rng(_SEED),
     ).confidence_interval
-    return Estimate(mean, float(interval.low), float(interval.high), n)
+    low, high = (round(float(end), DIGITS) for end in (interval.low, interval.high))
+    return Estimate(mean, low, high, n)
+
+
+def _difference(*columns: np.ndarray, axis: int = -1) -> np.ndarray:
+    """The mean of values by weights, the first two columns, less that of the next two, if any."""
+    values, weights, *others = columns
+    mean = (values * weights).sum(axis=axis) / weights.sum(axis=axis)
+    return mean - _difference(*others, axis=axis) if others else mean

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.evaluation_set import (
@@ -77,11 +76,7 @@ def evaluate(
     return evaluation
 
 
-class _Outcome(NamedTuple):
-    """The scores of an utterance by system, or why there are none."""
-
-    scored: dict[str, UtteranceScores]
-    fault: str = ""
+_Outcome = dict[str, UtteranceScores] | str  # scores by system, or why there are none
 
 
 def _score_all(
@@ -99,10 +94,12 @@ def _score_all(
     with progress(len(items), "stage 4: utterances") as bar:
         for chunk in run_chunks(partial(_score_chunk, task=task), chunks, n_jobs, backend):
             for outcome in chunk.result:
-                for system, scores in outcome.scored.items():
+                if isinstance(outcome, str):
+                    faults.append(outcome)
+                    continue
+                for system, scores in outcome.items():
                     scored.setdefault(system, []).append(scores)
                     _warn_of_first_failures(system, scores, warned)
-            faults += [outcome.fault for outcome in chunk.result if outcome.fault]
             faults += [_crash(item) for item in chunk.lost]
             n_tried += 1
             bar.advance()
@@ -130,14 +127,14 @@ def _crash(item: EvaluatedUtterance) -> str:
 
 def _score_chunk(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> list[_Outcome]:
     """The work of one process."""
-    outcomes = []
+    outcomes = list[_Outcome]()
     for item in items:
         try:
-            outcomes.append(_Outcome(score_utterance(item, task)))
+            outcomes.append(score_utterance(item, task))
         except UserFunctionError as error:
             raise InputError(f"{item.id}: {error}") from error
         except InputError as error:
-            outcomes.append(_Outcome({}, str(error)))
+            outcomes.append(str(error))
     return outcomes
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from models.base.result_files import COMPARISON, SCORES, UTTERANCES
-from models.evaluation.bootstrap import CONFIDENCE
+from models.evaluation.bootstrap import CONFIDENCE, DIGITS
 from models.evaluation.results import (
-    DIGITS,
     Comparison,
     Evaluation,
     MeanScore,

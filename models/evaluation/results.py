@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from models.evaluation.bootstrap import FEWEST, Estimate, estimate_difference, estimate_mean
+from models.evaluation.bootstrap import FEWEST, estimate
 from modules.mel import MelConfig
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
 
-DIGITS = 6
 Verdict = Literal["better", "worse", "differs", "unclear", "too few"]
 
 
@@ -83,8 +82,8 @@ def mean_scores(
     columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
 ) -> dict[str, MeanScore]:
     """Computes the mean of each column that has a value."""
-    estimates = {column: estimate_mean(*_values(column, scored)) for column in columns}
-    return {c.name: _rounded(c, estimate) for c, estimate in estimates.items() if estimate}
+    estimates = {column: estimate(_values(column, scored)) for column in columns}
+    return {c.name: MeanScore(c.unit, c.better, *mean) for c, mean in estimates.items() if mean}
 
 
 def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[Comparison, ...]:
@@ -95,10 +94,8 @@ def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[
         ids = [id for id in first.scored if id in second.scored]
         rows = [[system.scored[id] for id in ids] for system in (first, second)]
         for column in columns:
-            sides = [_values(column, row) for row in rows]
-            values, weights = zip(*sides, strict=True)
-            if estimate := estimate_difference(*values, *weights):
-                differences[column.name] = _rounded(column, estimate)
+            if difference := estimate(*(_values(column, row) for row in rows)):
+                differences[column.name] = MeanScore(column.unit, column.better, *difference)
         comparisons.append(Comparison(first.name, second.name, differences))
     return tuple(comparisons)
 
@@ -125,11 +122,3 @@ def _values(
     cells = [scores.values.get(column.name) for scores in scored]
     values = np.array([np.nan if cell is None else cell.value for cell in cells])
     return values, np.array([1.0 if cell is None else cell.weight for cell in cells])
-
-
-def _rounded(column: ScoreColumn, estimate: Estimate) -> MeanScore:
-    low, high = (
-        None if end is None else round(end, DIGITS) for end in (estimate.low, estimate.high)
-    )
-    mean = round(estimate.mean, DIGITS)
-    return MeanScore(column.unit, column.better, mean, low, high, estimate.n)

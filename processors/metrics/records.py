@@ -7,7 +7,7 @@ and training runs, without the others, and a missing one affects its metric alon
 import importlib.util
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -36,28 +36,29 @@ class Copy(NamedTuple):
     mel: "MelConfig"  # mel that the copy was made from, with the sample rate of both
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Scorer:
     """What metrics and checks have in common."""
 
     name: str
-    needs: str = ""  # what an utterance must have, besides its signal, for messages
     # modules it imports that may not be installed, under their names in pip
-    packages: tuple[str, ...] = ()
+    packages: tuple[str, ...] = field(default=(), kw_only=True)
 
     def missing(self) -> tuple[str, ...]:
         """The packages that are not installed."""
         return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Metric(_Scorer, Generic[Scored]):
     """A metric; its subclasses say what it scores."""
 
-    unit: str = ""  # of its values; empty for plain numbers
-    better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
     score: Callable[[Scored], MetricValue | None]  # None where the metric is undefined
-    needs_encoder: bool = False  # whether it cannot score without the user's speaker encoder
+    better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
+    unit: str = ""  # of its values; empty for plain numbers
+    needs: str = ""  # what an utterance must have, besides its signal, for messages
+    # whether it cannot score without the user's speaker encoder
+    needs_encoder: bool = field(default=False, kw_only=True)
 
     @property
     def meaning(self) -> str:
@@ -80,7 +81,7 @@ class SpeechMetric(Metric["LabelledSpeech"]):
 AnyMetric = CopyMetric | PairMetric | SpeechMetric
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Check(_Scorer):
     """A check, which flags utterances with one kind of failure."""
 
@@ -88,6 +89,7 @@ class Check(_Scorer):
     # Given the speech and the recording of the same sentence, where there is one: what is wrong, in
     # one line with numbers, or None. Raises NotApplicableError if the utterance lacks something.
     check: "Callable[[LabelledSpeech, LabelledSpeech | None], str | None]"
+    needs: str = ""  # what an utterance must have, besides its signal, for messages
 
     @property
     def meaning(self) -> str:

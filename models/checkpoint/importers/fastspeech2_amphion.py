@@ -10,7 +10,9 @@ from pathlib import Path
 
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers import _amphion
-from models.checkpoint.importers._fastspeech2 import (
+from models.checkpoint.importers._files import beside
+from models.checkpoint.importers._settings import existing, required, value_at
+from models.checkpoint.importers.fastspeech2_ming024 import (
     Contours,
     assemble,
     by_id,
@@ -18,8 +20,6 @@ from models.checkpoint.importers._fastspeech2 import (
     stat_of,
     translate,
 )
-from models.checkpoint.importers._files import beside
-from models.checkpoint.importers._settings import existing, required, value_at
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.dataset.statistics import Stat
 from utils.errors import InputError

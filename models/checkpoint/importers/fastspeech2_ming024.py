@@ -3,29 +3,31 @@
 A checkpoint is `<step>.pth.tar`. Its settings are in model.yaml, preprocess.yaml, stats.json and,
 for several speakers, speakers.json. In ming024's code the pitch control also scales energy, and the
 energy control has no effect; here each scales its own quantity.
+
+Symbols are characters first, then ARPAbet, pinyin if any, and silences; Amphion took them over
+without the pinyin. English models use only ARPAbet and silences. The other rows keep their places
+under names that no text contains, so that a model of Mandarin loads and cannot read text.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._fastspeech2 import (
-    Contours,
-    assemble,
-    by_id,
-    model_settings,
-    stat_of,
-    translate,
-)
 from models.checkpoint.importers._files import FileNames, beside
-from models.checkpoint.importers._settings import read_yaml, required, value_at
+from models.checkpoint.importers._settings import existing, read_yaml, required, tree_of, value_at
+from models.checkpoint.importers._tensors import TensorNames, join
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
-from processors.dataset.statistics import Stat
+from modules.layers.transformer import sinusoids
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -51,6 +53,51 @@ _FIXED = {  # of its code: centred mels, as Tacotron 2's; pitch of WORLD from 71
     "preprocess.f0_min": 71.0,
     "preprocess.f0_max": 800.0,
 }
+_CHARACTERS = "-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SILENCES = (SHORT_PAUSE, NOISE, SILENCE)
+_N_PINYIN = 209
+_SPARE = "<unused>"  # their embeddings have one row more than symbols
+_BLOCK, _OUR_BLOCK = "{part}.layer_stack.{n}.", "{part}.layers.{n}."
+_PREDICTORS = (  # the first row that fits is used
+    ("variance_adaptor.duration_predictor.", "duration_predictor."),
+    ("variance_adaptor.{contour}_predictor.", "{contour}.predictor."),
+)
+NAMES = TensorNames(
+    (
+        ("encoder.src_word_emb.", "phone_embedding."),
+        (_BLOCK + "slf_attn.fc.", _OUR_BLOCK + "attention.fc."),
+        (_BLOCK + "slf_attn.w_{qkv}s.", _OUR_BLOCK + "attention.{qkv}."),
+        (_BLOCK + "slf_attn.layer_norm.", _OUR_BLOCK + "attention_norm."),
+        (_BLOCK + "pos_ffn.w_{m}.", _OUR_BLOCK + "conv_{m}."),
+        (_BLOCK + "pos_ffn.layer_norm.", _OUR_BLOCK + "conv_norm."),
+        ("{part}.position_enc", "{part}.positions"),
+        ("speaker_emb.", "speaker_embedding."),
+        *(
+            row
+            for theirs, ours in _PREDICTORS
+            for row in (
+                (theirs + "conv_layer.conv1d_{n}.conv.", ours + "conv_{n}."),
+                (theirs + "conv_layer.layer_norm_{n}.", ours + "norm_{n}."),
+                (theirs + "linear_layer.", ours + "linear."),
+            )
+        ),
+        ("variance_adaptor.{contour}_bins", "{contour}.edges"),
+        ("variance_adaptor.{contour}_embedding.", "{contour}.embedding."),
+        ("postnet.convolutions.{n}.0.conv.", "postnet.convs.{n}."),
+        ("postnet.convolutions.{n}.1.", "postnet.norms.{n}."),
+    )
+)
+_PARTS, _QUANTITIES = ("encoder", "decoder"), ("pitch", "energy")
+_SETTINGS = (  # of `model`; the keys of these projects that are Arion's too
+    *(f"transformer.{part}_{key}" for part in _PARTS for key in ("head", "hidden")),
+    *(f"transformer.{part}_dropout" for part in _PARTS),
+    *(f"transformer.conv_{key}_size" for key in ("filter", "kernel")),
+    *(f"variance_predictor.{key}" for key in ("filter_size", "kernel_size", "dropout")),
+    *(f"variance_embedding.{quantity}_quantization" for quantity in _QUANTITIES),
+    "variance_embedding.n_bins",
+)
+_DEPTHS = {f"model.transformer.n_{p}_layers": f"model.transformer.{p}_layer" for p in _PARTS}
+_TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 
 def recognises(weights: Path) -> bool:
@@ -98,6 +145,138 @@ def read(weights: Path) -> ImportedModel:
     )
 
 
+class Contours(NamedTuple):
+    """Statistics of pitch (Hz) and energy of one speaker."""
+
+    pitch: Stat
+    energy: Stat
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The tensors of a checkpoint under Arion's names."""
+
+    path: Path  # their file
+    tensors: dict[str, Tensor]  # all but the statistics of pitch and energy
+    n_positions: int | None  # rows of the tables of positions; None without tables
+    n_speakers: int  # rows of the speaker embedding, 1 without one
+    unused: tuple[str, ...]  # tensors that were left out, with the reason
+
+    def vocabulary(self) -> Vocabulary:
+        """Names of the rows of the phone embedding.
+
+        Raises:
+            InputError: If the number of rows is unknown.
+        """
+        table = self.tensors.get("phone_embedding.weight", torch.empty(0))
+        n_rows = len(table) if table.ndim else 0
+        for n_pinyin in (0, _N_PINYIN):
+            symbols = _symbols(n_pinyin)
+            if len(symbols) == n_rows:
+                return Vocabulary(symbols)
+        raise InputError(
+            f"{self.path}: encoder.src_word_emb.weight has {n_rows} rows, one per symbol; expected "
+            "the symbols of 152 (Amphion) or of 361 (ming024)"
+        )
+
+
+def translate(stored: Mapping[str, Tensor], path: Path) -> Weights:
+    """Converts tensors to Arion's names and shapes; others are left for the strict check."""
+    tensors = NAMES.renamed(stored)
+    for name in [name for name in tensors if ".attention.q." in name]:
+        parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
+        join(tensors, parts, name.replace(".q.", ".qkv."))
+    n_positions, computed = _take_positions(tensors)
+    return Weights(path, tensors, n_positions, _take_speakers(tensors), computed)
+
+
+def assemble(
+    weights: Weights,
+    settings: Mapping[str, object],
+    speakers: Mapping[str, Contours],
+    path: Path,
+    language: str = "en-us",
+) -> ImportedModel:
+    """Puts a checkpoint together; its source and step are added by the importer.
+
+    Args:
+        settings: By Arion's dotted keys: `model_settings`, mel, levels and pitch extraction.
+        speakers: By name, in the order of their ids.
+    """
+    quantization, norms = {}, {}
+    for quantity in Contours._fields:
+        stats: list[Stat] = [getattr(contours, quantity) for contours in speakers.values()]
+        # Edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
+        # the same only for values that are not normalised.
+        if any((stat.mean, stat.std) != (0, 1) for stat in stats):
+            quantization[f"model.variance_embedding.{quantity}_quantization"] = "linear"
+        norms[f"{quantity}.norm.mean"] = torch.tensor([stat.mean for stat in stats])
+        norms[f"{quantity}.norm.std"] = torch.tensor([stat.std for stat in stats])
+    positions = {} if weights.n_positions is None else {"model.max_seq_len": weights.n_positions}
+    fixed = {
+        "model_type": "FastSpeech2",
+        "preprocess.text.pauses": "sp",
+        "model.use_postnet": any(name.startswith("postnet.") for name in weights.tensors),
+        "model.stored_positions": any(name.endswith(".positions") for name in weights.tensors),
+    }
+    return ImportedModel(
+        tree=tree_of("tts", {**settings, **fixed, **quantization, **positions}, path),
+        tensors=weights.tensors | norms,
+        weights=weights.path,
+        vocabulary=weights.vocabulary(),
+        speakers=tuple(Speaker(name, language) for name in speakers),
+        # one kind of statistics serves for phones and frames
+        stats=CorpusStats({n: SpeakerStats(p, p, e, e, 0.0) for n, (p, e) in speakers.items()}),
+        unused=weights.unused,
+    )
+
+
+def model_settings(values: object, path: Path) -> dict[str, object]:
+    """Selects the settings of the model that the weights do not imply."""
+    model = {"model": values}
+    optional = existing(model, {"model.max_seq_len": "model.max_seq_len"})
+    same = {f"model.{key}": f"model.{key}" for key in _SETTINGS}
+    return optional | required(model, _DEPTHS | same, path)
+
+
+def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
+    """Names of speakers in the order of their ids, from the ids by name of a file.
+
+    Raises:
+        InputError: If the ids are not 0 to n_speakers - 1.
+    """
+    by_name: dict[str, object] = ids if isinstance(ids, dict) else {}
+    names = {number: name for name, number in by_name.items() if isinstance(number, int)}
+    if sorted(names) != list(range(n_speakers)) or len(by_name) > n_speakers:
+        raise InputError(
+            f"{path}: expected names with the ids 0 to {n_speakers - 1}, found {str(ids)[:80]}"
+        )
+    return [names[number] for number in range(n_speakers)]
+
+
+def stat_of(numbers: object, path: Path, name: str) -> Stat:
+    """Statistics of one quantity from the numbers in a file.
+
+    Args:
+        numbers: Mean, standard deviation, least and greatest value.
+
+    Raises:
+        InputError: If one is no finite number, or the deviation is not positive.
+    """
+    if (
+        isinstance(numbers, list)
+        and len(numbers) == 4
+        and all(isinstance(number, int | float) for number in numbers)
+        and torch.tensor(numbers, dtype=torch.float64).isfinite().all()
+        and numbers[1] > 0
+    ):
+        mean, std, low, high = map(float, numbers)
+        return Stat(mean, std, low, high)
+    raise InputError(
+        f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and std > 0"
+    )
+
+
 def _tensors(path: Path) -> dict[str, Tensor]:
     saved = read_pickled(path, _numpy_scalars())
     if not isinstance(saved, Mapping) or "model" not in saved:
@@ -129,3 +308,41 @@ def _level(values: Mapping[str, object], quantity: str, path: Path) -> str:
         expected = ", ".join(_LEVEL_NAMES)
         raise InputError(f"{path}: {key} is {name!r}, expected one of {expected}")
     return _LEVEL_NAMES[name]
+
+
+def _symbols(n_pinyin: int) -> tuple[str, ...]:
+    characters = [f"<character:{char}>" for char in _CHARACTERS.replace(" ", "␣")]
+    pinyin = [f"<pinyin:{number}>" for number in range(n_pinyin)]
+    return (PAD, *characters, *sorted(ARPABET), *pinyin, *_SILENCES, _SPARE)
+
+
+def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, tuple[str, ...]]:
+    """Removes tables of sinusoids; gives the number of positions and what was removed."""
+    names = [f"{part}.positions" for part in ("encoder", "decoder")]
+    # The last row of a table, (1, L + 1, H), is never read: further positions are computed.
+    stored = {n: tensors[n] for n in names if n in tensors and tensors[n].ndim == 3}
+    tables = {n: table[0, :-1] for n, table in stored.items() if len(table)}
+    tensors |= tables
+    sinusoidal = [
+        torch.allclose(table, sinusoids(*table.shape), rtol=0, atol=_TOLERANCE)
+        for table in tables.values()
+    ]
+    n_positions = max(map(len, tables.values()), default=None)
+    if not all(sinusoidal):
+        return n_positions, ()
+    for name in tables:
+        del tensors[name]
+    return n_positions, tuple(f"{name}: sinusoids, which are computed" for name in tables)
+
+
+def _take_speakers(tensors: dict[str, Tensor]) -> int:
+    """The number of speakers; a single one's vector is added to the encoder's last bias."""
+    table = tensors.get("speaker_embedding.weight")  # (n_speakers, H)
+    if table is None or table.ndim != 2 or len(table) != 1:
+        return 1 if table is None or table.ndim != 2 else len(table)
+    matches = [re.match(r"encoder\.layers\.(\d+)\.conv_norm\.bias", name) for name in tensors]
+    last = max((int(match[1]) for match in matches if match), default=0)
+    bias = tensors.get(name := f"encoder.layers.{last}.conv_norm.bias")  # (H,)
+    if bias is not None and bias.shape == table[0].shape:
+        tensors[name] = bias + tensors.pop("speaker_embedding.weight")[0]
+    return 1

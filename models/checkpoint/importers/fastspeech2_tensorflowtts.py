@@ -35,7 +35,6 @@ KIND = "FastSpeech 2 of TensorFlowTTS (*.h5, its yaml file and stats*.npy)"
 FILES = FileNames(re.compile(r".+\.h5"), re.compile(r"(\d+k?)\.h5$"), re.compile(r".+\.ya?ml"))
 _SYMBOLS = "tensorflowtts_english"
 _PARAMS = "fastspeech2_params"
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "model_type": "FastSpeech2",
     "preprocess.sample_rate": 22050,
@@ -121,13 +120,8 @@ _EPS, _OUR_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
 
 
 def recognises(weights: Path) -> bool:
-    """Whether it is a file of Keras with its yaml file."""
-    try:
-        with weights.open("rb") as file:
-            is_hdf5 = file.read(len(_SIGNATURE)) == _SIGNATURE
-    except OSError:  # not readable: the message is that of reading it
-        return False
-    return is_hdf5 and _settings_of(weights).is_file()
+    """Whether it is a `.h5` with its yaml file."""
+    return bool(FILES.weights.fullmatch(weights.name)) and _settings_of(weights).is_file()
 
 
 def read(weights: Path) -> ImportedModel:

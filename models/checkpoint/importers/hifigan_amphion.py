@@ -16,13 +16,13 @@ from torch import Tensor
 from models.checkpoint.foreign import ImportedModel, TrainingNetworks
 from models.checkpoint.importers import _amphion
 from models.checkpoint.importers._files import ACCELERATE_WEIGHTS
-from models.checkpoint.importers._hifigan import (
+from models.checkpoint.importers._settings import existing, required, value_at
+from models.checkpoint.importers.hifigan_authors import (
     GENERATOR_KEYS,
     assemble,
     discriminators_in,
     unused_in,
 )
-from models.checkpoint.importers._settings import existing, required, value_at
 from models.checkpoint.tensors import read_weights
 from utils.errors import InputError
 

@@ -4,22 +4,22 @@
 same folder. Published are such folders, and files called `generator_<name>`.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from models.checkpoint.foreign import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._files import FileNames, beside
-from models.checkpoint.importers._hifigan import (
-    GENERATOR_KEYS,
-    assemble,
-    discriminators_in,
-    unused_in,
-)
-from models.checkpoint.importers._settings import existing, required
-from models.checkpoint.tensors import read_pickled
+from models.checkpoint.importers._settings import existing, required, tree_of
+from models.checkpoint.tensors import named_tensors, read_pickled, read_weights
+from models.vocoder._hifigan_discriminators import WaveDiscriminator
+from modules.layers.normalisation import adapt_weight_norm
 from utils.config import read_values
 from utils.errors import InputError
 
@@ -30,6 +30,34 @@ FILES = FileNames(  # as training leaves it, or published under a name
     re.compile(r"config\.json"),
     r"do_{number}",
 )
+GENERATOR_KEYS = (
+    "resblock",
+    "upsample_rates",
+    "upsample_kernel_sizes",
+    "upsample_initial_channel",
+    "resblock_kernel_sizes",
+    "resblock_dilation_sizes",
+)
+_TRAIN = {  # as published by the authors, for settings that a checkpoint does not have
+    "train.batch_size": 16,
+    "train.max_steps": 2500000,
+    "train.grad_clip_thresh": 0,
+    "train.optimizer": "adamw",
+    "train.scheduler": "exponential",
+    "train.adam.lr": 2e-4,
+    "train.adam.betas": [0.8, 0.99],
+    "train.adam.eps": 1e-8,
+    "train.adam.weight_decay": 0.01,
+}
+_BETAS = ("train.adam.b1", "train.adam.b2")  # of tables; Arion has them in one key
+_RESBLOCK = "model.generator.resblock"
+_DILATIONS = "model.generator.resblock_dilation_sizes"
+_N_DILATIONS = {"1": 3, "2": 2}  # in a block of each type; of longer lists the first are used
+_SPECTRAL = {  # of torch.nn.utils.spectral_norm, and the names of parametrizations
+    "weight_orig": "parametrizations.weight.original",
+    "weight_u": "parametrizations.weight.0._u",
+    "weight_v": "parametrizations.weight.0._v",
+}
 _CONFIG = "config.json"
 _REQUIRED = {
     **{f"model.generator.{key}": key for key in GENERATOR_KEYS},
@@ -78,6 +106,79 @@ def read(weights: Path) -> ImportedModel:
     )
 
 
+def assemble(
+    settings: Mapping[str, object],
+    path: Path,
+    weights: Path,
+    key: str,
+) -> ImportedModel:
+    """Reads the generator, and puts a checkpoint together; the importer adds its source and step.
+
+    Args:
+        settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
+
+    Raises:
+        InputError: If the file or the settings are broken, or do not fit each other.
+    """
+    tensors, unused = _generator_in(read_weights(weights), key, weights)
+    kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
+    true_kind = "1" if any(".convs1." in name for name in tensors) else "2"
+    if kind != true_kind:
+        raise InputError(
+            f"{path}: resblock is "
+            f'{json.dumps(settings[_RESBLOCK], default=str)}, expected "{true_kind}": the residual '
+            "blocks of the weights are of that type"
+        )
+    values = {
+        "model_type": "HiFiGAN",
+        "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
+        "preprocess.mel_padding": "hifigan",
+        **_TRAIN,
+    }
+    values |= {name: value for name, value in settings.items() if name not in _BETAS}
+    if settings.keys() >= set(_BETAS):
+        values["train.adam.betas"] = [settings[name] for name in _BETAS]
+    values[_RESBLOCK] = kind
+    if isinstance(rows := settings[_DILATIONS], list):
+        n = _N_DILATIONS[kind]
+        values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
+    return ImportedModel(
+        tree=tree_of("vocoder", values, path),
+        tensors=tensors,
+        weights=weights,
+        unused=unused,
+    )
+
+
+def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetworks:
+    """Reads discriminators for fine-tuning, if they are the same networks as Arion's.
+
+    Args:
+        parts: Tensors of "mpd" and "msd", by the authors' names.
+
+    Raises:
+        InputError: If a part holds other things than tensors.
+    """
+    with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
+        shapes = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
+    fitting: dict[str, Tensor] = {}
+    unused: list[str] = []
+    for part, value in parts.items():
+        stored = _with_new_names(named_tensors(value, f"{path}: {part}"))
+        tensors = adapt_weight_norm({f"{part}.{name}": t for name, t in stored.items()}, shapes)
+        wanted = {name: shape for name, shape in shapes.items() if name.startswith(f"{part}.")}
+        if {name: tensor.shape for name, tensor in tensors.items()} == wanted:
+            fitting |= tensors
+        else:
+            unused += unused_in([part], path, ": its layers or shapes differ from Arion's")
+    return TrainingNetworks({"discriminator": fitting} if fitting else {}, tuple(unused))
+
+
+def unused_in(names: Iterable[object], path: Path, reason: str = "") -> tuple[str, ...]:
+    """Describes each unused part of a file in one line."""
+    return tuple(f"{path.name}: {name}{reason}" for name in names)
+
+
 def _discriminators(weights: Path) -> TrainingNetworks:
     """Discriminators; the state of the optimizers is not used."""
     path = weights.with_name(weights.name.replace("g_", "do_", 1))
@@ -89,3 +190,26 @@ def _discriminators(weights: Path) -> TrainingNetworks:
     networks = discriminators_in({n: values[n] for n in _DISCRIMINATORS if n in values}, path)
     unused = unused_in((name for name in values if name not in _DISCRIMINATORS), path)
     return TrainingNetworks(networks.tensors, networks.unused + unused)
+
+
+def _generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """The generator's tensors in a file, under a key or alone, and the unused parts of the file."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{path}: holds one {type(value).__name__}, expected a generator")
+    if key in value:
+        unused = unused_in((name for name in value if name != key), path)
+        return named_tensors(value[key], f"{path}: {key}"), unused
+    if any(str(name).endswith("conv_pre.bias") for name in value):
+        return named_tensors(value, str(path)), ()
+    names = ", ".join(sorted(map(str, value))[:10])
+    raise InputError(f"{path}: no {key!r} in it, and no layer of a generator; found {names}")
+
+
+def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Spectral normalisation under its new names; weight normalisation keeps its names."""
+    new = {}
+    for name, tensor in tensors.items():
+        layer, _, part = name.rpartition(".")
+        is_spectral = part in _SPECTRAL and f"{layer}.weight_orig" in tensors
+        new[f"{layer}.{_SPECTRAL[part]}" if is_spectral else name] = tensor
+    return new

@@ -1,15 +1,13 @@
 """Inputs and options of stage 4: folders of systems, references, metrics and checks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config, InferenceConfig
 from models.base.registry import config_of, load_config
-from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
-from models.evaluation.inputs.systems import read_texts
 from models.synthesizer.runs.synthesis_run import TestingSet, default_output
 from processors.metrics.recognition.user_models import UserModels
 from utils.config import overridden
@@ -30,18 +28,6 @@ class EvaluationInputs:
     texts: Mapping[str, str] | None = None  # by id, for copies and files of unknown origin
     # of the vocoder that resynthesises recordings
     inference: InferenceConfig = field(default_factory=InferenceConfig)
-
-    def of_single(self) -> "EvaluationInputs":
-        """The same inputs with the folders of mode `single`."""
-        return replace(self, folders=tuple(folder / SINGLE for folder in self.folders))
-
-    def with_texts(self, table: Path) -> "EvaluationInputs":
-        """Adds a table of texts, for files that stage 3 did not write.
-
-        Raises:
-            InputError: If the table cannot be read.
-        """
-        return replace(self, texts=read_texts(table))
 
 
 @dataclass(frozen=True)

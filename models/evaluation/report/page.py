@@ -25,10 +25,11 @@ from models.evaluation.report.tables import (
     meanings_of,
     score_rows,
     shown_systems,
+    shown_utterance,
+    transcripts_of,
     voices_of,
 )
 from models.evaluation.report.tracks import RECORDING, Track, write_tracks
-from models.evaluation.report.utterances import shown_utterance, transcripts_of
 from models.evaluation.results import Evaluation, System
 from modules.mel import MelConfig
 from processors.metrics.utterance_scorer import EvaluatedUtterance

@@ -41,9 +41,6 @@ class UpdateProfiler:
         self._number += 1
         if self._number == self._first:
             self._begin()
-        if self._profile is None:
-            yield
-            return
         with record_function(_UPDATE):
             yield
         if self._number == self._last:
@@ -53,8 +50,7 @@ class UpdateProfiler:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        if self._profile is not None:
-            self._finish()
+        self._finish()
 
     def _begin(self) -> None:
         activities = [ProfilerActivity.CPU]
@@ -77,12 +73,11 @@ class UpdateProfiler:
         if self._on_gpu:
             torch.cuda.memory._dump_snapshot(str(self._folder / MEMORY))
             torch.cuda.memory._record_memory_history(enabled=None)
-        n_updates = min(self._number, self._last) - self._first + 1
         cost = "self_cuda_time_total" if self._on_gpu else "self_cpu_time_total"
         table = recorded.key_averages().table(sort_by=cost, row_limit=_N_SHOWN)
         with replacing(self._folder / TABLE) as temporary:
             temporary.write_text(table, encoding="utf-8")
         get_logger(__name__).info(
             "profile of updates %d to %d of this run, in %s:\n%s",
-            *(self._first, self._first + n_updates - 1, self._folder, table),
+            *(self._first, min(self._number, self._last), self._folder, table),
         )

@@ -82,4 +82,4 @@ def _steepest_round(n: int) -> float:
     return _TOLERANCE * ((n + 1) / (n - 1)) ** 2
 
 
-CHECK = Check(name="clipping", finds="clipped samples", check=check)
+CHECK = Check("clipping", "clipped samples", check)

@@ -65,4 +65,4 @@ def _longest(activity: SpeechActivity) -> Pause:
     return max(activity.pauses, key=lambda pause: pause.seconds, default=Pause(0.0, 0.0))
 
 
-CHECK = Check(name="silence", finds="too long silence", check=check)
+CHECK = Check("silence", "too long silence", check)

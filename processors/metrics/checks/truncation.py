@@ -73,4 +73,4 @@ def _edge(wav: np.ndarray, sample_rate: int, level_db: float) -> Edge:
     return Edge(float(levels[0]) - level_db, float(adjacent_db - levels[0]), noise_db - level_db)
 
 
-CHECK = Check(name="truncation", finds="speech that is cut off", check=check)
+CHECK = Check("truncation", "speech that is cut off", check)

@@ -50,10 +50,10 @@ def _word_error(speech: "LabelledSpeech") -> float | None:
 
 
 CHECK = Check(
-    name="understood",
-    finds="not understood",
-    needs="five words or more, in English or in the language of a recogniser or of transcripts of "
-    "one's own",
+    "understood",
+    "not understood",
+    check,
+    "five words or more, in English or in the language of a recogniser or of transcripts of one's"
+    " own",
     packages=PACKAGES,
-    check=check,
 )

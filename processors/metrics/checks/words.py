@@ -181,9 +181,9 @@ def _note(fault: Fault, words: Sequence[str]) -> str:
 
 
 CHECK = Check(
-    name="words",
-    finds="words skipped or repeated",
-    needs="a text in English, or in the language of a recogniser or of transcripts of one's own",
+    "words",
+    "words skipped or repeated",
+    check,
+    "a text in English, or in the language of a recogniser or of transcripts of one's own",
     packages=("pocketsphinx", "soxr"),
-    check=check,
 )

@@ -164,29 +164,12 @@ def _stft() -> "MultiResolutionStft":
     return MultiResolutionStft()
 
 
+_SAMPLES = "samples for its longest window, recorded ones not silent"
+_QUARTER = "a quarter of a second of speech, recorded and copied"
+_PESQ = ("pesq", "soxr")
 METRICS = (
-    CopyMetric(
-        name="mel_l1", unit="nats", better="lower", needs="a whole frame", score=score_mel_l1
-    ),
-    CopyMetric(
-        name="mstft",
-        better="lower",
-        needs="samples for its longest window, recorded ones not silent",
-        score=score_mstft,
-    ),
-    CopyMetric(
-        name="pesq",
-        unit="MOS",
-        better="higher",
-        needs="a quarter of a second of speech, recorded and copied",
-        packages=("pesq", "soxr"),
-        score=score_pesq,
-    ),
-    CopyMetric(
-        name="stoi",
-        better="higher",
-        needs="0.4 s of recorded speech",
-        packages=("pystoi",),
-        score=score_stoi,
-    ),
+    CopyMetric("mel_l1", score_mel_l1, "lower", "nats", "a whole frame"),
+    CopyMetric("mstft", score_mstft, "lower", "", _SAMPLES),
+    CopyMetric("pesq", score_pesq, "higher", "MOS", _QUARTER, packages=_PESQ),
+    CopyMetric("stoi", score_stoi, "higher", "", "0.4 s of recorded speech", packages=("pystoi",)),
 )

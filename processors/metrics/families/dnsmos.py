@@ -67,10 +67,10 @@ def _model() -> Any:  # noqa: ANN401  # the package has no types
 
 
 METRIC = SpeechMetric(
-    name="dnsmos",
-    unit="MOS",
-    better="higher",
-    needs=f"{SHORTEST_S} s of sound that is not silent",
+    "dnsmos",
+    score_dnsmos,
+    "higher",
+    "MOS",
+    f"{SHORTEST_S} s of sound that is not silent",
     packages=("speechmos", "onnxruntime", "librosa", "soxr"),
-    score=score_dnsmos,
 )

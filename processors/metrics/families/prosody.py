@@ -130,37 +130,14 @@ def correlation(pairs: np.ndarray) -> float | None:
 
 
 _VOICED = "50 ms that are voiced in both"
+_PHONES = "the times of the phones in both, half of them alike"
 METRICS = (
-    PairMetric(name="f0rmse", unit="Hz", better="lower", needs=_VOICED, score=score_f0rmse),
-    PairMetric(
-        name="f0rmse_cents", unit="cents", better="lower", needs=_VOICED, score=score_f0rmse_cents
-    ),
-    PairMetric(name="fpc", better="higher", needs=f"{_VOICED}, of changing pitch", score=score_fpc),
-    PairMetric(
-        name="v_uv_f1",
-        better="higher",
-        needs="sound in both, voiced in one of them",
-        score=score_v_uv_f1,
-    ),
-    PairMetric(
-        name="energy_rmse",
-        unit="dB",
-        better="lower",
-        needs="sound in both",
-        score=score_energy_rmse,
-    ),
-    PairMetric(
-        name="energy_pc",
-        better="higher",
-        needs="sound of changing level in both",
-        score=score_energy_pc,
-    ),
-    PairMetric(
-        name="duration_rmse",
-        unit="ms",
-        better="lower",
-        needs="the times of the phones in both, half of them alike",
-        score=score_duration_rmse,
-    ),
-    PairMetric(name="speech_rate", better="", needs="sound in both", score=score_speech_rate),
+    PairMetric("f0rmse", score_f0rmse, "lower", "Hz", _VOICED),
+    PairMetric("f0rmse_cents", score_f0rmse_cents, "lower", "cents", _VOICED),
+    PairMetric("fpc", score_fpc, "higher", "", f"{_VOICED}, of changing pitch"),
+    PairMetric("v_uv_f1", score_v_uv_f1, "higher", "", "sound in both, voiced in one of them"),
+    PairMetric("energy_rmse", score_energy_rmse, "lower", "dB", "sound in both"),
+    PairMetric("energy_pc", score_energy_pc, "higher", "", "sound of changing level in both"),
+    PairMetric("duration_rmse", score_duration_rmse, "lower", "ms", _PHONES),
+    PairMetric("speech_rate", score_speech_rate, "", "", "sound in both"),
 )

@@ -60,10 +60,6 @@ def character_error(words: str, hypothesis: str) -> float:
 
 
 METRICS = (
-    SpeechMetric(
-        name="wer", unit="%", better="lower", needs=_NEEDS, packages=PACKAGES, score=score_wer
-    ),
-    SpeechMetric(
-        name="cer", unit="%", better="lower", needs=_NEEDS, packages=PACKAGES, score=score_cer
-    ),
+    SpeechMetric("wer", score_wer, "lower", "%", _NEEDS, packages=PACKAGES),
+    SpeechMetric("cer", score_cer, "lower", "%", _NEEDS, packages=PACKAGES),
 )

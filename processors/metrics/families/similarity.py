@@ -56,9 +56,5 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
 
 
 METRIC = PairMetric(
-    name="similarity",
-    better="higher",
-    needs="sound, recorded and spoken",
-    needs_encoder=True,
-    score=score_similarity,
+    "similarity", score_similarity, "higher", "", "sound, recorded and spoken", needs_encoder=True
 )

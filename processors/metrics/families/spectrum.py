@@ -60,13 +60,8 @@ def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> flo
     return float(_DB_PER_NEPER * np.sqrt(squares).mean())
 
 
+_TIMES = "sound in both, and the same timing or the times of the phones in both"
 METRICS = (
-    PairMetric(name="mcd", unit="dB", better="lower", needs="sound in both", score=score_mcd),
-    PairMetric(
-        name="mcd_frames",
-        unit="dB",
-        better="lower",
-        needs="sound in both, and the same timing or the times of the phones in both",
-        score=score_mcd_frames,
-    ),
+    PairMetric("mcd", score_mcd, "lower", "dB", "sound in both"),
+    PairMetric("mcd_frames", score_mcd_frames, "lower", "dB", _TIMES),
 )

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from config.schema import InferenceConfig
 from models.base.registry import config_of, find, load_config
 from models.checkpoint.conversion import convert_to_experiment
-from models.checkpoint.importers import _hifigan
+from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
 from models.synthesizer.vocoders import open_vocoder
 from models.training.initialisation.finetune import initialise
@@ -33,7 +33,9 @@ SMALL = {"period_channels": (2, 4, 4, 6, 6), "scale_channels": SCALE_CHANNELS}
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     """A generator of 100 steps with its scale discriminators, smaller than the published ones."""
-    monkeypatch.setattr(_hifigan, "WaveDiscriminator", partial(WaveDiscriminator, PERIODS, **SMALL))
+    monkeypatch.setattr(
+        hifigan_authors, "WaveDiscriminator", partial(WaveDiscriminator, PERIODS, **SMALL)
+    )
     folder = write_authors(tmp_path / "source", random_generator(SIZES))
     with pytest.warns(FutureWarning, match="weight_norm"):
         discriminators = scale_discriminators(SCALE_CHANNELS)

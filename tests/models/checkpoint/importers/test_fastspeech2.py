@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.checkpoint.importers._fastspeech2 import by_id, stat_of, translate
+from models.checkpoint.importers.fastspeech2_ming024 import by_id, stat_of, translate
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import Stat
 from processors.text.symbols import ARPABET, PAUSES

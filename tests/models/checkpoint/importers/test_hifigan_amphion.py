@@ -6,7 +6,7 @@ from safetensors.torch import save_file
 
 from models.base.registry import config_of
 from models.checkpoint.foreign import find
-from models.checkpoint.importers import _hifigan, hifigan_amphion
+from models.checkpoint.importers import hifigan_amphion, hifigan_authors
 from models.checkpoint.loading import load_model
 from models.synthesizer.runs.text_synthesis import default_output
 from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
@@ -151,7 +151,7 @@ def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path,
         period_channels=period_channels,
         scale_channels=scale_channels,
     )
-    monkeypatch.setattr(_hifigan, "WaveDiscriminator", small)
+    monkeypatch.setattr(hifigan_authors, "WaveDiscriminator", small)
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
     scales = scale_discriminators(scale_channels).state_dict()
     discriminators = [

@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.checkpoint.importers import _hifigan
+from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
 from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
@@ -42,7 +42,7 @@ def small_discriminator(monkeypatch):
         period_channels=PERIOD_CHANNELS,
         scale_channels=SCALE_CHANNELS,
     )
-    monkeypatch.setattr(_hifigan, "WaveDiscriminator", build)
+    monkeypatch.setattr(hifigan_authors, "WaveDiscriminator", build)
     torch.manual_seed(4)
     return build()
 

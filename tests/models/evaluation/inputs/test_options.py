@@ -1,7 +1,6 @@
 from pathlib import Path
 
-from models.evaluation.inputs.options import EvaluationInputs, inputs_of_config
-from tests.models.stage_3 import preprocess_of
+from models.evaluation.inputs.options import inputs_of_config
 from utils.files import write_json
 
 VOCODER = Path(__file__).parents[4] / "config" / "vocoder" / "hifigan.json"
@@ -31,13 +30,6 @@ def test_unknown_speakers_get_the_language_of_all_data_sets(tmp_path):
 
     assert languages(Anna="de", Bert="de") == {"": "de"}
     assert languages(Anna="de", Bert="nl") == {}
-
-
-def test_a_table_of_texts_and_the_folders_of_single_texts_replace_others(tmp_path):
-    (tmp_path / "texts").write_text("a|hello")
-    inputs = EvaluationInputs((tmp_path / "x", tmp_path / "y"), preprocess_of(tmp_path))
-    assert inputs.with_texts(tmp_path / "texts").texts == {"a": "hello"}
-    assert inputs.of_single().folders == (tmp_path / "x" / "single", tmp_path / "y" / "single")
 
 
 def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):

@@ -1,5 +1,6 @@
 """From faulty files to what Chromium shows of them: run by `make test-page`, where there is one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import soundfile
 
 from models.evaluation.evaluate import evaluate
 from models.evaluation.inputs.options import EvaluationOptions, inputs_of_config
+from models.evaluation.inputs.systems import read_texts
 from models.evaluation.report.page import write_page
 from models.synthesizer.speech import faded
 from processors.audio.files import write_wav
@@ -42,7 +44,7 @@ def page(tmp_path_factory):
         write_wav(folder / f"{id}.wav", wav, 22050)
     config = EGS / "tts" / "FastSpeech2" / "exp_config_demo.json"
     inputs = inputs_of_config(config, [folder], [], CORPUS / "wavs")
-    inputs = inputs.with_texts(CORPUS / "metadata.csv")
+    inputs = replace(inputs, texts=read_texts(CORPUS / "metadata.csv"))
     evaluation = evaluate(inputs, EvaluationOptions(("energy_rmse",), checks=CHECKS), 1)
     write_page(folder / "report.html", evaluation, n_jobs=1)
     return folder / "report.html"

@@ -2,8 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from models.evaluation.report.tables import columns_of, digits_for, shown_systems, voices_of
-from models.evaluation.report.utterances import shown_utterance, transcripts_of
+from models.evaluation.report.tables import (
+    columns_of,
+    digits_for,
+    shown_systems,
+    shown_utterance,
+    transcripts_of,
+    voices_of,
+)
 from models.evaluation.results import MeanScore
 from processors.metrics.records import CheckFlag, MetricValue
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
