@@ -12,6 +12,12 @@ from processors.text.lexicon import lookup
 NEW = {
     "blorked": "B L AO1 R K T",
     "flibberty": "F L IH1 B ER0 T IY0",
+    "Pannartz": "P AE1 N AA0 R T S",
+    "missals": "M IH1 S AH0 L Z",
+    "spectrogram": "S P EH1 K T R AH0 G R AE2 M",
+    "gamification": "G AE2 M AH0 F AH0 K EY1 SH AH0 N",
+    "blockchain": "B L AA1 K CH EY2 N",
+    "smartphone": "S M AA1 R T F OW2 N",
 }
 
 
