@@ -16,8 +16,7 @@ NEW = {
     "missals": "M IH1 S AH0 L Z",
     "spectrogram": "S P EH1 K T R AH0 G R AE2 M",
     "gamification": "G AE2 M AH0 F AH0 K EY1 SH AH0 N",
-    "blockchain": "B L AA1 K CH EY2 N",
-    "smartphone": "S M AA1 R T F OW2 N",
+    "vocoder": "V OW1 K AH0 D ER0",
 }
 
 
