@@ -5,6 +5,7 @@ import io
 
 import pytest
 import soundfile
+from praatio.textgrid import openTextgrid
 
 from processors.durations.subtitles import subtitles as as_subtitles
 from tests.models.evaluation.report.browser import Browser, find_browser
@@ -54,7 +55,7 @@ def test_words_light_up_one_by_one_while_they_are_spoken(browser, server, voice,
     assert browser.faults == []
 
 
-def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server, voice):
+def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server, voice, tmp_path):
     browser.open(server.url)
     wait_for(browser, "form.voice.options.length === 2")
     browser.run("form.speed.value = 2; form.speed.dispatchEvent(new Event('input', {bubbles: 1}))")
@@ -71,6 +72,13 @@ def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server
     assert len(wav) / rate == pytest.approx(speech.seconds, abs=0.01)
     shown = browser.run("fetch(subtitles.href).then((answer) => answer.text())")
     assert shown == as_subtitles(speech.sentences, speech.words, "srt")
+    file = tmp_path / "speech.TextGrid"
+    file.write_text(browser.run("fetch(textgrid.href).then((answer) => answer.text())"))
+    tier = openTextgrid(str(file), includeEmptyIntervals=True).getTier("words")
+    assert [entry.label for entry in tier if entry.label] == [word.text for word in speech.words]
+    starts = [entry.start for entry in tier if entry.label]
+    assert starts == pytest.approx([word.start_s for word in speech.words], abs=0.01)
+    assert tier.maxTimestamp == pytest.approx(speech.seconds, abs=0.01)
     browser.run("words.children[3].click()")
     wait_for(browser, "words.children[3].className === 'spoken' || player.ended")
     assert browser.run("player.currentTime") >= speech.words[3].start_s - 0.01
