@@ -1,13 +1,13 @@
-"""English words to ARPAbet: user lexicon, CMUdict, suffix rules, sounds of letters, their names.
+"""English words to ARPAbet: user lexicon, CMUdict, suffix rules, letter-to-sound, spelling.
 
 The first source that has the word is used; words without a vowel are spelt. All but lexicon words
-are reported.
+are reported as outside the vocabulary.
 """
 
 from collections.abc import Mapping, Sequence
 
 from processors.text.espeak_arpabet import with_primary_stress
-from processors.text.letter_sounds import pronounce
+from processors.text.letter_to_sound import pronounce
 from processors.text.lexicon import LETTER_A, Pronunciation, letter_name, lookup
 from processors.text.symbols import ARPABET
 from utils.errors import InputError

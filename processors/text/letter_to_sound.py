@@ -1,9 +1,8 @@
-"""ARPAbet of English words from their letters, by a recurrent network of half a million numbers.
+"""Letter-to-sound conversion of English words: a recurrent network of 0.7 million weights.
 
-Each letter has no, one or two phones, as in CMUdict, whose words trained it:
-`python -m tests.benchmarks.letter_sounds` writes `data/letter_sounds.npz`. It has two layers of
-bidirectional gated recurrent units (Cho et al. 2014, arXiv:1406.1078), and weights of 8 bits with
-a scale for each row.
+Each letter becomes zero, one or two phones of ARPAbet. The network has two layers of bidirectional
+gated recurrent units (Cho et al. 2014, arXiv:1406.1078), stored in 8 bits with a scale for each row.
+`python -m tests.benchmarks.letter_to_sound --write` trained it on CMUdict.
 """
 
 import unicodedata
@@ -15,24 +14,24 @@ from typing import NamedTuple
 import numpy as np
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
-PATH = Path(__file__).with_name("data") / "letter_sounds.npz"
+PATH = Path(__file__).with_name("data") / "letter_to_sound.npz"
 _VOWELS = frozenset("aeiouy")
 _LAYERS = 2
 
 
 class Network(NamedTuple):
-    """A trained network."""
+    """Weights, and what a letter can become."""
 
     weights: dict[str, np.ndarray]  # named as PyTorch does
-    choices: tuple[tuple[str, ...], ...]  # what a letter can be
+    choices: tuple[tuple[str, ...], ...]  # phones of each class of the output
 
 
 def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | None:
-    """The phones of a word; None for one without a vowel, or with other signs than letters.
+    """ARPAbet of a word; None without a vowel, or with characters other than letters and "'".
 
     Args:
         word: Accents and case are ignored.
-        network: None: the one in this folder.
+        network: None: the bundled one.
     """
     decomposed = unicodedata.normalize("NFD", word.lower())
     letters = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
@@ -49,7 +48,7 @@ def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | No
 
 
 def unpacked(stored: Mapping[str, np.ndarray]) -> Network:
-    """The network whose arrays are in a file."""
+    """Dequantises the arrays of a file."""
     names = tuple(tuple(name.split()) for name in str(stored["phones"]).split(","))
     weights = {}
     for key, array in stored.items():

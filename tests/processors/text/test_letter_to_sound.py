@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from processors.text.letter_sounds import PATH, pronounce, unpacked
+from processors.text.letter_to_sound import PATH, pronounce, unpacked
 from processors.text.lexicon import lookup
 
 # Names and words that CMUdict does not have.

@@ -1,5 +1,5 @@
 # ruff: noqa: T201
-"""Trains the network of processors/text/letter_sounds.py on CMUdict; half an hour of one core.
+"""Trains the network of processors/text/letter_to_sound.py on CMUdict; half an hour of one core.
 
 Without --write, words whose checksum is divisible by 20 are held back, and spoken by the network
 and by espeak-ng. With it, all are trained on.
@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 
 from processors.text import espeak
 from processors.text.espeak_arpabet import to_arpabet, with_primary_stress
-from processors.text.letter_sounds import LETTERS, PATH, pronounce, unpacked
+from processors.text.letter_to_sound import LETTERS, PATH, pronounce, unpacked
 from processors.text.lexicon import CMUDICT_PATH
 
 Phones = tuple[str, ...]
@@ -217,7 +217,7 @@ def main() -> None:
     held = {word: phones for word, phones in entries if zlib.crc32(word.encode()) % 20 == 0}
     network = unpacked(train([row for row in rows if row[0] not in held]))
     said = {
-        "letter_sounds": [with_primary_stress(pronounce(word, network) or ()) for word in held],
+        "letter_to_sound": [with_primary_stress(pronounce(word, network) or ()) for word in held],
         "espeak-ng": [to_arpabet(phones) or () for phones in espeak.speak("en-us", [*held])],
     }
     print(f"{len(held)} words held back")
