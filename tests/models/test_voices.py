@@ -34,6 +34,8 @@ def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path,
         find_voice("ana", installed)
     with pytest.raises(InputError, match="no voice 'kathlen'; did you mean kathleen"):
         Synthesizer("kathlen")
+    with pytest.raises(InputError, match="no voice 'xxx"):
+        Synthesizer("x" * 5000)
 
 
 def test_damaged_voices_are_named_and_unfinished_ones_left_out(tmp_path, caplog):

@@ -114,6 +114,7 @@ def test_a_voice_of_arpabet_has_settings_for_piper(voice):
     assert ids["ˈoʊ"] == ids_of(voice, ["OW1"])
     assert ids["ɑːɹ"] == ids_of(voice, ["AA0", "R"])
     assert ids["tʃ"] == ids_of(voice, ["CH"])
+    assert ids["ː"] == [0]  # of a vowel that is not in the table
     assert ["t", "ʃ"] in settings["vowel_clusters"]
     assert settings["espeak"] == {"voice": "en-us"}
 
