@@ -46,7 +46,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
     spoken = _phones(model.config.preprocess.text.phone_extractor, vocabulary)
     pauses = {mark: (pause,) for mark, pause in PAUSE_OF_MARK.items()}
     ids = {sign: ids_of(voice, names) for sign, names in (spoken | pauses).items()}
-    unspoken = dict.fromkeys((" ", "ˈ", "ˌ", "ː", "-"), _AROUND["_"])
+    unspoken = dict.fromkeys((" ", "ˈ", "ˌ", "ː", "ʲ", "-"), _AROUND["_"])
     return {
         "audio": {"sample_rate": model.mel.sample_rate},
         "espeak": {"voice": model.speakers[0].language},

@@ -90,7 +90,7 @@ class Voice:
             ValueError: If the voice has no such speaker, or cannot change what is asked for.
         """
         number = self._speaker(speaker)
-        factors = self._factors({"duration": 1 / pace, "pitch": pitch, "energy": energy})
+        factors = self._factors({"pace": pace, "pitch": pitch, "energy": energy})
         noise = np.random.default_rng(seed)
         sentences = self._reader(text, self.facts["speakers"][number]["language"])
         for i, sentence in enumerate(sentences):
@@ -148,9 +148,10 @@ class Voice:
         for name, value in asked.items():
             if not 0.1 <= value <= 10:
                 raise ValueError(f"the factor {value:g} on the {name} is not from 0.1 to 10")
-            if value != 1 and name not in known:
+            if value != 1 and (name if name != "pace" else "duration") not in known:
                 raise ValueError(f"this voice has no control of {name}")
-        return {name: np.full((1, 1), asked[name], np.float32) for name in known}
+        factors = {**asked, "duration": 1 / asked["pace"]}
+        return {name: np.full((1, 1), factors[name], np.float32) for name in known}
 
     def _pause_samples(self, slower: float) -> int:
         """Silence between sentences, in whole frames."""
@@ -169,7 +170,7 @@ class Voice:
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> None:
     """Writes (S,) in [-1, 1] as a WAV file of 16 bits."""
     samples = (wav * 32768).round().clip(-32768, 32767).astype("<i2")
-    with wave.open(str(path), "wb") as file:
+    with path.open("wb") as output, wave.open(output, "wb") as file:
         file.setparams((1, 2, sample_rate, len(samples), "NONE", ""))
         file.writeframes(samples.tobytes())
 
@@ -189,9 +190,9 @@ def main() -> None:
     voice = Voice(threads=threads)
     try:
         wav = voice(sys.stdin.read() if text == "-" else text, **given)
-    except ValueError as error:
+        write_wav(path, wav, voice.sample_rate)
+    except (ValueError, OSError) as error:
         sys.exit(f"speak.py: {error}")
-    write_wav(path, wav, voice.sample_rate)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def test_lengths_have_names_and_both_graphs_can_be_one(folder, voice):
     both = merge_models(acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"])
     session = onnxruntime.InferenceSession(both.SerializeToString())
     (clause,) = voice._reader(TEXTS[0], "en-us")[0]
-    factors = voice._factors({"duration": 1.3, "pitch": 1, "energy": 1})
+    factors = voice._factors({"pace": 1 / 1.3, "pitch": 1, "energy": 1})
     inputs = {"phone_ids": np.array([clause.phone_ids]), "speaker_id": np.array([1]), **factors}
     (found,) = session.run(None, {f"acoustic_{name}": value for name, value in inputs.items()})
     noise = np.random.default_rng()
@@ -113,6 +113,12 @@ def test_the_command_speaks_without_pytorch(folder, voice, tmp_path):
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     expected = voice(TEXTS[3], speaker="bert")
     np.testing.assert_allclose(samples / 32768, expected, rtol=0, atol=1 / 32768)
+    words[3] = str(tmp_path / "missing" / "a.wav")
+    failed = subprocess.run([sys.executable, *words], stderr=subprocess.PIPE, text=True)
+    assert failed.returncode == 1
+    [line] = [line for line in failed.stderr.splitlines() if "missing" in line]
+    assert line.startswith("speak.py: ")
+    assert "Traceback" not in failed.stderr
 
 
 @pytest.mark.parametrize(
@@ -121,6 +127,7 @@ def test_the_command_speaks_without_pytorch(folder, voice, tmp_path):
         ({}, "speaker None: expected one of anna, bert"),
         ({"speaker": "carl"}, "speaker carl: expected one of anna, bert"),
         ({"speaker": "anna", "pitch": 11}, "the factor 11 on the pitch is not from 0.1 to 10"),
+        ({"speaker": "anna", "pace": 0}, "the factor 0 on the pace is not from 0.1 to 10"),
     ],
 )
 def test_what_the_voice_cannot_do_is_refused(voice, settings, message):
