@@ -21,12 +21,9 @@ RENAMED = {
 
 
 def with_present_names(tree: Tree, known_paths: Container[Keys]) -> Tree:
-    """The tree with renamed keys under their present names.
+    """The tree with renamed keys under their present names, unless the model has the former one.
 
     Logs one line for each that the user wrote: none for those in `config.json` of an experiment.
-
-    Args:
-        known_paths: Those of the configuration; a model may have a key of a former name.
     """
     for keys, origin in list(tree.origins.items()):
         new = RENAMED.get((keys[0], keys[-1]), "")

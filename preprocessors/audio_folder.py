@@ -25,11 +25,7 @@ _LONGEST_STEM = 100  # characters of a path that are kept before its checksum
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
-    """Lists the audio files of a folder; of the options, only speaker and language are used.
-
-    Raises:
-        InputError: If there are none, two of them have the same id, or a folder cannot be read.
-    """
+    """Lists the audio files of a folder; of the options, only speaker and language are used."""
     collector = Collector(dataset, options)
     for path in sorted(_audio_below(root)):
         name = path.relative_to(root).as_posix()

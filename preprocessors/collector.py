@@ -23,16 +23,7 @@ class Collector:
         self._sources: dict[str, str] = {}
 
     def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
-        """Takes one entry.
-
-        Args:
-            text: Its words; an empty text, or one with control characters, is rejected.
-            audio: Audio file; None if there is none, which is rejected.
-            speaker: The corpus' own name of the speaker; empty if it gives none.
-
-        Raises:
-            InputError: If an entry before had the same id.
-        """
+        """Takes one entry; one without text or audio, or with control characters, is rejected."""
         try:
             check_id(id)
         except InputError as error:
@@ -56,11 +47,7 @@ class Collector:
             )
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
-        """Takes one recording without text, by the dataset's speaker.
-
-        Raises:
-            InputError: If the id is not safe, or an entry before had the same.
-        """
+        """Takes one recording without text, by the dataset's speaker."""
         self._check_new(id, source)
         speaker, language = self._default_speaker, self._options.language
         self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
@@ -98,11 +85,7 @@ class Collector:
             self.notices.append(f"{self._dataset}: {len(names)} {files} left out: {shown}")
 
     def listing(self) -> Listing:
-        """All entries, sorted by id.
-
-        Raises:
-            InputError: If nothing usable was found; the message holds the first reasons.
-        """
+        """All entries, sorted by id."""
         if not self._utterances:
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
             raise InputError(
@@ -116,13 +99,9 @@ class Collector:
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
-    """Makes sure that a dataset's folder looks like its corpus.
+    """Makes sure that each of some glob patterns matches something in a dataset's folder.
 
-    Args:
-        patterns: Glob patterns relative to `root`; each must match something.
-
-    Raises:
-        InputError: If one matches nothing; names the config key, and the subfolder that would fit.
+    The error names the config key, and the subfolder that would fit.
     """
     if _fits(root, patterns):
         return
@@ -136,11 +115,7 @@ def _fits(folder: Path, patterns: tuple[str, ...]) -> bool:
 
 
 def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
-    r"""Reads a text file of a corpus; any line ends, which become `\n`, and a BOM are accepted.
-
-    Raises:
-        InputError: If it cannot be read in the configured encoding; names file, line, byte and key.
-    """
+    r"""Reads a text file of a corpus; any line ends, which become `\n`, and a BOM are accepted."""
     key = f"preprocess.corpus.{dataset}.encoding"
     content = path.read_bytes()
     try:
@@ -160,12 +135,7 @@ def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
 
 
 class AudioFiles:
-    """Audio files of a few folders; each folder is listed once.
-
-    Args:
-        root: Folder that all names are relative to.
-        folders: Where to look, in this order, relative to `root`; "." is `root` itself.
-    """
+    """Audio files of a few folders below `root`, in order of preference; each is listed once."""
 
     def __init__(self, root: Path, folders: tuple[str, ...]) -> None:
         self._root = root

@@ -34,12 +34,7 @@ def known_formats() -> list[str]:
 
 
 def find_format(dataset: str, options: CorpusConfig) -> Corpus:
-    """The format of a dataset: the configured one, or that of its name in any case.
-
-    Raises:
-        InputError: If there is no such format (the message lists the known ones), or the fields of
-            its `CORPUS` are wrong.
-    """
+    """The format of a dataset: the configured one, or that of its name in any case."""
     name, formats = (options.format or dataset).lower(), known_formats()
     if name in formats:
         return _corpus(name)
@@ -51,11 +46,7 @@ def find_format(dataset: str, options: CorpusConfig) -> Corpus:
 
 
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
-    """The published archive of a dataset; None for a dataset that only borrows a format.
-
-    Raises:
-        InputError: If there is no such format.
-    """
+    """The published archive of a dataset; None for a dataset that only borrows a format."""
     find_format(dataset, options)
     corpus = _published(dataset, options)
     return corpus.archive if corpus else None
@@ -85,11 +76,7 @@ def _corpus(name: str) -> Corpus:
 
 
 def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
-    """The folder of a dataset, which need not exist; relative paths start at the repository root.
-
-    Raises:
-        InputError: If the key is missing, empty or still a placeholder.
-    """
+    """The folder of a dataset, which may be missing; relative paths start at the repository root."""
     if not is_given(dataset, dataset_path):
         path = dataset_path.get(dataset, "")
         raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")
@@ -114,10 +101,6 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
 
     Returns:
         Utterances sorted by id; entries that cannot be used, with reasons; notices for the log.
-
-    Raises:
-        InputError: If the format is unknown, the folder is missing or of another layout, a file is
-            in another encoding, an id occurs twice, or nothing usable was found.
     """
     try:
         check_id(dataset)

@@ -49,15 +49,8 @@ def fetch_archive(
 ) -> None:
     """Downloads and unpacks a corpus into `root`, unless it is there already.
 
-    The archive is kept in the parent folder of `root`. An interrupted download is resumed.
-
-    Args:
-        root: Folder for the corpus' files; a single top folder inside the archive is left out.
-        attempts: Connections that may break before giving up.
-
-    Raises:
-        InputError: If the download fails, the checksum is wrong, or the archive is damaged or would
-            write outside of `root`.
+    The archive is kept in the parent folder of `root`; a single top folder inside it is left out.
+    An interrupted download is resumed, up to `attempts` times.
     """
     _log.info("%s", archive.licence)
     if (root / archive.complete).exists():
@@ -105,11 +98,7 @@ def _verify(path: Path, sha256: str) -> None:
 
 
 def _continue(url: str, part: Path) -> None:
-    """Downloads what is missing in `part`.
-
-    Raises:
-        ConnectionError: If the connection ends early; others of `_CONNECTION_ERRORS` if it fails.
-    """
+    """Downloads what is missing in `part`; raises one of `_CONNECTION_ERRORS` if it cannot."""
     start = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     try:

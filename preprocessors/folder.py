@@ -45,11 +45,7 @@ _FEW = 4  # lines that are too few to guess their columns from
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
-    """Lists the utterances of a table.
-
-    Raises:
-        InputError: If the table is missing or wrong, or the config's columns make no sense.
-    """
+    """Lists the utterances of a table."""
     key = f"preprocess.corpus.{dataset}"
     if not options.delimiter:
         raise InputError(f'{key}.delimiter is empty; expected a separator such as "|" or ","')
@@ -87,9 +83,6 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
     A `delimiter` that most lines lack is replaced by one that all have. Cells may be in double
     quotes: between commas any, between other delimiters all of a column, or those that need it. The
     text is the column `normalized` where the table has it, else `text`.
-
-    Raises:
-        InputError: If the table cannot be read, its columns make no sense, or an id occurs twice.
     """
     path = root / options.table
     collector = Collector(dataset, options)
@@ -146,9 +139,6 @@ def _separated(lines: Mapping[str, str], delimiter: str) -> list[list[str]]:
 
     They are those of CSV if most cells with a quote are `"..."` with doubled quotes inside, and in
     each column either all cells below the first line are quoted, or only those that need it.
-
-    Raises:
-        InputError: If they are, and a cell is not quoted in this way; names its line.
     """
     rows = []
     for line in lines.values():

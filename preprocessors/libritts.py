@@ -18,11 +18,7 @@ _TEXT = ".normalized.txt"
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
-    """Lists the utterances of all subsets; speakers are called `<dataset>_<number>`.
-
-    Raises:
-        InputError: If the layout is wrong, a text cannot be read, or an id is in two subsets.
-    """
+    """Lists the utterances of all subsets; speakers are called `<dataset>_<number>`."""
     require_layout(root, dataset, f"<subset>/<speaker>/<chapter>/<id>{_TEXT}", f"*/*/*/*{_TEXT}")
     collector = Collector(dataset, options)
     unlisted = []

@@ -71,12 +71,7 @@ def is_safe_id(id: str) -> bool:
 
 
 def check_id(id: str) -> str:
-    """Returns an id unchanged if it is safe as a file name on any disk.
-
-    Raises:
-        InputError: If it is not 1 to 128 letters, digits, `_`, `-` and `.`, or starts with `-`
-            or `.`.
-    """
+    """Returns an id unchanged if it is safe as a file name on any disk."""
     if not is_safe_id(id):
         shown = id if len(id) <= 40 else f"{id[:40]}... ({len(id)} characters)"
         raise InputError(
@@ -92,20 +87,12 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
 
 
 def read_manifest(path: Path) -> list[Utterance]:
-    """Reads what `write_manifest` wrote.
-
-    Raises:
-        InputError: If the file is missing or a line is not an utterance; names file and line.
-    """
+    """Reads what `write_manifest` wrote."""
     return [_utterance(row, f"{path}:{n}") for n, row in enumerate(iterate_jsonl(path), 1)]
 
 
 def read_utterances(folder: Path) -> dict[str, Utterance]:
-    """The utterances of a dataset that stage 1 prepared, by id.
-
-    Raises:
-        InputError: As for `read_manifest`.
-    """
+    """The utterances of a dataset that stage 1 prepared, by id."""
     return {utterance.id: utterance for utterance in read_manifest(folder / MANIFEST)}
 
 

@@ -104,20 +104,12 @@ def write_splits(folder: Path, splits: Splits) -> None:
 
 
 def read_splits(folder: Path) -> Splits:
-    """Reads what `write_splits` wrote.
-
-    Raises:
-        InputError: If a file is missing or holds something else.
-    """
+    """Reads what `write_splits` wrote."""
     return Splits(*(_read_ids(folder / f"{name}.json") for name in Splits._fields))
 
 
 def read_split(folder: Path, name: str) -> list[Utterance]:
-    """The utterances of one split of a dataset that stage 1 prepared, sorted by id.
-
-    Raises:
-        InputError: If the manifest or a split is missing, or they do not belong together.
-    """
+    """The utterances of one split of a dataset that stage 1 prepared, sorted by id."""
     utterances = read_utterances(folder)
     ids: list[str] = getattr(read_splits(folder), name)
     if unknown := [id for id in ids if id not in utterances]:

@@ -20,11 +20,7 @@ _MICROPHONE = "_mic1"
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
-    """Lists the utterances of VCTK; speakers are called `<dataset>_<speaker>`, as in `VCTK_p225`.
-
-    Raises:
-        InputError: If the layout is wrong or a text cannot be read.
-    """
+    """Lists the utterances of VCTK; speakers are called `<dataset>_<speaker>`: `VCTK_p225`."""
     require_layout(root, dataset, f"txt/ and {_TRIMMED}/ or wav48/", "txt/", "wav48*/")
     collector = Collector(dataset, options)
     unlisted = []

@@ -58,13 +58,7 @@ class TimedMark(NamedTuple):
 def timed_phones(
     names: Sequence[str], durations: Sequence[int] | np.ndarray, frame_s: float
 ) -> tuple[TimedPhone, ...]:
-    """Phones one after another, without gaps.
-
-    Args:
-        names: Phone and pause names, N of them.
-        durations: Frames per phone, (N,).
-        frame_s: Seconds per frame.
-    """
+    """Phones one after another, without gaps, by the frames of each, (N,)."""
     edges = np.concatenate([[0], np.cumsum(durations)]) * frame_s  # (N + 1,)
     spans = zip(names, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     return tuple(TimedPhone(*span) for span in spans)

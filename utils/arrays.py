@@ -24,11 +24,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_array(path: Path) -> np.ndarray:
-    """Reads one array from a `.npy` file, or one tensor from a `.pt` or `.pth` file.
-
-    Raises:
-        InputError: If the file cannot be read, is damaged, or holds Python objects.
-    """
+    """Reads one array from a `.npy` file, or one tensor from a `.pt` or `.pth` file."""
     return _read_tensor(path) if path.suffix.lower() in TENSOR_SUFFIXES else _read_npy(path)
 
 
@@ -78,11 +74,7 @@ def _read_tensor(path: Path) -> np.ndarray:
 
 
 def read_numbers(path: Path) -> dict[int, float]:
-    """Reads a text file of one number a line, by line; empty lines are left out.
-
-    Raises:
-        InputError: If the file cannot be read, a line is no finite number, or there is none.
-    """
+    """Reads a text file of one number a line, by line; empty lines are left out."""
     lines = enumerate(read_text(path).split("\n"), start=1)
     numbers = {
         n: parse_number(line, f"{path}, line {n}") for n, text in lines if (line := text.strip())

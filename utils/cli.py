@@ -34,12 +34,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # of one signature, where argparse has three
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parses flags; an unknown one ends the command and names the nearest.
-
-        Args:
-            args: Words of the command line; None: those of this process.
-            namespace: Takes the values; None: a new one.
-        """
+        """Parses flags; an unknown one ends the command and names the nearest."""
         words = self._joined(sys.argv[1:] if args is None else args)
         given, surplus = super().parse_known_args(words, namespace)
         if surplus:

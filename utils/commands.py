@@ -12,10 +12,6 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
     SIGTERM and SIGHUP are passed on as SIGTERM. Ctrl-C is not: the terminal sends it to the
     command as well.
 
-    Args:
-        words: Program and arguments.
-        environment: All variables of the command.
-
     Returns:
         The exit code; 128 + N if signal N ended the command, or came too late to do so.
     """

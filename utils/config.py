@@ -74,11 +74,7 @@ def build(
 
 
 def build_complete(cls: type[T], plain: object, path: Path) -> T:
-    """Builds a dataclass from the content of a file that holds every field, as `to_plain` gives it.
-
-    Raises:
-        ConfigError: If a field is missing, even one with a default; else as for `build`.
-    """
+    """Builds a dataclass from a file that must hold every field, as `to_plain` gives it."""
     if not isinstance(plain, Mapping):
         raise ConfigError(f"{path}: it is {_shown(plain)}, expected a section {{ ... }}")
     names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
@@ -88,11 +84,7 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
 
 
 def key_paths(cls: type, sections: Mapping[str, type] | None = None) -> Iterator[Keys]:
-    """Key paths of all fields of a dataclass, sections included.
-
-    Args:
-        sections: As for `build`.
-    """
+    """Key paths of all fields of a dataclass, sections included; `sections` as for `build`."""
     for name, hint in (typing.get_type_hints(cls) | dict(sections or {})).items():
         yield (name,)
         if dataclasses.is_dataclass(hint):

@@ -43,8 +43,7 @@ class Tree:
     def inherited(self, section: Keys, choice: Keys) -> list[Keys]:
         """Key paths of a section that were set by an earlier file of the chain than another key.
 
-        Args:
-            choice: The other key. If it has no value, the result is empty.
+        None if that has no value.
         """
         if choice not in self.origins:
             return []
@@ -107,11 +106,7 @@ def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
 
 
 def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
-    """The tree with values replaced by overrides, as for `read_tree`.
-
-    Raises:
-        ConfigError: If an override has no `=`.
-    """
+    """The tree with values replaced by overrides, as for `read_tree`."""
     values, origins = dict(tree.values), dict(tree.origins)
     for override in overrides:
         _merge(values, origins, _parse_override(override), SET, ())
@@ -159,11 +154,7 @@ def _base_path(path: Path, base: object) -> Path:
 
 
 def read_values(path: Path) -> dict[str, object]:
-    """Reads one json5 file; `base_config` is treated like any other key.
-
-    Raises:
-        ConfigError: If it is missing, is not json5, has a duplicate key or is not one section.
-    """
+    """Reads one json5 file; `base_config` is treated like any other key."""
     name = _shown(path)
     try:
         text = read_text(path)
@@ -181,11 +172,7 @@ def read_values(path: Path) -> dict[str, object]:
 
 
 def _parse(text: str) -> object:
-    """The value of a json5 text.
-
-    Raises:
-        ValueError: With the reason and, where known, the line.
-    """
+    """The value of a json5 text."""
     try:
         value = _loads(text)
     except RecursionError as error:

@@ -41,12 +41,7 @@ def listed(names: Sequence[str], n: int = 5) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Text `; did you mean ...?` with the most similar known name; empty if none is similar.
-
-    Args:
-        name: The unknown name.
-        names: Valid names.
-    """
+    """Text `; did you mean ...?` with the most similar known name; empty if none is similar."""
     return "".join(f"; did you mean {close}?" for close in closest(name, names))
 
 

@@ -13,11 +13,7 @@ from utils.errors import InputError
 
 
 def user_path(path: str | Path) -> Path:
-    """A path from a user, with a leading `~` or `~name` expanded.
-
-    Raises:
-        InputError: If there is no such user, or the path cannot be one.
-    """
+    """A path from a user, with a leading `~` or `~name` expanded."""
     if "\0" in str(path):  # as in a damaged table
         raise InputError(f"{str(path)!r}: a file name cannot contain the character U+0000")
     try:
@@ -31,13 +27,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary path in the folder of `path`; the file written there replaces `path`.
 
     The file is flushed to disk before the rename: a crash or a full disk leaves either the old or
-    the new file. If the block raises, the temporary file is removed.
-
-    Args:
-        path: File to write; missing folders are created.
-
-    Yields:
-        Path to write to, with the suffix of `path`, by which some libraries choose the format.
+    the new file. If the block raises, the temporary file is removed. Missing folders are created.
+    The suffix is that of `path`, by which some libraries choose the format.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
@@ -63,14 +54,7 @@ def check_new(path: Path) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """Yields a temporary folder that is renamed to `path` at the end, complete or not at all.
 
-    Args:
-        path: Folder to create, with missing parents.
-
-    Yields:
-        Folder to write to. If the block raises, it is removed.
-
-    Raises:
-        InputError: If `path` exists and is not an empty folder.
+    Missing parents are created. If the block raises, the folder is removed.
     """
     path = path.resolve()  # a symbolic link would block the rename
     check_new(path)
@@ -119,20 +103,12 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> object:
-    """Reads strict JSON.
-
-    Raises:
-        InputError: If the file is missing or is not JSON; the message names file and line.
-    """
+    """Reads strict JSON; an InputError names file and line."""
     return _parse(read_text(path), str(path))
 
 
 def write_jsonl(path: Path, rows: Iterable[object]) -> None:
-    """Writes one JSON value per line.
-
-    Raises:
-        ValueError: If a row holds NaN or infinity.
-    """
+    """Writes one JSON value per line; NaN and infinity are a ValueError."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
@@ -143,9 +119,6 @@ def append_jsonl(path: Path, row: object) -> None:
 
     It is ASCII, so that every part of it is UTF-8; see `unfinished_end` of `read_jsonl`. A missing
     file is created, a missing folder is not.
-
-    Raises:
-        ValueError: If the row holds NaN or infinity.
     """
     line = json.dumps(row, allow_nan=False) + "\n"
     with path.open("a", encoding="ascii") as file:
@@ -157,9 +130,6 @@ def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:
 
     Args:
         unfinished_end: Leave out a last line that is not whole: `append_jsonl` was interrupted.
-
-    Raises:
-        InputError: If the file is missing or a line is not JSON; the message names file and line.
     """
     # Not splitlines: JSON strings may contain U+2028 unescaped.
     lines = read_text(path).split("\n")
@@ -169,11 +139,7 @@ def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:
 
 
 def iterate_jsonl(path: Path) -> Iterator[object]:
-    """Yields one JSON value per line, for files too long to hold in memory.
-
-    Raises:
-        InputError: If the file is missing or a line is not JSON; raised when that line is reached.
-    """
+    """Yields one JSON value per line, for files too long to hold in memory."""
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             for n, line in enumerate(file, 1):
@@ -202,11 +168,7 @@ def _parse(text: str, name: str) -> object:
 
 
 def read_text(path: Path) -> str:
-    """Reads a UTF-8 file, of any line ends; a byte-order mark is removed.
-
-    Raises:
-        InputError: If the file cannot be read, or is not UTF-8.
-    """
+    """Reads a UTF-8 file, of any line ends; a byte-order mark is removed."""
     try:
         text = decoded(path.read_bytes())
     except InputError as error:
@@ -217,11 +179,7 @@ def read_text(path: Path) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """Decodes UTF-8; a byte-order mark is removed.
-
-    Raises:
-        InputError: If it is something else; the message names UTF-16, or the first wrong byte.
-    """
+    """Decodes UTF-8; a byte-order mark is removed."""
     if is_utf_16(content):
         raise InputError("UTF-16")
     try:
@@ -246,12 +204,7 @@ def sha256_of(path: Path) -> str:
 
 
 def source_digest(root: Path, files: Iterable[Path]) -> str:
-    """SHA-256 of small files and of their paths below a folder, in hexadecimal.
-
-    Args:
-        root: Folder of the files.
-        files: In any order.
-    """
+    """SHA-256 of small files and of their paths below a folder, in hexadecimal."""
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())

@@ -167,11 +167,7 @@ def _list(repository: Repository) -> _Listing:
 
 
 def explain(name: object, error: BaseException) -> str:
-    """The reason why a request to the Hub failed, as one sentence.
-
-    Args:
-        name: What was requested, such as `org/name`; the sentence begins with it.
-    """
+    """The reason why a request for `name` to the Hub failed, as one sentence."""
     from huggingface_hub import constants, errors
 
     if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__ is not None:

@@ -27,11 +27,7 @@ class Target(NamedTuple):
 
 
 def check_target(target: Target) -> None:
-    """Checks the name of a repository.
-
-    Raises:
-        InputError: If it is not valid.
-    """
+    """Checks the name of a repository."""
     from huggingface_hub import errors
     from huggingface_hub.utils import validate_repo_id
 
@@ -46,14 +42,10 @@ def check_target(target: Target) -> None:
 def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str:
     """Uploads the files of a folder as one commit; unchanged files are not sent again.
 
-    Args:
-        replaces: Names of files to remove from the repository unless they are in the folder.
+    Files of the repository in `replaces` are removed unless they are in the folder.
 
     Returns:
         The commit: a new one, or the last one if nothing has changed.
-
-    Raises:
-        InputError: If there is no token, or the Hub cannot be reached or rejects the upload.
     """
     from huggingface_hub import HfApi, errors, get_token
 

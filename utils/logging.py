@@ -14,11 +14,7 @@ _ROOT = "arion"
 
 
 def get_logger(name: str) -> logging.Logger:
-    """The logger of a module.
-
-    Args:
-        name: The module's `__name__`.
-    """
+    """The logger of a module, by its `__name__`."""
     return logging.getLogger(f"{_ROOT}.{name}")
 
 
@@ -32,10 +28,7 @@ class _Formatter(logging.Formatter):
 def setup_logging(*, quiet: bool = False) -> None:
     """Sends log lines to standard error: INFO and above of Arion, WARNING and above of others.
 
-    In a run of several processes (variable RANK) only the first one logs INFO.
-
-    Args:
-        quiet: WARNING and above of Arion, too.
+    WARNING of Arion, too, if `quiet`, and of all processes of a run but one (variable RANK).
     """
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))

@@ -7,11 +7,7 @@ import numpy as np
 
 
 def seed_everything(seed: int) -> None:
-    """Seeds the global generators of Python, NumPy and PyTorch (every device).
-
-    Args:
-        seed: Any integer; NumPy gets its lowest 32 bits.
-    """
+    """Seeds the global generators of Python, NumPy and PyTorch (every device) with any integer."""
     import torch  # here: the text front end needs seeds without it
 
     random.seed(seed)
@@ -20,14 +16,10 @@ def seed_everything(seed: int) -> None:
 
 
 def derived_seed(*parts: str | int | float) -> int:
-    """A seed from names and numbers: the same on every machine, Python version and run.
+    """A seed of 63 bits from names and numbers: the same on every machine, Python version and run.
 
-    Args:
-        parts: What the randomness belongs to, such as `(seed, epoch, utterance_id)`. `1`, `1.0`
-            and `"1"` are different parts.
-
-    Returns:
-        An integer of 63 bits.
+    The parts are what the randomness belongs to, such as `(seed, epoch, utterance_id)`. `1`, `1.0`
+    and `"1"` are different parts.
     """
     text = "\0".join(f"{type(part).__name__}:{len(str(part))}:{part}" for part in parts)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

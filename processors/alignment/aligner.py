@@ -64,24 +64,12 @@ class Aligner:
 
 
 def find_aligner(config: PreprocessConfig) -> Aligner:
-    """The aligner that the configuration names.
-
-    Raises:
-        InputError: If its file does not end with a valid `ALIGNER`.
-    """
+    """The aligner that the configuration names."""
     return record_of(f"processors.alignment.{config.aligner}", "ALIGNER", Aligner)
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> Align:
-    """Builds the aligner that the configuration names.
-
-    Args:
-        dataset_root: Folder of the corpus, where alignments may be.
-        folder: Its processed data, where an aligner that is trained keeps its model.
-
-    Raises:
-        InputError: If the aligner cannot work with this configuration.
-    """
+    """Builds the aligner of a configuration; InputError if it cannot work with that."""
     if config.text.pauses != "classes":
         raise InputError(
             f"preprocess.text.pauses is {config.text.pauses}: imported voices speak with it, and "

@@ -18,14 +18,8 @@ _REPORTED_S = 0.05  # at the ends; a last sound dies away for that long
 def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> tuple[str, ...]:
     """Rejects alignments that leave out speech: before, after or between their phones.
 
-    Args:
-        alignment: Its times count from the start of the recording.
-
     Returns:
         A notice for each end with less speech, or with other sound as loud, such as a breath.
-
-    Raises:
-        AlignmentError: If more have none; names their times.
     """
     audible, vowels = speech_frames(wav, sample_rate)  # (T,)
     places = _between_phones(alignment)

@@ -55,9 +55,6 @@ def read_alignment(path: Path) -> Grid:
 
     Each is an object with its name, `phone` or `word`, and `start_s` and `end_s`; a phone may have
     its pitch, `f0_hz`.
-
-    Raises:
-        AlignmentError: If the file cannot be read, or has another form.
     """
     return _read_with_text(path)[0]
 

@@ -56,14 +56,11 @@ def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def first_missing_word(words: Sequence[Symbols], units: Sequence[Symbols]) -> MissingWord | None:
-    """The first word of which another transcript has nothing.
+    """The first word of a text of which another transcript has nothing.
 
     A word is missing if an alignment of least edits (Wagner and Fischer 1974) deletes all of its
-    symbols. Phones of other names cannot be compared: then no word is missing.
-
-    Args:
-        words: The symbols of each word of the text.
-        units: The symbols of each word, or each phone, of the other transcript.
+    symbols. Phones of other names cannot be compared: then no word is missing. The units of the
+    other transcript are words or phones.
     """
     text, other = [*chain(*words)], [*chain(*units)]
     before = _edits(text, other)  # (S + 1, U + 1)
@@ -120,14 +117,9 @@ def _scripts(words: Sequence[str]) -> set[str]:
 
 
 def match_boundaries(words: Sequence[Symbols], units: Sequence[Symbols]) -> list[int]:
-    """Finds the end of each word, as a number of units.
+    """Finds the end of each word of a text, as a number of units of the other transcript.
 
-    Args:
-        words: The symbols of each word of the text.
-        units: The symbols of each word, or each phone, of the other transcript.
-
-    Returns:
-        One number per word, in [0, len(units)], never decreasing, the last one len(units).
+    Both are given by their symbols. The ends never decrease, and the last one is len(units).
     """
     ends = [0, *accumulate(len(unit) for unit in units)]  # in symbols, after so many units
     place_of = _places([*chain(*words)], [*chain(*units)])

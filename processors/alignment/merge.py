@@ -40,11 +40,7 @@ def is_punctuated(spoken: SpokenText) -> list[bool]:
 
 
 def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) -> list[AlignedWord]:
-    """Joins the words and the punctuation of a text with timed phones.
-
-    Args:
-        phones: Phones of each word.
-    """
+    """Joins the words and the punctuation of a text with the timed phones of each word."""
     rows = zip(spoken.words, phones, pauses_after(spoken), strict=True)
     return [AlignedWord(word.text, tuple(timed), pause) for word, timed, pause in rows]
 
@@ -55,14 +51,7 @@ def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float
     A pause between two words, also a boundary, lasts as long as the silence there. A silence
     without either becomes `<sp>` if it lasts `SHORTEST_PAUSE_S`; a shorter one is divided between
     its neighbours. Of overlapping phones the later one is shortened, and phones past the end of the
-    audio are cut.
-
-    Args:
-        words: In order. Words without phones are left out; their punctuation is kept.
-        edge_silence_s: Silence kept before the first and after the last phone, seconds.
-
-    Raises:
-        AlignmentError: If no phone lies in the audio.
+    audio are cut. Of words without phones only the punctuation is kept.
     """
     timeline = _Timeline(duration_s, edge_silence_s)
     spans = []

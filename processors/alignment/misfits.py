@@ -15,14 +15,7 @@ _SHOWN = 10  # the file holds all
 
 
 def check_fit(score: AlignmentScore, max_misfit: float) -> None:
-    """Rejects an utterance whose text does not fit.
-
-    Args:
-        max_misfit: As in the configuration; 0 rejects none.
-
-    Raises:
-        AlignmentError: If its misfit is larger.
-    """
+    """Rejects an utterance whose misfit is larger than `preprocess.max_misfit`; 0 rejects none."""
     if 0 < max_misfit < score.misfit:
         raise AlignmentError(
             f"text and recording do not fit: {_described(score)} (preprocess.max_misfit is"
@@ -33,12 +26,7 @@ def check_fit(score: AlignmentScore, max_misfit: float) -> None:
 def list_misfits(
     folder: Path, utterances: Sequence[Utterance], scores: Mapping[str, AlignmentScore]
 ) -> None:
-    """Writes all scores, the worst first, and warns of suspicious ones.
-
-    Args:
-        folder: Folder of the dataset; no file is written if no utterance has a score.
-        scores: By id.
-    """
+    """Writes all scores, if there are any, the worst first, and warns of suspicious ones."""
     if not scores:
         return
     texts = {utterance.id: utterance.text for utterance in utterances}

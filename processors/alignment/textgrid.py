@@ -57,8 +57,7 @@ def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
     """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it.
 
-    Args:
-        folder: Folder of the TextGrids; the speaker's folder in it is named `VCTK_p225` or `p225`.
+    That is named `VCTK_p225` or `p225`.
     """
     name = f"{utterance.id}.TextGrid"
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
@@ -80,13 +79,6 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     """Reads the tiers of words and phones of a TextGrid of either form.
 
     With a tier `pauses`, which this toolkit exports, the phones are a complete sequence.
-
-    Args:
-        tiers: Their names, if not `words` and `phones`.
-
-    Raises:
-        AlignmentError: If the file is missing, empty, cut short or damaged, has no phones, or not
-            the tiers that are named.
     """
     # praatio's own objects refuse what MFA writes (intervals past the end or of no length)
     from praatio.utilities.errors import PraatioException
@@ -114,11 +106,7 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
 
 
 def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> str:
-    """A TextGrid in the long form, with gaps as empty intervals.
-
-    Args:
-        tiers: Intervals in order, longer than 0 s, by the name of their tier.
-    """
+    """A TextGrid in the long form, from intervals longer than 0 s, with gaps as empty intervals."""
     from praatio.utilities.textgrid_io import getTextgridAsStr
 
     span = {"xmin": 0, "xmax": duration_s}

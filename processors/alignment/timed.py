@@ -95,11 +95,7 @@ def is_silence(label: str) -> bool:
 
 
 def check_times(grid: Grid) -> None:
-    """Checks that times are numbers from 0, in order and without overlap.
-
-    Raises:
-        AlignmentError: If one is not; names the phone or word and its times.
-    """
+    """Checks that times are numbers from 0, in order and without overlap."""
     _check_numbers(grid)
     for tier in (grid.words, grid.phones):
         for label, start_s, end_s in tier:
@@ -123,11 +119,7 @@ def check_times(grid: Grid) -> None:
 
 
 def check_text(text: object, utterance: Utterance) -> None:
-    """Refuses an alignment of another text than that of its utterance; None if it is not known.
-
-    Raises:
-        AlignmentError: If they differ; shows both.
-    """
+    """Refuses an alignment of another text than that of its utterance; None if it is not known."""
     if text not in (None, utterance.text):
         raise AlignmentError(
             f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}; make"
@@ -140,14 +132,8 @@ def align_grid(
 ) -> Alignment:
     """Joins a source's phones with the words and the punctuation of the text.
 
-    Args:
-        spoken: Output of the text frontend.
-        edge_silence_s: Silence kept at both ends; a complete sequence keeps its own.
-
-    Raises:
-        AlignmentError: If a time is not a number, the source differs from the audio by more than
-            `MAX_MISMATCH_S`, a phone ends more than `MAX_CUT_S` after the audio, it lacks a word
-            of the text, or it has no phones, or phones or words of another text.
+    A source is rejected if it differs from the audio by more than `MAX_MISMATCH_S`, a phone ends
+    more than `MAX_CUT_S` after the audio, it lacks a word, or has phones or words of another text.
     """
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
@@ -164,12 +150,7 @@ def align_grid(
 
 
 class FileAligner:
-    """Reads the alignment of each utterance from a file.
-
-    Args:
-        read: Reads a file; raises AlignmentError if it cannot be used.
-        edge_silence_s: Silence kept at both ends, seconds; a complete sequence keeps its own.
-    """
+    """Reads the alignment of each utterance from a file."""
 
     def __init__(
         self,
@@ -200,11 +181,7 @@ def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
 
 
 def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
-    """Finds the words of a text in a sequence of phones and pauses.
-
-    Args:
-        spoken: Output of the text frontend; its phones may differ from the others.
-    """
+    """Finds the words of a text in phones and pauses that may differ from those of the text."""
     places = [place for place, name in enumerate(names) if name not in PAUSES]
     spans = _spans_of_words([names[place] for place in places], spoken)
     return tuple(

@@ -53,9 +53,6 @@ def check_length(path: Path) -> bool:
 
     Returns:
         False if the header gives no length, since the file was written to a pipe.
-
-    Raises:
-        UtteranceError: If the lengths differ; gives both.
     """
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -160,16 +157,7 @@ def _check_pages(file: BinaryIO, size: int) -> None:
 
 
 def check_samples(path: Path, samples: np.ndarray, n_promised: int) -> None:
-    """Compares decoded samples with their number in the header, and those of FLAC with its MD5.
-
-    Args:
-        samples: (S, C) float32.
-        n_promised: S according to the header.
-
-    Raises:
-        UtteranceError: If over 1 % of the samples are missing, or those of a FLAC file are others
-            than those that it was made from.
-    """
+    """Compares samples (S, C) with their number in the header, and those of FLAC with its MD5."""
     if len(samples) < (1 - _STRAY_SHARE) * n_promised:
         raise UtteranceError(
             f"cut short: the header promises {n_promised} samples, the file holds {len(samples)};"

@@ -180,16 +180,10 @@ def _to_rate(
 
 
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
-    """Writes a 16-bit WAV atomically. Audio beyond [-1, 1] is scaled down, not clipped.
-
-    Args:
-        wav: Mono audio, (S,) floats.
+    """Writes mono audio (S,) as 16-bit WAV, atomically; scaled down, not clipped, beyond [-1, 1].
 
     Returns:
         Gain that was applied: 1.0 unless the peak exceeds 1.
-
-    Raises:
-        AudioError: If `wav` is not one-dimensional, is empty, or holds NaN or infinity.
     """
     with np.errstate(invalid="ignore"):  # of a signalling NaN, which is refused below
         wav = np.asarray(wav, dtype=np.float64)
@@ -204,14 +198,9 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
 
 
 def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes a 16-bit WAV atomically, block by block.
+    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
 
-    Args:
-        blocks: Mono audio, (S,) floats each, clipped to [-1, 1]: the peak of the whole is not known
-            in time to scale it.
-
-    Returns:
-        Samples written.
+    They are clipped to [-1, 1]: the peak of the whole is not known in time to scale it.
     """
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
     return _write_pcm16(path, clipped, sample_rate)

@@ -14,17 +14,12 @@ class SpanError(UtteranceError):
 
 
 def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
-    """Cuts whole frames out of a recording; less than two hops beyond its ends are reflected.
+    """Cuts whole frames out of a recording (S,) from sample `start` on, which may be below 0.
 
-    Args:
-        wav: The recording, (S,).
-        start: First sample; below 0 where the span begins before the recording.
+    Less than two hops beyond its ends are reflected.
 
     Returns:
         (n_frames * hop_length,).
-
-    Raises:
-        SpanError: If the recording is shorter than that.
     """
     end = start + n_frames * mel.hop_length
     before, after = max(0, -start), max(0, end - len(wav))
@@ -40,11 +35,7 @@ def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.n
 def mel_of(wav: np.ndarray, mel: MelSpectrogram, piece: int = _PIECE_FRAMES) -> np.ndarray:
     """Computes a log-mel piece by piece, so that an hour takes no more memory than a minute.
 
-    Args:
-        wav: (T * hop_length,) float32 in [-1, 1].
-
-    Returns:
-        (M, T) float32.
+    (T * hop_length,) float32 in [-1, 1] -> (M, T) float32.
     """
     hop = mel.config.hop_length
     T = len(wav) // hop

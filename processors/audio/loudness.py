@@ -22,12 +22,7 @@ class Loudness(NamedTuple):
 
 
 def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> Loudness:
-    """Integrated loudness and peak of a signal of one channel that comes in pieces.
-
-    Args:
-        pieces: (n,) each.
-        sample_rate: Hz.
-    """
+    """Integrated loudness and peak of a signal of one channel that comes in pieces, (n,) each."""
     sections = k_weighting(sample_rate)
     state, peak = np.zeros((len(sections), 2)), 0.0
     n_step = round(_STEP_S * sample_rate)
@@ -49,9 +44,6 @@ def k_weighting(sample_rate: int) -> np.ndarray:
     The standard lists coefficients for 48 kHz only. These are the bilinear transforms of the analog
     filters behind them (B. De Man, "Evaluation of implementations of the EBU R128 loudness
     measurement", AES 145, 2018); at 48 kHz both agree to 1e-9.
-
-    Args:
-        sample_rate: Hz.
     """
     k = math.tan(math.pi * 1681.974450955533 / sample_rate)
     q, gain = 0.7071752369554196, 10 ** (3.999843853973347 / 20)

@@ -14,14 +14,11 @@ ORDER = 24
 def mel_cepstra(
     log_power: np.ndarray, sample_rate: int, *, order: int = ORDER, alpha: float | None = None
 ) -> np.ndarray:
-    """Mel-cepstra of power envelopes.
+    """Mel-cepstra of power envelopes, (T, order + 1); coefficient 0 is the level.
 
     Args:
         log_power: Logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
         alpha: All-pass constant; None: the closest to the mel scale.
-
-    Returns:
-        (T, order + 1), nats of magnitude; coefficient 0 is the level.
     """
     alpha = mel_alpha(sample_rate) if alpha is None else alpha
     return log_power @ _analysis(log_power.shape[1], order, alpha)

@@ -26,23 +26,11 @@ def extract_f0(
     f0_min: float = 65.0,
     f0_max: float = 600.0,
 ) -> np.ndarray:
-    """Estimates the fundamental frequency of speech.
+    """Estimates the fundamental frequency of speech (S,), Hz, 0 where unvoiced, (T,) float32.
 
     `parselmouth` is Praat's autocorrelation (Boersma 1993, "Accurate short-term analysis of the
-    fundamental frequency ..."); `pyworld` is DIO with StoneMask (Morise et al. 2009, 2016).
-
-    Args:
-        wav: (S,) in [-1, 1].
-        mel: Frame times: t * hop_length with padding "centre", half a hop later with "hifigan".
-        f0_min: Lower limit of the search, Hz.
-        f0_max: Upper limit of the search, Hz.
-
-    Returns:
-        (T,) float32 Hz, 0 where unvoiced.
-
-    Raises:
-        InputError: If the package behind the method is not installed.
-        ValueError: If not 0 < f0_min < f0_max < half of the sample rate, or the method is unknown.
+    fundamental frequency ..."); `pyworld` is DIO with StoneMask (Morise et al. 2009, 2016). Frames
+    are at t * hop_length with mel padding "centre", half a hop later with "hifigan".
     """
     if not 0 < f0_min < f0_max < mel.sample_rate / 2:
         raise ValueError(
@@ -101,11 +89,7 @@ def _dio(
 
 
 def require_extractor(method: Literal["parselmouth", "pyworld"]) -> None:
-    """Checks that a method of `extract_f0` is installed.
-
-    Raises:
-        InputError: If its package is missing; names the command that installs it.
-    """
+    """Checks that the package of a method of `extract_f0` is installed."""
     _parselmouth() if method == "parselmouth" else _pyworld()
 
 

@@ -52,13 +52,8 @@ def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
 
     Speech is where the envelope exceeds a threshold that is 15.9 dB below the level of the signal
     there, and 200 ms after. The envelope is computed in steps of 1 ms. No dependency has P.56:
-    librosa's `effects.trim` and `split` are relative to the loudest frame instead.
-
-    Args:
-        wav: (S,); its mean is removed.
-
-    Returns:
-        None where nothing is louder than -90 dB.
+    librosa's `effects.trim` and `split` are relative to the loudest frame instead. None where
+    nothing is louder than -90 dB.
     """
     if not len(wav):
         return None
@@ -101,14 +96,7 @@ def _held(over: np.ndarray) -> int:
 
 
 def frame_levels(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Level of each whole 10 ms, dB relative to full scale.
-
-    Args:
-        wav: (S,); its mean is removed.
-
-    Returns:
-        (T,); frame t starts at sample round(t * sample_rate / 100).
-    """
+    """Level of each whole 10 ms of (S,) without its mean, dB relative to full scale, (T,)."""
     T = int(len(wav) / (sample_rate * FRAME_S))
     if not T:
         return np.zeros(0)
@@ -119,17 +107,11 @@ def frame_levels(wav: np.ndarray, sample_rate: int) -> np.ndarray:
 
 
 def speech_activity(wav: np.ndarray, sample_rate: int) -> SpeechActivity | None:
-    """Finds speech: frames of 10 ms less than 20 dB below the active speech level.
+    """Finds speech: frames of 10 ms less than 20 dB below the active speech level; None without.
 
     Most recordings have this distance between speech and noise. Compared with the alignments of 55
     recordings of LJSpeech, the first and last phones end within 0.02 and 0.12 s (5th to 95th
     percentile) of the edges found here, and the longest pauses are 0.02 to 0.22 s longer here.
-
-    Args:
-        wav: (S,).
-
-    Returns:
-        None where all is silence.
     """
     speech_level = active_level(wav, sample_rate)
     if speech_level is None:
@@ -153,9 +135,6 @@ def speech_frames(wav: np.ndarray, sample_rate: int) -> SpeechFrames:
 
     The noise floor is the 5th percentile of the levels, so steady noise is not audible. Breaths are
     audible, but have no vowels.
-
-    Args:
-        wav: (S,).
     """
     levels = frame_levels(wav, sample_rate)  # (T,)
     speech_level = active_level(wav, sample_rate)

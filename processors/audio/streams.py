@@ -39,12 +39,9 @@ _OGG_CRC = slice(22, 26)
 
 
 def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int) -> None:
-    """Writes a wav atomically, piece by piece. The same wav gives the same bytes.
+    """Writes pieces (n,) in [-1, 1] atomically, in the format of the suffix, one of `FORMATS`.
 
-    Args:
-        path: Its suffix, without the dot, is one of `FORMATS`; its folder is created.
-        pieces: (n,) each, in [-1, 1].
-        sample_rate: Hz.
+    The same wav gives the same bytes.
     """
     format = path.suffix[1:].lower()
     with replacing(path) as temporary, temporary.open("wb+") as file:
@@ -56,15 +53,10 @@ def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int) -> N
 
 
 def encoded(pieces: Iterable[np.ndarray], format: str, sample_rate: int) -> Iterator[bytes]:
-    """Yields the bytes of a file, as far as they are known after each piece: possibly none.
+    """Yields the bytes of a file, as far as they are known after each piece (n,): possibly none.
 
     The header of a WAV gives no length, since that comes too late. FLAC comes at the end, since
     libsndfile cannot read it without a length. The same wav gives the same bytes.
-
-    Args:
-        pieces: (n,) each, in [-1, 1].
-        format: One of `FORMATS`.
-        sample_rate: Hz.
     """
     sink = _Stream()
     for _ in _write(sink, pieces, format, sample_rate):
@@ -90,12 +82,7 @@ def can_play() -> bool:
 
 
 def play(pieces: Iterable[np.ndarray], sample_rate: int) -> None:
-    """Plays a wav piece by piece, and returns at its end.
-
-    Args:
-        pieces: (n,) each, float32 in [-1, 1].
-        sample_rate: Hz.
-    """
+    """Plays a wav piece by piece, (n,) float32 in [-1, 1] each, and returns at its end."""
     import sounddevice
 
     with sounddevice.OutputStream(sample_rate, channels=1, dtype="float32") as stream:

@@ -96,11 +96,7 @@ def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] 
 
 
 def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
-    """Adds padding to a batch.
-
-    Args:
-        log_floor: Log-mel of silence, the padding of mels.
-    """
+    """Adds padding to a batch; that of mels is `log_floor`."""
     phones = 0, shape.phones - batch.phone_ids.shape[1]
     frames = 0, shape.frames - batch.mel.shape[2]
     durations = batch.durations
@@ -127,14 +123,7 @@ def _durations(items: Sequence[TtsItem]) -> Tensor | None:
 def collate_vocoder(
     items: Sequence[VocoderItem], hop_length: int, log_floor: float
 ) -> VocoderBatch:
-    """Pads recordings, or segments of them, to the longest one.
-
-    Args:
-        log_floor: Log-mel of silence, the padding of mels.
-
-    Raises:
-        InputError: If a recording contradicts itself; the message names it.
-    """
+    """Pads recordings, or segments of them, to the longest one; mels with `log_floor`."""
     for item in items:
         _check_recording(item, hop_length)
     mels = [item.mel.T for item in items]  # (T, M) each

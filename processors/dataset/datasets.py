@@ -32,10 +32,6 @@ class FeatureDataset(Dataset[TtsItem]):
     Attributes:
         ids: Utterance ids, in the order of the items.
         lengths: Frames of each item, int64; for crops the expected number.
-
-    Raises:
-        InputError: If an utterance is not in its store, or has an unknown speaker; if crops are
-            asked for where durations are not stored.
     """
 
     def __init__(
@@ -175,9 +171,6 @@ class SegmentDataset(Dataset[VocoderItem]):
     Attributes:
         ids: Utterance ids, in the order of the items.
         lengths: Frames of each item, int64.
-
-    Raises:
-        InputError: If an utterance is not in its store.
     """
 
     def __init__(
@@ -230,17 +223,11 @@ def _n_segments(store: RecordingSource, position: int, per_second: float) -> int
 
 
 class MelWavDataset(Dataset[VocoderItem]):
-    """Recordings from their beginning, for validation; the epoch of a Draw makes no difference.
-
-    Args:
-        longest_s: Seconds of a recording that are read.
+    """Up to `longest_s` from the beginning of recordings, for validation, in any epoch.
 
     Attributes:
         ids: Utterance ids, in the order of the items.
         lengths: Frames of each item, int64.
-
-    Raises:
-        InputError: If an utterance is not in its store.
     """
 
     def __init__(

@@ -87,9 +87,7 @@ class FrameBudgetSampler:
     def set_epoch(self, epoch: int, start: int = 0) -> None:
         """Chooses the epoch of the next iteration.
 
-        Args:
-            start: Micro-batches of this process that were done before, by an interrupted run; holds
-                for the next iteration only.
+        Its first `start` micro-batches of this process are left out: an interrupted run did them.
         """
         self._epoch = epoch
         self._start = start

@@ -31,17 +31,10 @@ class BatchShape(NamedTuple):
 
 
 def choose_shapes(phones: np.ndarray, frames: np.ndarray, n_shapes: int) -> tuple[Shape, ...]:
-    """Chooses the shapes with the least padding, by dynamic programming over lengths.
+    """Chooses up to `n_shapes` shapes with the least padding, by dynamic programming over lengths.
 
-    Minimised is the number of padded phones and frames of all utterances. The last shape holds
-    the longest utterance.
-
-    Args:
-        phones: Phones of each utterance, (K,).
-        n_shapes: How many, at most; fewer if the utterances have fewer lengths.
-
-    Returns:
-        Shapes in ascending order.
+    Minimised is the number of padded phones and frames of all utterances, by their lengths, (K,).
+    The shapes ascend, and the last one holds the longest utterance.
     """
     order = np.argsort(frames, kind="stable")
     lengths, first = np.unique(frames[order], return_index=True)  # (L,)
@@ -69,14 +62,7 @@ def choose_shapes(phones: np.ndarray, frames: np.ndarray, n_shapes: int) -> tupl
 
 
 def fitting(shapes: Sequence[Shape], phones: int, frames: int) -> Shape:
-    """Returns the smallest shape that holds so many phones and frames.
-
-    Args:
-        shapes: In ascending order.
-
-    Raises:
-        ValueError: If all are too small: nothing is cut.
-    """
+    """Returns the smallest of ascending shapes that holds so many phones and frames."""
     for shape in shapes:
         if phones <= shape.phones and frames <= shape.frames:
             return shape
@@ -124,11 +110,7 @@ class FixedBatches:
         self._valid = int(phones.sum()), int(frames.sum())
 
     def fill(self, generator: np.random.Generator) -> list[list[int]]:
-        """Draws which utterances make the batches of an epoch.
-
-        Returns:
-            Indices of utterances, by batch.
-        """
+        """Draws which utterances make the batches of an epoch; their indices, by batch."""
         order = np.lexsort((generator.permutation(len(self._of_item)), -self._of_item))
         return [batch.tolist() for batch in np.split(order, self._ends[:-1])]
 
@@ -152,7 +134,6 @@ def _batch_sizes(
 
     Args:
         of_items: Index of the shape of each utterance, in descending order, (K,).
-        shapes: In ascending order.
     """
     most = [max(1, budget // shape.frames) for shape in shapes]
     sizes: list[int] = []

@@ -70,11 +70,7 @@ class CorpusStats:
 
     @property
     def pooled(self) -> SpeakerStats:
-        """All speakers together, each value with the same weight.
-
-        Raises:
-            ValueError: If there is no speaker.
-        """
+        """All speakers together, each value with the same weight."""
         if not self.speakers:
             raise ValueError("statistics without a speaker; run stage 1 again")
         return reduce(SpeakerStats.merge, (self.speakers[name] for name in sorted(self.speakers)))
@@ -95,11 +91,7 @@ class CorpusStats:
 
     @classmethod
     def read(cls, path: Path) -> "CorpusStats":
-        """Reads what `to_plain` gave from a JSON file.
-
-        Raises:
-            InputError: If the file is missing or holds something else.
-        """
+        """Reads what `to_plain` gave from a JSON file."""
         plain = read_json(path)
         speakers = plain.get("speakers") if isinstance(plain, dict) else None
         stats = build_complete(cls, {"speakers": speakers}, path)
@@ -112,11 +104,7 @@ class CorpusStats:
 
 
 def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:
-    """Statistics over some utterances of a store, in one pass and bounded memory.
-
-    Args:
-        ids: The training split; the order does not matter.
-    """
+    """Statistics over the training split of a store, in one pass and bounded memory."""
     collected: dict[str, _Collector] = {}
     for id in store.reading_order(ids):
         position = store.index_of(id)

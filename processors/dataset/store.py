@@ -59,17 +59,13 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
 
 
 class Store:
-    """Records of one dataset; use FeatureStore or MelWavStore.
+    """Records of one dataset, `<processed_dir>/<dataset>`; use FeatureStore or MelWavStore.
 
     Lengths and names are in memory; tensors are read from memory-mapped shards, of which each
     process keeps those open that it used last. May be copied to other processes.
 
-    Args:
-        folder: The dataset's folder, `<processed_dir>/<dataset>`.
-        mel: Definition that the reader expects; None accepts any.
-
     Attributes:
-        mel: Definition of the stored mels.
+        mel: Definition of the stored mels, which the reader may expect.
         ids: Utterance ids, sorted.
         speakers: Speaker of each utterance.
         frames: Frames of each utterance, int64.
@@ -77,9 +73,6 @@ class Store:
         seconds: Duration of each utterance, float64.
         starts: Where each begins in its recording, samples, int64.
         timed: Whether the durations of phones are stored.
-
-    Raises:
-        InputError: If the store is missing or unfinished, or holds another kind of record or mel.
     """
 
     TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
@@ -123,11 +116,7 @@ class Store:
         return self.__dict__ | {"_open_shards": {}}
 
     def index_of(self, id: str) -> int:
-        """Position of an utterance.
-
-        Raises:
-            InputError: If the store does not hold it.
-        """
+        """Position of an utterance."""
         try:
             return self._positions[id]
         except KeyError:
@@ -200,11 +189,7 @@ class FeatureStore(Store):
             )
 
     def read(self, key: str | int) -> Features:
-        """Reads one utterance by id or position.
-
-        Raises:
-            InputError: If it is not there, or its shard is missing, broken or has changed.
-        """
+        """Reads one utterance by id or position."""
         position = self.index_of(key) if isinstance(key, str) else key
         names = list(self._names)
         if self._mixed[position]:
@@ -219,19 +204,19 @@ class FeatureStore(Store):
         )
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
-        """Reads the names of the phones alone; the same errors as `read`."""
+        """Reads the names of the phones alone."""
         position = self.index_of(key) if isinstance(key, str) else key
         return _names(self._tensors(position, ("phones",))["phones"])
 
     def read_word_phones(self, key: str | int) -> tuple[WordPhones, ...]:
-        """Reads the phones of words that are in letters; the same errors as `read`."""
+        """Reads the phones of words that are in letters."""
         position = self.index_of(key) if isinstance(key, str) else key
         if not self._mixed[position]:
             return ()
         return _words(self._tensors(position, ("word_phones",))["word_phones"])
 
     def read_prosody(self, key: str | int) -> Prosody:
-        """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
+        """Reads durations, f0 and energy, without the mel."""
         position = self.index_of(key) if isinstance(key, str) else key
         names = [name for name in Prosody._fields if name in self._names]
         record = self._tensors(position, names)
@@ -254,12 +239,7 @@ class MelWavStore(Store):
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Reads one utterance, or some frames of it, by id or position.
 
-        Args:
-            n_frames: How many, as far as there are so many; None: all that follow.
-
-        Raises:
-            InputError: If it is not there, or its shard is missing or broken; also if it
-                has changed, provided that it is read whole.
+        One that is read whole is compared with its checksum.
         """
         position = self.index_of(key) if isinstance(key, str) else key
         T, hop = int(self.frames[position]), self.mel.hop_length

@@ -27,25 +27,14 @@ class CtmRows:
     fault: str = ""  # its first damaged line
 
     def grid(self) -> Grid:
-        """Phones and words.
-
-        Raises:
-            AlignmentError: If a line is damaged.
-        """
+        """Phones and words."""
         if self.fault:
             raise AlignmentError(self.fault)
         return make_grid(None, self.words, self.phones)
 
 
 def read_ctm(paths: Sequence[Path], *, has_words: bool) -> dict[str, CtmRows]:
-    """Reads utterances by id; a damaged line is a fault of its utterance alone.
-
-    Args:
-        has_words: Whether files with `word` in their names hold words.
-
-    Raises:
-        InputError: If there are no phones, or a file is empty.
-    """
+    """Reads utterances by id; a damaged line is a fault of its utterance alone."""
     rows: dict[str, CtmRows] = {}
     for path in paths:
         of_words = has_words and "word" in path.name.lower()

@@ -30,13 +30,8 @@ def export_store(
 ) -> None:
     """Writes the alignments of a dataset that stage 1 has prepared.
 
-    Times are those of the training frames, in seconds from the start of the recording.
-
-    Args:
-        find: For features without durations.
-
-    Raises:
-        InputError: If stage 1 is not finished, or stored no durations and `find` is None.
+    Times are those of the training frames, in seconds from the start of the recording. `find` adds
+    durations to features that have none.
     """
     store = FeatureStore(folder)
     if not store.timed and find is None:

@@ -54,9 +54,6 @@ class Fitter:
 
     Attributes:
         rate: Length of a frame: as given, as in the table, or that of stage 1.
-
-    Raises:
-        InputError: If the table cannot be read.
     """
 
     def __init__(self, config: PreprocessConfig, interpretation: Interpretation) -> None:
@@ -72,15 +69,10 @@ class Fitter:
     def __call__(
         self, entry: SourceEntry, utterance: Utterance
     ) -> tuple[AlignedSpeech, int | None]:
-        """Fits the entry of an utterance.
+        """Fits the entry of an utterance; AlignmentError if it does not fit text and recording.
 
         Returns:
             The speech, and the frames that were too many, or too few if negative; None for times.
-
-        Raises:
-            AlignmentError: If the entry is damaged or does not fit text and recording, or comes
-                from attention below `min_attention`; the message names its file.
-            InputError: If the text cannot be converted to phones.
         """
         language = utterance.language
         if language not in self._frontends:
@@ -170,11 +162,7 @@ def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:
 
 
 def renamed(grid: Grid, spoken: SpokenText) -> Grid:
-    """Gives the phones of a grid the names of the text, in order.
-
-    Raises:
-        TokenCountError: If it has more or fewer phones than the text.
-    """
+    """Gives the phones of a grid the names of the text, in order."""
     names = [name for word in spoken.words for name in spoken.phones[word.start : word.end]]
     n_found = sum(phone.label not in PAUSES for phone in grid.phones)
     if n_found != len(names):

@@ -31,12 +31,7 @@ class FrameRate(NamedTuple):
         return whole, whole + 1
 
     def boundaries_s(self, frames: np.ndarray, start: float = 0.0) -> np.ndarray:
-        """Start and end of each token in seconds: (N,) -> (N + 1,).
-
-        Args:
-            frames: (N,).
-            start: Start of the first token, samples.
-        """
+        """Start and end of each token in seconds from sample `start` on: (N,) -> (N + 1,)."""
         edges = np.concatenate([[0], np.cumsum(frames)]) * self.hop_length  # samples
         return (start + edges) / self.sample_rate
 
@@ -44,22 +39,13 @@ class FrameRate(NamedTuple):
 def correct_sum(
     frames: np.ndarray, seconds: float, rate: FrameRate, tolerance: int, *, trimmed: bool = False
 ) -> tuple[np.ndarray, int]:
-    """Corrects the last tokens so that all frames sum to the length of the recording.
+    """Corrects the last tokens (N,) so that all frames sum to the length of the recording.
 
     Missing frames are added to the last token; surplus ones are taken from the last token, and from
-    those before it if it is too short.
-
-    Args:
-        frames: (N,) int64.
-        seconds: From the first frame to the end of the recording.
-        tolerance: Largest number of frames to correct.
-        trimmed: The frames may end long before the recording.
+    those before it if it is too short. `trimmed` frames may end long before the recording.
 
     Returns:
         The frames (N,), and how many were too many, or too few if negative.
-
-    Raises:
-        FrameSumError: If there are more than `tolerance`.
     """
     total = int(frames.sum())
     fewest, most = rate.limits(seconds)

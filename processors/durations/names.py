@@ -27,9 +27,6 @@ def match_names(entries: Iterable[SourceEntry], ids: Collection[str], pattern: s
 
     A name is the id, or the id with a common prefix or suffix: `<id>-durations`,
     `<speaker>-duration-<id>`; or it has the form of the pattern, as in `take1_{id}`.
-
-    Raises:
-        InputError: If the pattern does not contain `{id}` once.
     """
     expressions = [_AFTER, _BEFORE]
     if pattern:

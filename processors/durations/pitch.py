@@ -37,12 +37,7 @@ class TokenPitch:
     stats: PitchStats | None  # None: the values are in Hz
 
     def read(self, id: str, n_tokens: int) -> np.ndarray:
-        """Pitch of the tokens of an utterance in Hz, 0 where unvoiced, (n_tokens,) float64.
-
-        Raises:
-            AlignmentError: If its file is missing or damaged, has more or fewer values, or values
-                that are no pitch; the message names it.
-        """
+        """Pitch of the tokens of an utterance in Hz, 0 where unvoiced, (n_tokens,) float64."""
         if id not in self.files:
             raise AlignmentError(f"{self.folder} has no pitch of it ({id}.pt or {id}.npy)")
         path = self.files[id]
@@ -70,9 +65,6 @@ def find_pitch(folder: Path, stats: Path | None) -> TokenPitch:
     """Finds files of pitch, `<id>.pt` or `<id>.npy`, in a folder and all folders below.
 
     Without statistics, JSON with `mean` and `std` in Hz, the values are in Hz.
-
-    Raises:
-        InputError: If there are none, one id has several, or the statistics cannot be read.
     """
     paths = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES)
     if not paths:
@@ -103,10 +95,7 @@ def pitch_of_phones(
 ) -> np.ndarray:
     """Pitch of the token in the middle of each phone, (N,); 0 for phones of no length.
 
-    Args:
-        token_edges: Times of the tokens, (K + 1,).
-        pitch: Pitch of the tokens, Hz, (K,).
-        boundaries: Times of the phones, (N + 1,), in the same unit.
+    From the edges of tokens, (K + 1,), their pitch, (K,), and the boundaries of phones, (N + 1,).
     """
     middles = (boundaries[:-1] + boundaries[1:]) / 2
     tokens = np.searchsorted(token_edges, middles, side="right") - 1

@@ -53,16 +53,7 @@ class DurationSource(NamedTuple):
 def durations_in(
     path: Path, format: str | None = None, tiers: Tiers = USUAL_TIERS, name_pattern: str = ""
 ) -> DurationSource:
-    """The durations in a file or folder.
-
-    Args:
-        format: One of `IMPORT_FORMATS`; None: found by the suffixes of the files.
-        tiers: Names of the tiers of TextGrids.
-        name_pattern: Form of the names of the files; empty: as in `match_names`.
-
-    Raises:
-        InputError: If there is no file, the format is not clear, or a CTM has no phones.
-    """
+    """The durations in a file or folder; without a format, by the suffixes of the files."""
     format = format or find_format(path)
     if format != "textgrid" and any(tiers):
         raise InputError(
@@ -83,11 +74,7 @@ def durations_in(
 
 
 def find_format(source: Path) -> str:
-    """The format of a file, or of the files in a folder and all folders below.
-
-    Raises:
-        InputError: If there is no file, or files of no format or of several.
-    """
+    """The format of a file, or of the files in a folder and all folders below."""
     if not source.exists():
         raise InputError(f"{source}: no such file or folder")
     paths = [source] if source.is_file() else source.rglob("*")
@@ -115,11 +102,7 @@ def _files(source: Path, suffix: str) -> list[Path]:
 
 
 def read_row(path: Path) -> np.ndarray:
-    """A number for each token, from an array or tensor of one row, (N,) float64.
-
-    Raises:
-        AlignmentError: If the file is damaged or holds something else; the message names it.
-    """
+    """A number for each token, from an array or tensor of one row, (N,) float64."""
     try:
         values = read_array(path)
     except InputError as error:

@@ -22,11 +22,7 @@ Cue = list[TimedWord]  # words as written that are shown together
 
 
 def sentences_of(text: str, words: Sequence[TimedWord]) -> tuple[TimedSentence, ...]:
-    """The sentences of a short text.
-
-    Args:
-        words: As spoken.
-    """
+    """The sentences of a short text, with the times of its words as spoken."""
     written = iter(_written(text, words))
     sentences: list[TimedSentence] = []
     n_read = n_wanted = 0  # parts between spaces
@@ -43,13 +39,10 @@ def sentences_of(text: str, words: Sequence[TimedWord]) -> tuple[TimedSentence, 
 
 
 def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], format: str) -> str:
-    """The content of a file of subtitles by sentences.
+    """The content of a file of subtitles by sentences, from words as spoken.
 
-    Long sentences take several cues. Short ones share a cue if there is no time for each.
-
-    Args:
-        words: As spoken.
-        format: "srt", or "vtt", where each word has its time, too.
+    Long sentences take several cues. Short ones share a cue if there is no time for each. In the
+    format "vtt" each word has its time, too; the other one is "srt".
     """
     cues = [cue for sentence in _by_sentence(sentences, words) for cue in _split(sentence)]
     cues = _merged(cues)

@@ -47,11 +47,7 @@ def assign_frames(
 ) -> np.ndarray:
     """Frames of each of stage 1's phones, (N,) int64; those without a token last 0 frames.
 
-    Args:
-        end_token: There is one more token at the end; its frames go to the last phone.
-
-    Raises:
-        TokenCountError: If the number of tokens differs.
+    Frames of an end token go to the last phone.
     """
     places = _token_places(spoken)
     n_tokens, n_found = len(places[layout]), len(frames)
@@ -91,9 +87,6 @@ def read_table(path: Path) -> Table:
 
     A first line `# hop_size 256 sample_rate 22050` gives the length of frames. Braces around the
     tokens are dropped.
-
-    Raises:
-        InputError: If a line has another form, or an id two lines; names file and line.
     """
     tokens: dict[str, Tokens] = {}
     rate = None

@@ -110,9 +110,6 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     """Reads all recordings and texts of a dataset as stage 1 does; writes nothing.
 
     TextGrids and imported durations are read too; other aligners are not run.
-
-    Raises:
-        InputError: If the corpus or the config cannot be used.
     """
     options = config.preprocess
     root, listing = list_corpus(config, dataset)

@@ -129,11 +129,7 @@ def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) ->
 
 
 def lexicon_digest(config: PreprocessConfig) -> dict[str, object]:
-    """The user's lexicon by its content, not by its path; empty without one.
-
-    Raises:
-        InputError: If it is missing.
-    """
+    """The user's lexicon by its content, not by its path; empty without one."""
     path = Path(config.text.lexicon_path)
     if not config.text.lexicon_path:
         return {}
@@ -188,14 +184,8 @@ def check_made_with(
     """Makes sure that the data of a folder are finished and were made with these keys.
 
     Keys that the data do not depend on are not compared, and neither is a lexicon whose file is
-    missing: the data may have been moved to another machine.
-
-    Args:
-        dataset_path: As in a configuration; a dataset without a path may be of any corpus.
-
-    Raises:
-        InputError: If they are unfinished, or keys differ; names these and both values. Also if
-            they are of another corpus, or of another table of it.
+    missing: the data may have been moved to another machine. They must be of the same corpus,
+    unless `dataset_path` does not have it, and of the same table of it.
     """
     made, path = read_fingerprint(folder), folder / _FILE
     if made is None or not made.finished:
@@ -256,9 +246,6 @@ def check_prepared(
         task: Whose data are read; None: only texts and splits, which those of both have.
         same_keys: Whether data that other keys made cannot be used.
         flag: Names the folder that is read.
-
-    Raises:
-        InputError: If it is; names the folder with the fewest other keys, these, and how to use it.
     """
     folder = processed_folder(config, dataset)
     if not _DERIVED.fullmatch(config.processed_dir) or (folder / _FILE).is_file():

@@ -57,12 +57,7 @@ def check_faults(
 
     Args:
         what: The beginning of the message.
-        reasons: Reasons of the unusable utterances.
-        file: Lists all of them.
         limited_by: Key or flag that gives the ratio.
-
-    Raises:
-        InputError: If there are more than `allowed_faults`.
     """
     if not reasons:
         return
@@ -94,9 +89,6 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     The split of an utterance does then not depend on which others another aligner or text frontend
     rejects: what one model is tested on, no other model of the same corpus was trained on. An
     acoustic model knows the speakers that it is trained on: others are left out.
-
-    Raises:
-        InputError: If nothing is left to train on.
     """
     speakers = {u.id: u.speaker for u in run.listing.utterances}
     if run.fingerprint.task == "vocoder":  # does not distinguish them

@@ -62,11 +62,7 @@ class Summary:
 
 
 def choose_dataset(config: Config, name: str | None) -> str:
-    """The dataset of this name; without a name, the only one of the experiment.
-
-    Raises:
-        InputError: If there is none of that name, or several and no name.
-    """
+    """The dataset of this name; without a name, the only one of the experiment."""
     datasets = ", ".join(config.dataset)
     if name is None:
         if len(config.dataset) > 1:
@@ -80,11 +76,7 @@ def choose_dataset(config: Config, name: str | None) -> str:
 
 
 def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
-    """The folder of a corpus, and what its reader found there.
-
-    Raises:
-        InputError: If the corpus or the keys of its split cannot be used.
-    """
+    """The folder of a corpus, and what its reader found there."""
     root = dataset_folder(dataset, config.dataset_path)
     options = config.preprocess.corpus.get(dataset, CorpusConfig())
     listing = read_corpus(dataset, root, options)

@@ -28,11 +28,7 @@ class UtteranceReader:
         self._frontends: dict[str, Callable[[str], SpokenText]] = {}
 
     def frontend(self, language: str) -> Callable[[str], SpokenText]:
-        """The text frontend of a language.
-
-        Raises:
-            InputError: If there is none for it, or what it needs is not installed.
-        """
+        """The text frontend of a language."""
         if language not in self._frontends:
             self._frontends[language] = TextFrontend(self._config.text, language)
         return self._frontends[language]
@@ -43,12 +39,7 @@ class UtteranceReader:
             self.frontend(language)
 
     def read(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, SpokenText]:
-        """Reads the recording, (S,) float32, and the phones of the text.
-
-        Raises:
-            AudioError: If the recording cannot be used.
-            InputError: If the text has no pronunciation.
-        """
+        """Reads the recording, (S,) float32, and the phones of the text."""
         wav = read_recording(utterance, self._config, trace)
         trace.start("text")
         spoken = self.frontend(utterance.language)(utterance.text)

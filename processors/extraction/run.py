@@ -66,15 +66,7 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
 
 
 def carry_out(run: DatasetRun, n_jobs: int) -> Summary | None:
-    """Does the unfinished part of a run: manifest, shards, splits, and what its product adds.
-
-    Returns:
-        What was done; None if there was nothing to do.
-
-    Raises:
-        InputError: If the folder holds something else, another process is at work there, or too
-            many utterances are rejected.
-    """
+    """Does the unfinished part of a run; None if there is nothing to do."""
     if read_fingerprint(run.folder) == run.fingerprint:
         if not (fault := _fault_in(run)):
             _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)

@@ -101,17 +101,12 @@ def most_common(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, list[Utterance]]:
-    """Distributes utterances over shards, by id alone.
+    """Distributes utterances over shards, by id alone: sorted utterances by name of the shard.
 
     The shard of an utterance follows from a hash of its id, by linear hashing (Litwin 1980), so
     that neither the order nor other utterances matter, and one utterance more or less changes one
-    shard, or the two between which a shard is split when there are too many.
-
-    Args:
-        shard_size: Mean number per shard; single shards have up to about twice as many.
-
-    Returns:
-        Sorted utterances by name of the shard; no shard is empty.
+    shard, or the two between which a shard is split when there are too many. `shard_size` is a
+    mean; single shards have up to about twice as many.
     """
     n_utterances = len(utterances)
     n_shards = max(

@@ -71,11 +71,7 @@ def tts_product(splits: Splits | None = None) -> Product:
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:
-    """Lists what features depend on, for the fingerprint.
-
-    Raises:
-        InputError: If the user's lexicon is missing.
-    """
+    """Lists what features depend on, for the fingerprint."""
     find_files = find_aligner(config).files
     alignment_of = find_files and find_files(config, dataset_root)
 
@@ -89,14 +85,7 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
 
 
 class FeatureTools:
-    """Extracts features of utterances; built once per process, since that takes seconds.
-
-    Args:
-        folder: Its processed data, where a trained aligner finds its model.
-
-    Raises:
-        InputError: If the aligner cannot be built, or a package is missing.
-    """
+    """Extracts features of utterances; built once per process, since that takes seconds."""
 
     def __init__(self, config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> None:
         if config.pitch_extractor != "imported":
@@ -190,9 +179,6 @@ def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
 
     Boundaries are rounded, not durations: each lies within half a frame of its place, however long
     the utterance.
-
-    Raises:
-        FeatureError: If there are no phones, or boundaries go backwards or start before 0.
     """
     frames = (boundaries_s - boundaries_s[:1]) * mel.sample_rate / mel.hop_length
     durations = np.diff(np.floor(frames + 0.5).astype(np.int64))
@@ -204,14 +190,11 @@ def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
 def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
     """Cuts the aligned span, which starts at sample `start`, out of a recording (S,).
 
-    Rounding can take an alignment up to one hop beyond its recording; `cut_span` also allows for
-    the shift between two mel definitions.
+    Rounding can take an alignment up to one hop beyond its recording, which is then reflected;
+    `cut_span` also allows for the shift between two mel definitions.
 
     Returns:
-        (n_frames * hop_length,). Up to one hop after the end of the recording is its reflection.
-
-    Raises:
-        FeatureError: If the recording ends earlier than that, or the span is too short.
+        (n_frames * hop_length,).
     """
     n_samples = n_frames * mel.hop_length
     if n_samples < mel.n_fft:

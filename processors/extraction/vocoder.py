@@ -45,11 +45,7 @@ class MelWavTools:
         """Nothing depends on the utterances."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> MelWav:
-        """Computes the mel of a whole recording, which is cut to whole frames at its end.
-
-        Raises:
-            AudioError: If the recording cannot be used.
-        """
+        """Computes the mel of a whole recording, which is cut to whole frames at its end."""
         wav = read_recording(utterance, self.config, trace)
         trace.start("mel")
         hop = self.config.hop_length

@@ -135,11 +135,7 @@ class UtteranceScorer:
         return dict(zip(columns, (value, recorded, difference), strict=True))
 
     def _copy(self, recorded: LabelledSpeech) -> Copy:
-        """Recording and copy, cut to the shorter one.
-
-        Raises:
-            InputError: If their rates differ, or their lengths by more than two frames.
-        """
+        """Recording and copy, cut to the shorter one; they may differ by two frames."""
         speech, mel = self.speech, self.mel
         if speech.sample_rate != mel.sample_rate:
             raise InputError(
@@ -183,14 +179,9 @@ def _speech_columns(name: str) -> tuple[str, str, str]:
 
 
 def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[str, UtteranceScores]:
-    """Scores an utterance.
+    """Scores an utterance, by system; its recording is read and analysed once for all of them.
 
-    Returns:
-        Scores by system. The recording is read and analysed once for all of them. A metric that
-        raises has no value, and does not affect the others.
-
-    Raises:
-        InputError: If a file cannot be read, or a copy is not as long as its recording.
+    A metric that raises has no value, and does not affect the others.
     """
     texts = utterance.text, utterance.language
     recorded, recorded_flags = None, CheckResults().flags
@@ -236,14 +227,7 @@ def _values(
 def run_checks(
     speech: LabelledSpeech, recorded: LabelledSpeech | None, names: Iterable[str]
 ) -> CheckResults:
-    """Runs checks on one utterance.
-
-    Returns:
-        Flags in the order of the checks, and why the others did not run.
-
-    Raises:
-        InputError: If a file that a check needs cannot be read.
-    """
+    """Runs checks on one utterance: flags in their order, and why the others did not run."""
     flags, unchecked, failed = [], [], []
     for name in names:
         check = find_check(name)
@@ -263,11 +247,7 @@ def run_checks(
 
 
 def read_waveform(path: Path) -> Waveform:
-    """Reads synthesised speech; channels are averaged.
-
-    Raises:
-        InputError: If it is not an audio file, is empty, or holds values that are not finite.
-    """
+    """Reads synthesised speech; channels are averaged."""
     try:
         samples, sample_rate = soundfile.read(path, dtype="float32", always_2d=True)  # (S, C)
     except soundfile.LibsndfileError as error:

@@ -39,13 +39,7 @@ def trim(wav: np.ndarray) -> np.ndarray:
 
 
 def analyse(wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConfig) -> DumpedSpeech:
-    """Extracts the features of trimmed audio.
-
-    Args:
-        wav: (S,) float32, at least one analysis window.
-        spectrogram: Made from `config.mel` with padding "centre".
-        config: Pitch extractor, which is not `imported`, and its limits.
-    """
+    """Extracts the features of trimmed audio, (S,) float32, of at least one analysis window."""
     mel = spectrogram.config
     n_frames = 1 + len(wav) // mel.hop_length
     # the reflection at the end is that of the audio, so that the frame beyond it is librosa's

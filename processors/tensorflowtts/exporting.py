@@ -41,12 +41,7 @@ class ExportOptions:
 
 
 def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
-    """Writes the dump of a corpus, complete or not at all.
-
-    Raises:
-        InputError: Before any work, if config or corpus cannot be used; at the end, if too many
-            recordings cannot.
-    """
+    """Writes the dump of a corpus, complete or not at all."""
     preprocess = config.preprocess
     _check(preprocess)
     whole = replace(config, dataset_path={**config.dataset_path, dataset: str(options.rootdir)})
@@ -74,16 +69,10 @@ def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
 def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
     """The split of scikit-learn's `train_test_split`, which TensorFlowTTS uses.
 
-    Args:
-        ids: In the order of the corpus.
-        test_size: Share of `valid`, rounded up.
-        seed: Its `random_state`.
+    The share of `valid` is rounded up.
 
     Returns:
         `train` or `valid` by id, in a shuffled order.
-
-    Raises:
-        InputError: If nothing is left in one of them.
     """
     n_valid = math.ceil(test_size * len(ids))
     if not 0 < n_valid < len(ids):
@@ -211,13 +200,9 @@ def _write_symbols(folder: Path) -> None:
 
 
 def mean_and_scale(arrays: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
-    """Means and standard deviations over all rows, in two passes.
+    """Means and standard deviations over all rows, in two passes, (2, K) float32.
 
-    Args:
-        arrays: Gives the same arrays, (rows, K) float64, at each call.
-
-    Returns:
-        (2, K) float32: means, then standard deviations; 1 where there is no spread.
+    `arrays` gives the same arrays, (rows, K), at each call. A deviation of 0 becomes 1.
     """
     count, total = 0, np.zeros(1)
     for values in arrays():

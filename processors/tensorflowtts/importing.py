@@ -45,17 +45,10 @@ class ImportOptions:
 
 
 def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary | None:
-    """Writes the processed data of a dataset, on which stage 2 trains.
+    """Writes the processed data of a dataset, on which stage 2 trains; None if they are up to date.
 
-    Args:
-        config: The experiment. With an aligner of stage 1, every utterance needs durations; with
-            `learned` or `none` those of the dump are not read.
-
-    Returns:
-        Counts of the run; None if there was nothing to do.
-
-    Raises:
-        InputError: If the dump cannot be used, or too many of its utterances cannot.
+    With an aligner of stage 1, every utterance needs durations; with `learned` or `none` those of
+    the dump are not read.
     """
     preprocess, dump = config.preprocess, options.rootdir
     _check(preprocess, dump)
@@ -113,12 +106,7 @@ class DumpReader:
         """Does nothing: no utterance needs a tool of its own."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
-        """Reads the arrays of one utterance, and checks that they fit together.
-
-        Raises:
-            FeatureError: If they do not.
-            InputError: If one is missing or damaged.
-        """
+        """Reads the arrays of one utterance, and checks that they fit together."""
         id = utterance.id
         trace.start("features")
         mel, f0, energy = (self._read(file, id) for file in _READ[1:4])
@@ -180,17 +168,7 @@ def _read_numbers(path: Path) -> np.ndarray:
 
 
 def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
-    """Checks durations in frames; a token eos without a duration gets 0.
-
-    Args:
-        n_tokens: N, with eos.
-
-    Returns:
-        (N,) int64, whose sum is T.
-
-    Raises:
-        FeatureError: If they do not fit.
-    """
+    """Durations (N,) int64, whose sum must be T; a token eos without a duration gets 0 frames."""
     whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
     if not whole:
         raise FeatureError(f"durations of shape {values.shape}, expected whole numbers of frames")
@@ -250,11 +228,7 @@ def _read_ids(path: Path) -> list[str]:
 def _find_durations(
     dump: Path, source: Path | None, split_of: dict[str, str]
 ) -> dict[str, list[Path]]:
-    """Files of durations by id, in whichever split they are.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Files of durations by id, in whichever split they are."""
     roots = (
         [source] if source else [dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
     )

@@ -26,9 +26,7 @@ class Clause(NamedTuple):
 class ClauseSplitter:
     """Splits texts of several languages; keeps a text front end for each.
 
-    Args:
-        max_phones: Longer sentences are split at clauses.
-        p_arpabet: Probability of phones, of words that can be in letters or phones.
+    Sentences of more than `max_phones` are split at clauses.
     """
 
     def __init__(self, config: TextConfig, max_phones: int, p_arpabet: float = 0.0) -> None:
@@ -38,11 +36,7 @@ class ClauseSplitter:
         self._frontends: dict[str, TextFrontend] = {}  # by language
 
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
-        """The sentences of a text, each as one or more clauses. No word is lost.
-
-        Raises:
-            InputError: If the text holds no word, or one that cannot be pronounced.
-        """
+        """The sentences of a text, each as one or more clauses. No word is lost."""
         sentences = [
             [clause.spoken for clause in self.clauses([Run(sentence)], language)]
             for sentence in merge_wordless(split_sentences(text))
@@ -52,11 +46,7 @@ class ClauseSplitter:
         return sentences
 
     def clauses(self, runs: Sequence[Run], language: str) -> list[Clause]:
-        """The clauses of a sentence or of a part of one.
-
-        Args:
-            runs: With at least one word.
-        """
+        """The clauses of a sentence or of a part of one, with at least one word."""
         clause = self._clause(runs, language)
         if len(clause.spoken.phones) <= self._max_phones:
             return [clause]
@@ -105,9 +95,7 @@ def has_word(piece: str) -> bool:
 def link_clauses(clauses: Sequence[SpokenText], pause: str) -> list[SpokenText]:
     """Makes all clauses of a sentence but the last end in a comma instead of a full stop.
 
-    Args:
-        clauses: Clauses of one sentence.
-        pause: Ends those that the front end ends without a pause.
+    `pause` ends those that the front end ends without a pause.
     """
     inner = [
         dataclasses.replace(clause, phones=_open(clause.phones, pause)) for clause in clauses[:-1]

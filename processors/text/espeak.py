@@ -56,11 +56,7 @@ class EspeakPhonemizer:
         return bool(_voice(self.language).alone(sign))
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause, in its context.
-
-        Raises:
-            InputError: If espeak has no phones for a word; the message names it.
-        """
+        """The pronunciation of each word of a clause, in its context."""
         spoken = speak(self.language, words)
         chosen = [
             self.user_lexicon.get(word.lower(), phones)
@@ -86,16 +82,10 @@ def _is_ipa_character(char: str) -> bool:
 
 
 def speak(language: str, words: Sequence[str]) -> list[Phones]:
-    """The phones of each word of a clause.
+    """The phones of each word of a clause; none only if espeak has none for the word alone.
 
     espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
     two); the phones are assigned to words by comparison with the pronunciations of single words.
-
-    Returns:
-        One tuple of IPA phones per word; empty only if espeak has no phones for the word alone.
-
-    Raises:
-        InputError: If the packages or the language are missing.
     """
     voice = _voice(language)
     groups = voice.groups(" ".join(words))

@@ -45,13 +45,9 @@ ARPABET_OF_IPA: dict[str, tuple[str, ...]] = {
 
 
 def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
-    """ARPAbet for espeak phones, with at least one primary stress.
+    """ARPAbet for espeak phones with stress marks, with at least one primary stress.
 
-    Args:
-        phones: espeak phones with their stress marks, such as ("h", "ə", "l", "ˈoʊ").
-
-    Returns:
-        ARPAbet phones; None if `phones` is empty or one of them has no ARPAbet counterpart.
+    None if `phones` is empty or one of them has no ARPAbet counterpart.
     """
     said = [ARPABET_OF_IPA.get(phone, ()) for phone in phones]
     return with_primary_stress([*chain(*said)]) if said and all(said) else None

@@ -43,11 +43,7 @@ class LexiconPhonemizer:
         return True
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause.
-
-        Raises:
-            InputError: If a word has no pronunciation; the message names it.
-        """
+        """The pronunciation of each word of a clause."""
         return [
             Pronunciation(LETTER_A, in_lexicon=True)
             if word == "A" and _is_letter(words, index)

@@ -29,9 +29,7 @@ class Network(NamedTuple):
 def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | None:
     """ARPAbet of a word; None without a vowel, or with characters other than letters and "'".
 
-    Args:
-        word: Accents and case are ignored.
-        network: None: the bundled one.
+    Accents and case are ignored. Without a network, by the bundled one.
     """
     decomposed = unicodedata.normalize("NFD", word.lower())
     letters = "".join(sign for sign in decomposed if not unicodedata.combining(sign))

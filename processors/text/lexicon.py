@@ -34,13 +34,9 @@ def _mapped_cmudict() -> mmap.mmap:
 
 @lru_cache(maxsize=65536)
 def lookup(word: str) -> tuple[str, ...] | None:
-    """CMUdict's first pronunciation of a word.
+    """CMUdict's first pronunciation of a word, ARPAbet with stress; None if it lacks the word.
 
-    Args:
-        word: Case is ignored; apostrophes, hyphens and full stops count ("o'clock", "a.m.").
-
-    Returns:
-        ARPAbet phones with stress, or None if CMUdict does not contain the word.
+    Case is ignored; apostrophes, hyphens and full stops count ("o'clock", "a.m.").
     """
     key = f"{word.lower()} ".encode()
     lines = _mapped_cmudict()
@@ -70,15 +66,10 @@ def letter_name(letter: str) -> tuple[str, ...] | None:
 
 
 def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
-    """Reads a user lexicon: `WORD  PH1 PH2` lines; `#` and `;;;` start comment lines.
+    """Reads a user lexicon, `WORD  PH1 PH2` lines: phones by lower-case word.
 
-    Case is ignored. Of several lines for one word (`WORD` or `WORD(2)`) the first is used.
-
-    Returns:
-        Phones by lower-case word.
-
-    Raises:
-        InputError: If the file cannot be read, or a line has no phones or an unknown one.
+    `#` and `;;;` start comment lines. Of several lines for one word (`WORD` or `WORD(2)`) the first
+    is used.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -89,9 +89,7 @@ class PhoneSet:
         """The phones of this set that are nearest to a phone or pause, usually one.
 
         A diphthong or affricate that has no near counterpart becomes the phones of its segments.
-
-        Returns:
-            Empty if no phone of the set can be compared with it.
+        None if no phone of the set can be compared with it.
         """
         if phone in self._phones:
             return (phone,)
@@ -122,10 +120,8 @@ class PhoneSet:
 def is_voiced(phone: str, *, in_letters: bool = False) -> bool:
     """Whether a phone has a pitch; pauses, punctuation and voiceless consonants have none.
 
-    Args:
-        phone: ARPAbet, also with NVIDIA's prefix, IPA, a letter or a pause; others are voiced.
-        in_letters: Whether lower-case names are letters and not IPA. Letters count as voiced: the
-            "s" of "is" has a pitch, that of "this" has none.
+    Of ARPAbet, also with NVIDIA's prefix, or IPA; others are voiced. So are letters, lower-case
+    names of voices `in_letters`: the "s" of "is" has a pitch, that of "this" has none.
     """
     if phone.startswith("<") or not any(char.isalpha() for char in phone):
         return False

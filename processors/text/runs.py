@@ -34,8 +34,7 @@ class Run(NamedTuple):
 def cut_runs(runs: Iterable[Run], pieces: Sequence[str]) -> list[list[Run]]:
     """Cuts runs where their whole text is cut; breaks and marks at a cut go with what follows.
 
-    Args:
-        pieces: Together they hold the characters of the runs in order; spaces may differ.
+    The pieces hold the characters of the runs in order; spaces may differ.
     """
     waiting = deque(runs)
     rows: list[list[Run]] = []

@@ -36,13 +36,8 @@ _CONJUNCTIONS = frozenset(
 def split_sentences(text: str) -> list[str]:
     """Splits a text at the ends of sentences, at blank lines, and between the items of a list.
 
-    Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals do not end a sentence.
-
-    Args:
-        text: Any text; `{...}` holds inline phones and is never split.
-
-    Returns:
-        Sentences in order, stripped; together they contain every visible character of the text.
+    Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals do not end a sentence, and
+    phones in braces are not split. The sentences hold every visible character of the text.
     """
     text = "\n\n".join(_separate_items(block) for block in _BLANK_LINE.split(text))
     guarded = [match.span() for match in _BRACES.finditer(text)]
@@ -108,14 +103,8 @@ def _is_initial(before: str, start: int) -> bool:
 def split_long(sentence: str, max_phones: int) -> list[str]:
     """Halves a long sentence, preferably between clauses, until every chunk fits.
 
-    Halving gives chunks of similar length; models read a short remainder badly.
-
-    Args:
-        max_phones: Longest chunk; a letter counts as one phone, a digit as five.
-
-    Returns:
-        Chunks that, joined with spaces, equal the sentence with single spaces, except that a longer
-        word is halved, too. Inline phones are not split.
+    Halving gives chunks of similar length; models read a short remainder badly. A letter counts as
+    one phone, a digit as five. Words are halved if they are too long; inline phones are not.
     """
     return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
 

@@ -40,11 +40,7 @@ class PhoneSequence:
             self.unknown.append(text)
 
     def add_pause(self, name: str) -> None:
-        """Appends a pause; punctuation before the first word makes none.
-
-        Args:
-            name: Its class, or a punctuation mark of NVIDIA's symbols.
-        """
+        """Appends a pause or mark by its name; punctuation before the first word makes none."""
         if self._keeps_marks:
             self.phones.append(name)
         elif self.words:

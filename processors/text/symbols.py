@@ -64,11 +64,7 @@ class Vocabulary:
         return f"Vocabulary of {len(self)} symbols"
 
     def ids(self, phones: Sequence[str]) -> list[int]:
-        """The id of each phone.
-
-        Raises:
-            InputError: If a phone is not in the vocabulary; the message names all such phones.
-        """
+        """The id of each phone; an InputError names all unknown ones."""
         unknown = sorted({phone for phone in phones if phone not in self._ids})
         if unknown:
             raise InputError(

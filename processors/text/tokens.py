@@ -26,11 +26,7 @@ class Token(NamedTuple):
 
 
 def split_inline(text: str) -> list[tuple[bool, str]]:
-    """Splits text at `{...}` into pairs: whether a piece is inline phones, and the piece.
-
-    Raises:
-        InputError: If a brace is not matched, or nothing is between the two.
-    """
+    """Splits text at `{...}` into pairs: whether a piece is inline phones, and the piece."""
     pieces: list[tuple[bool, str]] = []
     end = 0
     for match in _BRACES.finditer(text):

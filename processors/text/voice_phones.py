@@ -17,11 +17,7 @@ _EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warn
 class VoicePhones:
     """Replaces phones that a voice was not trained on by the nearest ones that it was trained on.
 
-    Each replacement is logged once, with its word.
-
-    Args:
-        unknown: Whether to replace other phones, or to refuse their text. Pauses are always
-            replaced.
+    Each replacement is logged once, with its word. Pauses are always replaced.
     """
 
     def __init__(self, trained: Iterable[str], unknown: Literal["replace", "refuse"]) -> None:
@@ -32,12 +28,7 @@ class VoicePhones:
         self._logged: set[str] = set()
 
     def fit(self, clauses: Iterable[SpokenText]) -> list[SpokenText]:
-        """Returns clauses of a text in the phones of this voice.
-
-        Raises:
-            InputError: If a phone has to be refused, if no phone of the voice is like it, or if
-                the meaning of the voice's symbols is unknown.
-        """
+        """Returns clauses of a text in the phones of this voice."""
         if self._n_unnamed:
             raise InputError(
                 f"this voice cannot read text: its checkpoint does not name its {self._n_unnamed}"

@@ -14,15 +14,12 @@ def share_phones(
     """Assigns the phones of a clause to its words.
 
     Groups equal to the pronunciation of a single word, but for stress, are assigned first; between
-    those, phones are shared by the alignment of least edit distance.
+    those, phones are shared by the alignment of least edit distance. Words that would get none, and
+    those near them, keep the phones they have alone.
 
     Args:
         groups: Phones of the clause, in groups that need not be words.
         alone: Phones of each word in isolation.
-
-    Returns:
-        One tuple per word, in order. They hold all the phones of `groups`, unless some word would
-        get none: such words, and those near them, keep the phones they have alone.
     """
     shared: list[Phones] = []
     for word_range, group_range in _two_sided(_gaps(groups, alone)):

@@ -16,11 +16,7 @@ from processors.records import Alignment, SpokenText, TimedPhone
 
 
 class HmmAligner:
-    """Aligns the phones of any language.
-
-    Raises:
-        InputError: If the model cannot be read.
-    """
+    """Aligns the phones of any language."""
 
     def __init__(self, path: Path, edge_silence_s: float) -> None:
         self.edge_silence_s = edge_silence_s

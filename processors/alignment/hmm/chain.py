@@ -34,11 +34,7 @@ class Chain(NamedTuple):
 
 
 def segments_of(words: Sequence[Sequence[int]], punctuated: Sequence[bool]) -> tuple[Segment, ...]:
-    """Phones with optional silences before, between and after the words.
-
-    Args:
-        words: Units of the phones of each word, at least one.
-    """
+    """Phones, by the units of each word, with optional silences before, between and after words."""
     segments = [Segment(SILENCE_UNIT, "edge")]
     for word, marked in zip(words, punctuated, strict=True):
         segments += [Segment(unit) for unit in word]

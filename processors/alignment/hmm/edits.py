@@ -37,11 +37,7 @@ class Edit(NamedTuple):
 def score_of(
     aligned: HmmAlignment, chain: Chain, segments: Sequence[Segment], spoken: SpokenText
 ) -> AlignmentScore:
-    """Scores how well a recording fits its text.
-
-    Args:
-        spoken: Its text; the phones of its words are those of the segments.
-    """
+    """Scores how well a recording fits its text, whose phones are those of the segments."""
     edit = best_edit(aligned.emissions, aligned.background, chain, segments)
     phones = [phone for word in spoken.words for phone in spoken.phones[word.start : word.end]]
     numbers = [number for number, segment in enumerate(segments) if not segment.place]

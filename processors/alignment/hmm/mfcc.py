@@ -25,11 +25,7 @@ _REACH = 2  # frames on each side that the regression of a derivative uses
 
 
 def mfcc(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Mel-frequency cepstral coefficients and their derivatives.
-
-    Args:
-        wav: (S,) float32 in [-1, 1].
-        sample_rate: Hz; other rates than 16 kHz are resampled.
+    """Mel-frequency cepstral coefficients and their derivatives of audio, (S,) in [-1, 1].
 
     Returns:
         (T, 39) float32, T whole frames of 10 ms; the first column is the loudness.

@@ -99,14 +99,11 @@ def accumulate(
 
 
 def background_of(emissions: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Log-likelihood of frames under the background model, a mixture of all distributions.
+    """Log-likelihood of frames under the background model, a mixture of all distributions, (T,).
 
     Args:
         emissions: Log-likelihood of frames under each distribution, (T, P).
         counts: Training frames of each distribution, (P,); their shares are its weights.
-
-    Returns:
-        (T,) nats.
     """
     return np.asarray(_log_mix(emissions, np.log(np.maximum(counts, 1e-9) / counts.sum())))
 
@@ -152,10 +149,9 @@ class Mixtures:
 
 
 def single_gaussians(sums: np.ndarray) -> Mixtures:
-    """One Gaussian for each row of sums; of mean 0 and variance 1 where there are no frames.
+    """One Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D).
 
-    Args:
-        sums: Frames, their sum and that of their squares, (P, 1 + 2 D).
+    Of mean 0 and variance 1 where there are no frames.
     """
     D = sums.shape[1] // 2
     counts = np.maximum(sums[:, :1], 1e-3)
@@ -170,7 +166,6 @@ def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     """The M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
 
     Args:
-        sums: Sums of the E-step.
         speech: Mixtures of speech. Those after them belong to unknown phones and become one
             Gaussian of all speech.
     """
@@ -197,11 +192,7 @@ def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
 def split_gaussians(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:
     """Adds Gaussians where there are enough frames, by splitting those with most frames in two.
 
-    Args:
-        most: Largest number of Gaussians of each mixture, (P,).
-
-    Returns:
-        Larger mixtures; None if no mixture can grow.
+    Up to `most` for each mixture, (P,); None if no mixture can grow.
     """
     P, K, D = mixtures.means.shape
     n_used = (mixtures.counts > 0).sum(axis=1)

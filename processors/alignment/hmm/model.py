@@ -81,12 +81,7 @@ class PhoneHmm:
         return [self._numbers.get(unit_of(phone), other) for phone in phones]
 
     def normalized(self, frames: np.ndarray, speaker: str) -> np.ndarray:
-        """Normalises features.
-
-        Args:
-            frames: (T, D).
-            speaker: One that is not in the training data is normalised by these frames alone.
-        """
+        """Normalises features (T, D), of an unknown speaker by these frames alone."""
         return (self.norms.get(speaker) or norm_of(frames)).apply(frames)
 
     def chain(self, segments: Sequence[Segment]) -> Chain:
@@ -95,11 +90,7 @@ class PhoneHmm:
         return chain_of(segments, pdfs, self.stay, self.silence_shares)
 
     def posteriors(self, frames: np.ndarray, chain: Chain) -> Posteriors:
-        """The E-step of an utterance.
-
-        Args:
-            frames: Normalised features, (T, D).
-        """
+        """The E-step of an utterance, from its normalised features, (T, D)."""
         pdfs, columns = np.unique(chain.pdfs, return_inverse=True)
         emissions = log_likelihoods(frames, self.mixtures.gaussians, pdfs)
         return forward_backward(_EMISSION_SCALE * emissions, columns, chain)
@@ -107,11 +98,7 @@ class PhoneHmm:
     def align(self, frames: np.ndarray, segments: Sequence[Segment]) -> HmmAlignment | None:
         """Finds the segments of an utterance by their expected lengths over all paths.
 
-        Args:
-            frames: Normalised features, (T, D).
-
-        Returns:
-            Their times; None if no path leads through them.
+        From its normalised features, (T, D); None if no path leads through them.
         """
         chain = self.chain(segments)
         unscaled = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
@@ -144,11 +131,7 @@ def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
 
 
 def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
-    """Writes a model to one safetensors file, atomically.
-
-    Args:
-        origin: What it was trained on, ready for JSON.
-    """
+    """Writes a model and what it was trained on to one safetensors file, atomically."""
     from safetensors.numpy import save_file
 
     about = {
@@ -184,11 +167,7 @@ def read_origin(path: Path) -> dict[str, Any] | None:
 
 
 def load_model(path: Path) -> PhoneHmm:
-    """Reads a model.
-
-    Raises:
-        InputError: If the file is missing, damaged or of another version.
-    """
+    """Reads a model."""
     from safetensors.numpy import load_file
 
     about = _read_about(path)

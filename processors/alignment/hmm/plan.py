@@ -56,9 +56,6 @@ class HmmTraining:
         """Trains the model in `n_jobs` processes and then threads, unless the file holds it.
 
         Another run may have written a model there since this was planned.
-
-        Raises:
-            InputError: If no utterance can be used.
         """
         if self.is_trained:
             return
@@ -106,11 +103,7 @@ def plan_training(
 
 
 def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
-    """Chooses training utterances: equally many per speaker as far as possible, ordered by id hash.
-
-    Args:
-        most: Largest number of them.
-    """
+    """Chooses training utterances, if possible equally many per speaker, by hash of the id."""
     by_speaker: dict[str, list[Utterance]] = {}
     for utterance in sorted(utterances, key=lambda u: derived_seed("aligner", u.id)):
         by_speaker.setdefault(utterance.speaker, []).append(utterance)

@@ -82,15 +82,9 @@ class _Expectations:
 
 
 def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
-    """Trains a model.
+    """Trains a model; utterances too short for their phones are left out.
 
     The same examples in the same order give the same model, with any number of threads.
-
-    Args:
-        examples: Training data; utterances too short for their phones are left out.
-
-    Raises:
-        InputError: If no utterance is long enough.
     """
     model = _untrained(examples)
     utterances = list(_normalized(model, examples))

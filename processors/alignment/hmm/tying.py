@@ -96,12 +96,7 @@ def accumulate_contexts(
     occupancy: np.ndarray,
     segments: Sequence[Segment],
 ) -> None:
-    """Accumulates the frames of an utterance.
-
-    Args:
-        frames: (T, D).
-        occupancy: Probability of each state at each frame, (T, S).
-    """
+    """Adds the frames of an utterance, (T, D), by the probabilities of its states, (T, S)."""
     observed = np.concatenate([np.ones((len(frames), 1)), frames, frames**2], axis=1)
     sums = occupancy.T @ observed  # (S, 1 + 2 D)
     neighbour_units = np.repeat(neighbours(segments), N_STATES, axis=1)
@@ -137,12 +132,7 @@ class _Split(NamedTuple):
 
 
 class _Forest:
-    """Trees while they grow.
-
-    Args:
-        keys: (C, 3).
-        sums: (C, 1 + 2 D).
-    """
+    """Trees while they grow, over contexts, (C, 3), and their sums, (C, 1 + 2 D)."""
 
     def __init__(self, keys: np.ndarray, sums: np.ndarray, n_units: int) -> None:
         self.keys, self.sums, self.n_units = keys, sums, n_units
@@ -215,11 +205,7 @@ class _Forest:
 
 
 def _cost(sums: np.ndarray) -> np.ndarray:
-    """Negative log-likelihood of frames under their own Gaussian, nats, up to a constant.
-
-    Args:
-        sums: (..., 1 + 2 D).
-    """
+    """Negative log-likelihood of frames, given their sums, under their Gaussian, but a constant."""
     D = sums.shape[-1] // 2
     count = np.maximum(sums[..., :1], 1e-6)
     mean = sums[..., 1 : 1 + D] / count
@@ -232,10 +218,6 @@ def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
 
     The largest come first: of two that split the training data equally, it covers more of what is
     not in the training data.
-
-    Args:
-        units: (C,).
-        sums: (C, 1 + 2 D).
     """
     of_unit = np.zeros((n_units, sums.shape[1]))
     np.add.at(of_unit, units, sums)

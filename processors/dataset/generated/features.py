@@ -35,11 +35,6 @@ class GeneratedFeatures(GeneratedStore):
     Any symbol may follow any other. Its mel is the symbol's mean spectrum with noise, its duration
     the symbol's length with noise, sometimes 0; so all of it can be learnt, but is not speech.
     An utterance is a function of (seed, id), and a symbol sounds the same everywhere.
-
-    Args:
-        name: Name of the dataset that they replace, and of their only speaker.
-        n_utterances: At most `N_LJSPEECH`.
-        seed: Other seeds give other utterances of the same lengths.
     """
 
     def __init__(

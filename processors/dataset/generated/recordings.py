@@ -21,11 +21,6 @@ class GeneratedRecordings(GeneratedStore):
 
     All are parts of one sound, made once per process, with its mel; which part is a function of
     (seed, id).
-
-    Args:
-        name: Name of the dataset that they replace, and of their only speaker.
-        n_utterances: At most `N_LJSPEECH`.
-        seed: Other seeds give another sound.
     """
 
     def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int = 0) -> None:

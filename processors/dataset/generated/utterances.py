@@ -26,14 +26,7 @@ class Lengths(NamedTuple):
 
 
 def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> Lengths:
-    """Lengths spread evenly over those of LJSpeech, from the shortest to the longest.
-
-    Args:
-        n_utterances: At most `N_LJSPEECH`, which is all of them.
-
-    Raises:
-        InputError: If more utterances are asked for than there are.
-    """
+    """Lengths spread evenly over those of LJSpeech, from the shortest to the longest."""
     if not 1 <= n_utterances <= N_LJSPEECH:
         raise InputError(f"{n_utterances} generated utterances: expected 1 to {N_LJSPEECH}")
     table = np.loadtxt(_LENGTHS, delimiter=",", skiprows=1, dtype=np.int64)
@@ -43,14 +36,7 @@ def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> Lengths:
 
 
 def split_evenly(ids: Sequence[str]) -> Splits:
-    """A fiftieth of the utterances, and at most 16, for validation; none for testing.
-
-    Args:
-        ids: Ordered by length; both parts have short and long ones.
-
-    Raises:
-        InputError: If there are fewer than two.
-    """
+    """A fiftieth of ids in order of length, and at most 16, for validation; none for testing."""
     if len(ids) < 2:
         raise InputError(f"{len(ids)} generated utterances: expected 2, to train and to validate")
     n_valid = max(1, min(_MOST_VALID, len(ids) // 50))
@@ -60,21 +46,10 @@ def split_evenly(ids: Sequence[str]) -> Splits:
 
 
 class GeneratedStore:
-    """What generated utterances have in common with a `Store`; see GeneratedFeatures.
+    """What generated utterances have in common with a `Store`, whose attributes they have.
 
-    Args:
-        name: Name of the dataset that they replace, and of their only speaker.
-        n_utterances: At most `N_LJSPEECH`.
-        seed: Other seeds give other utterances of the same lengths.
-
-    Attributes:
-        folder: A name for messages; there is no such folder.
-        ids: Shortest first.
-        speakers: Speaker of each utterance.
-        frames: Frames of each utterance, int64.
-        phones_count: Phones of each utterance, int64.
-        seconds: Duration of each utterance, float64.
-        split: Ids to train and to validate on.
+    `name` is that of the dataset that they replace, and of their only speaker; `folder` is a name
+    for messages. Another seed gives other utterances of the same lengths, the shortest first.
     """
 
     def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int) -> None:

@@ -22,11 +22,7 @@ _SILENT_PEAK = 1e-4  # -80 dB
 
 
 def score_similarity(pair: "AlignedPair") -> MetricValue | None:
-    """Speaker similarity: cosine between the embeddings of recording and synthesised speech.
-
-    Raises:
-        UserFunctionError: If the encoder does not return two vectors of one length.
-    """
+    """Speaker similarity: cosine between the embeddings of recording and synthesised speech."""
     both = (pair.recorded, pair.synthesised)
     if any(np.abs(side.wav).max(initial=0) < _SILENT_PEAK for side in both):
         return None

@@ -67,10 +67,6 @@ class LabelledSpeech:
         By the transcript where the user gives a folder of them, else by the user's recogniser, else
         by pocketsphinx. None without a recogniser of the language (pocketsphinx has English only)
         or a folder of transcripts for this kind of speech.
-
-        Raises:
-            InputError: If the transcript is missing or not readable.
-            UserFunctionError: If the user's recogniser raises, or does not return text.
         """
         models = self.user_models
         if models.transcripts is not None:
@@ -108,11 +104,9 @@ def is_silent(wav: np.ndarray) -> bool:
 
 
 def words_of(text: str, language: str) -> str:
-    """Normalises a text for comparison: lower-case words without punctuation.
+    """Normalises a text for comparison: "It's $5." becomes "it's five dollars".
 
-    Args:
-        text: "It's $5." becomes "it's five dollars".
-        language: espeak language code; numbers and abbreviations are spelt out in English only.
+    Numbers and abbreviations are spelt out in English only.
     """
     if is_english(language):
         try:

@@ -47,11 +47,7 @@ class UserFunction:
     folder: Path  # folder that is searched for its module, after all others
 
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  # those of the user's function
-        """Calls the function.
-
-        Raises:
-            UserFunctionError: If it raises; names the line in the user's file.
-        """
+        """Calls the function; an error names the line in the user's file."""
         function = _imported(self.name, self.folder)
         try:
             return function(*arguments)
@@ -61,15 +57,7 @@ class UserFunction:
 
 
 def load_function(name: str) -> UserFunction:
-    """Finds a function of the user's; the current folder is searched as well.
-
-    Args:
-        name: "package.module:function".
-
-    Raises:
-        InputError: If the name has another form, the module is missing or cannot be imported, or
-            it has no such function.
-    """
+    """Finds a user's "package.module:function"; the current folder is searched as well."""
     function = UserFunction(name, Path.cwd())
     _imported(function.name, function.folder)
     return function

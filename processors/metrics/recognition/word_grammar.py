@@ -33,17 +33,9 @@ class RecognisedWord(NamedTuple):
 def recognised_words(
     words: Sequence[str], wav: np.ndarray, sample_rate: int
 ) -> list[RecognisedWord] | None:
-    """Finds the words of a text in a signal.
+    """Finds the words of a text, normalised by `labelled_speech.words_of`, in a signal.
 
-    Args:
-        words: Words of the text, normalised by `labelled_speech.words_of`; not empty.
-
-    Returns:
-        The words in the order in which they are spoken; None where the grammar has no path
-        through the signal.
-
-    Raises:
-        InputError: If a word has no English pronunciation.
+    In the order in which they are spoken; None where the grammar has no path through the signal.
     """
     if is_silent(wav):
         return None

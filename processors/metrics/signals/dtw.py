@@ -19,14 +19,7 @@ _DIAGONAL, _UP, _LEFT = 0, 1, 2  # the cell before: one less in both, in the row
 def dtw_path(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The path with the smallest sum of Euclidean distances from both starts to both ends.
 
-    Of equal costs it prefers the diagonal step.
-
-    Args:
-        a: (N, D).
-        b: (M, D).
-
-    Returns:
-        Indices into `a` and `b`, (L, 2); empty if either is.
+    Of equal costs it prefers the diagonal step. (N, D) and (M, D) -> indices into both, (L, 2).
     """
     N, M = len(a), len(b)
     if N == 0 or M == 0:

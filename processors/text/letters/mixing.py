@@ -14,12 +14,7 @@ _SEEDS = 2**63  # derived seeds are smaller
 
 
 def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[WordPhones]:
-    """Draws the words that are said by their phones.
-
-    Args:
-        p: Probability of phones for each word.
-        *key: What the draw is for, such as seed, epoch and utterance.
-    """
+    """Draws the words that are said by their phones, each with probability `p`, by a key."""
     return [w for w in word_phones if derived_seed("arpabet", *key, w.word) < p * _SEEDS]
 
 

@@ -38,25 +38,14 @@ _PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
 
 
 def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
-    """The symbols of a set in the order of NVIDIA's ids.
-
-    Args:
-        phone_extractor: `nvidia_english`, `nvidia_english_lowercase` or `tensorflowtts_english`.
-    """
+    """The symbols of a set, by its name in `_SETS`, in the order of NVIDIA's ids."""
     phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
     end = (END,) if phone_extractor == "tensorflowtts_english" else ()
     return Vocabulary((PAD, *map(_name, _SETS[phone_extractor]), *phones, *end))
 
 
 def normalise(text: str, own_words: Collection[str] = ()) -> str:
-    """English text in words, in lower case, with its punctuation.
-
-    Args:
-        own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
-
-    Raises:
-        InputError: If a letter is not Latin.
-    """
+    """English text in words, in lower case, with its punctuation; see `normalise_english`."""
     plain = english_in_words(text, own_words).translate(_DASHES).lower()
     return " ".join(plain.split())
 
@@ -70,11 +59,7 @@ class SymbolText(NamedTuple):
 
 
 def read(normalised: str, phone_extractor: str) -> SymbolText:
-    """Splits a text into words and marks.
-
-    Args:
-        normalised: Output of `normalise`, with phones in braces.
-    """
+    """Splits the output of `normalise`, with phones in braces, into words and marks."""
     pieces = _PIECE.findall(normalised)
     unspoken = [
         piece for piece in pieces if _is_mark(piece) and piece not in _SETS[phone_extractor]

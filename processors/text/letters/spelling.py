@@ -23,11 +23,10 @@ _ENDING = re.compile(r"'?s$")
 class LetterPhonemizer:
     """The letters of words; see Phonemizer.
 
+    With phones, words get them in addition to their letters, and braces hold phones.
+
     Attributes:
         user_lexicon: Phones by lower-case word; they take precedence over CMUdict.
-
-    Args:
-        with_phones: Whether words get phones in addition to their letters, and braces hold phones.
     """
 
     def __init__(
@@ -51,14 +50,7 @@ class LetterPhonemizer:
         return False
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The letters of each word, and its phones if their pronunciation is certain.
-
-        Args:
-            words: Letters and apostrophes; apostrophes around a word are kept.
-
-        Raises:
-            InputError: If a word has a digit or another sign; the message names it.
-        """
+        """The letters of each word, and its phones if their pronunciation is certain."""
         return [self._pronounce(word) for word in words]
 
     def _pronounce(self, word: str) -> Pronunciation:

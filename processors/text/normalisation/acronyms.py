@@ -55,9 +55,7 @@ def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
     """Spells the acronyms of a text; a text mostly in capitals is treated as emphasised.
 
-    Args:
-        text: Text whose numbers are already in words.
-        own_words: Words of a user lexicon in lower case, which are never spelt.
+    Words of a user lexicon, in lower case, are never spelt.
     """
     if not _CAPITALS.search(text) or _is_shouted(text):
         return text

@@ -58,11 +58,7 @@ def _blank(char: str) -> str:
 
 
 def to_ascii_letters(text: str) -> str:
-    """English text with letters a to z only: accents are removed, ligatures split.
-
-    Raises:
-        InputError: If a letter of another script remains; the message names it.
-    """
+    """English text with letters a to z only: accents are removed, ligatures split."""
     if text.isascii():
         return text
     return "".join(_ascii(char) for char in text.translate(_LATIN))

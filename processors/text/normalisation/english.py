@@ -51,11 +51,7 @@ def normalise_english(text: str, own_words: Collection[str] = ()) -> str:
 
 
 def english_in_words(text: str, own_words: Collection[str] = ()) -> str:
-    """Spells out a text like `normalise_english`, but keeps its punctuation and quotes.
-
-    Raises:
-        InputError: If a letter is not Latin.
-    """
+    """Spells out a text like `normalise_english`, but keeps its punctuation and quotes."""
     text = to_ascii_letters(clean_characters(text))
     text = apply((*web.RULES, *SHARPS), text)
     has_digits = bool(_DIGIT.search(text))

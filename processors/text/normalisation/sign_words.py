@@ -51,9 +51,8 @@ _NEGATIVE = re.compile(r"(?:(?<![^\s(\[<>=^*/×+:])|(?<=\d[eE]))-(?=[.,]?\d)")
 def name_signs(text: str, language: str) -> str:
     """Replaces signs by words of the language; those without a word are left to espeak-ng.
 
-    Args:
-        text: Cleaned text; a hyphen before a number, but not inside one, is a minus, and
-            between two ascending numbers a range.
+    A hyphen before a number, but not inside one, is a minus, and between two ascending numbers a
+    range.
     """
     text = _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(language.split("-")[0])), text)
     text = _NEGATIVE.sub(MINUS, text)

@@ -52,11 +52,7 @@ _PUNCTUATION = (
 
 
 def say_signs(text: str) -> str:
-    """Replaces signs by their names; those without one (`has_name`) are removed later.
-
-    Args:
-        text: Text whose numbers are already in words.
-    """
+    """Replaces signs by their names; those without one (`has_name`) are removed later."""
     if not _PLAIN.fullmatch(text):
         text = _SIGN.sub(lambda match: f" {_SAID[match[0]]} ", text)
     return text

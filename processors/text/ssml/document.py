@@ -41,11 +41,9 @@ _ALWAYS_IGNORED = ("version", "xml:id", "xml:base", "xsi:schemaLocation")
 
 
 class Ssml(NamedTuple):
-    """A text in SSML.
+    """A document of SSML, whose root is `speak`.
 
-    Args:
-        source: A document, whose root is `speak`.
-        skip_unknown: Whether to leave out unknown tags and attributes, which are errors otherwise.
+    Unknown tags and attributes are errors unless `skip_unknown`.
     """
 
     source: str

@@ -16,15 +16,11 @@ _TIE = "\u0361"
 def phones_of(
     pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]
 ) -> tuple[str, ...]:
-    """Phones of a voice.
+    """Phones of a voice; ARPAbet has spaces between phones.
 
     Args:
-        alphabet: Of the pronunciation, one of ALPHABETS; ARPAbet has spaces between phones.
         in_ipa: Whether the voice has phones of the IPA, or those of ARPAbet.
         known: The phones of the voice.
-
-    Raises:
-        ValueError: If the alphabet or a phone of it is unknown.
     """
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise ValueError(f"alphabet {alphabet[:40]!r}; expected {' or '.join(ALPHABETS)}")

@@ -14,16 +14,10 @@ _MARKS = {".": "dot", ",": "comma", "-": "dash", "_": "underscore", ":": "colon"
 
 
 def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
-    """The words of a text.
+    """The words of a text of one of KINDS; the format of a date is the order of its parts ("dmy").
 
-    Args:
-        kind: One of KINDS.
-        format: Of a date: the order of its parts, such as "dmy".
-        in_english: Whether to return English words; other languages have characters, digits,
-            telephone and cardinal, whose figures the front end reads.
-
-    Raises:
-        ValueError: If the kind is unknown, or the text is not of this kind.
+    Other languages than English have characters, digits, telephone and cardinal, whose figures the
+    front end reads.
     """
     if kind not in KINDS:
         raise ValueError(f"{kind[:40]!r}; expected {', '.join(KINDS)}")

@@ -36,11 +36,7 @@ _NUMBER = r"(\d{1,6}(?:\.\d{0,6})?|\.\d{1,6})"
 
 
 def rate(text: str) -> Prosody:
-    """How fast: a name, "80%" of the usual rate, or a change, "+20%".
-
-    Raises:
-        ValueError: If it is something else, here and below.
-    """
+    """How fast: a name, "80%" of the usual rate, or a change, "+20%"; else a ValueError."""
     factor = _RATES.get(text) or _percentage(text, signed=False)
     if not factor:
         raise ValueError(_expected(text, _RATES, "a percentage, such as 80% or +20%"))
