@@ -17,7 +17,7 @@ def main() -> None:
     setup_logging()
 
     from models.checkpoint.publish import publish
-    from utils.hub_push import Target
+    from utils.hub import Target
 
     publish(
         given.experiment,

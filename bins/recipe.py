@@ -10,8 +10,7 @@ from bins._flags.parsers import recipe_arguments
 from bins._recipe.next_command import next_command
 from bins._recipe.places import ROOT, find_recipe, recipes
 from bins._recipe.steps import Step, plan, shown_config
-from utils.cli import Parser, print_text, run
-from utils.commands import run_command
+from utils.cli import Parser, print_text, run, run_command
 from utils.errors import InputError, printable
 
 

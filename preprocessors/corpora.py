@@ -76,7 +76,7 @@ def _corpus(name: str) -> Corpus:
 
 
 def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
-    """The folder of a dataset, which may be missing; relative paths start at the repository root."""
+    """The folder of a dataset, which may be missing; relative paths start at the repository."""
     if not is_given(dataset, dataset_path):
         path = dataset_path.get(dataset, "")
         raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")

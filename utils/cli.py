@@ -1,13 +1,14 @@
-"""Shared parts of commands: flags, and messages for wrong input."""
+"""Shared parts of commands: flags, messages for wrong input, commands in processes of their own."""
 
 import argparse
 import atexit
 import errno
 import os
 import signal
+import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -104,14 +105,16 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
     raise Terminated(number)
 
 
-def _accept_termination() -> dict[int, Any]:
-    """Raises `Terminated` at SIGTERM and SIGHUP; returns the handlers before."""
-    previous = {}
-    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
-        number = signal.Signals.__members__.get(name)
-        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
-            previous[int(number)] = signal.signal(number, _terminate)
-    return previous
+def _on_termination(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
+    """Handles SIGTERM and SIGHUP; returns the handlers before."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    accepted = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # nohup ignores one
+    return {number: signal.signal(number, handler) for number in accepted}
+
+
+def _restore(handlers: Mapping[int, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def run(main: Callable[[], None]) -> None:
@@ -125,7 +128,7 @@ def run(main: Callable[[], None]) -> None:
     atexit.register(_exit_if, interrupts)  # registered first, so it runs last
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    previous = _accept_termination()
+    previous = _on_termination(_terminate)
     try:
         main()
     except UsageError as error:
@@ -142,8 +145,7 @@ def run(main: Callable[[], None]) -> None:
     finally:
         # all work is done, and an exit handler that Ctrl-C interrupts prints a traceback
         signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        _restore(previous)
 
 
 def _exit_if(interrupts: Sequence[int]) -> None:
@@ -151,6 +153,38 @@ def _exit_if(interrupts: Sequence[int]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(130)
+
+
+def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs a command that saves its work when it is stopped, also by a terminal that closes.
+
+    SIGTERM and SIGHUP are passed on as SIGTERM. Ctrl-C is not: the terminal sends it to the
+    command as well.
+
+    Returns:
+        The exit code; 128 + N if signal N ended the command, or came too late to do so.
+    """
+    child: subprocess.Popen[bytes] | None = None
+    stopped = False
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal stopped
+        stopped = True
+        if child is not None:
+            child.terminate()
+
+    previous = _on_termination(stop)
+    previous[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        child = subprocess.Popen(words, env=environment)
+        if stopped:  # before the number of the process was known
+            child.terminate()
+        code = child.wait()
+    finally:
+        _restore(previous)
+    if stopped and code == 0:  # it ended just then: what follows it must not start
+        return 128 + signal.SIGTERM
+    return code if code >= 0 else 128 - code
 
 
 def leave(code: int) -> NoReturn:

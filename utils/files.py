@@ -128,22 +128,19 @@ def append_jsonl(path: Path, row: object) -> None:
 def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:
     """Reads one JSON value per line.
 
-    Args:
-        unfinished_end: Leave out a last line that is not whole: `append_jsonl` was interrupted.
+    With `unfinished_end`, without a last line that is not whole: `append_jsonl` was interrupted.
     """
-    # Not splitlines: JSON strings may contain U+2028 unescaped.
-    lines = read_text(path).split("\n")
-    if unfinished_end and lines[-1] and not _is_json(lines[-1]):
-        lines.pop()
-    return [_parse(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line]
+    return list(iterate_jsonl(path, unfinished_end=unfinished_end))
 
 
-def iterate_jsonl(path: Path) -> Iterator[object]:
+def iterate_jsonl(path: Path, *, unfinished_end: bool = False) -> Iterator[object]:
     """Yields one JSON value per line, for files too long to hold in memory."""
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             for n, line in enumerate(file, 1):
-                if line != "\n":
+                if unfinished_end and not line.endswith("\n") and not _is_json(line):
+                    return
+                if line.strip():
                     yield _parse(line, f"{path}:{n}")
     except (UnicodeDecodeError, OSError):
         read_text(path)  # raises, with the place in the file

@@ -4,9 +4,9 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from utils.errors import printable
 
@@ -38,7 +38,7 @@ def setup_logging(*, quiet: bool = False) -> None:
 
 
 class Progress:
-    """Progress of a long loop, as a context manager: see `progress`."""
+    """Progress of a long loop: see `progress`."""
 
     def __init__(
         self, total: int, description: str, initial: int, clock: Callable[[], float]
@@ -47,11 +47,7 @@ class Progress:
         self._description = description
         self._initial = self._done = initial
         self._clock = clock
-        self._stack = ExitStack()
-
-    def __enter__(self) -> "Progress":
-        self._start = self._last_line = self._clock()
-        return self
+        self._start = self._last_line = clock()
 
     def advance(self, n: int = 1) -> None:
         """Counts `n` more items as done."""
@@ -73,32 +69,12 @@ class Progress:
         speed = f"{seconds / fresh:.0f} s each" if slow else f"{fresh / seconds:.1f}/s"
         return f"{line}, {speed}, {clock_face(remaining)} left"
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
-
 
 class _Bar(Progress):
     """Progress as a bar on a terminal."""
 
-    def __enter__(self) -> Progress:
-        from tqdm import tqdm
-        from tqdm.contrib.logging import logging_redirect_tqdm
-
-        self._stack.enter_context(logging_redirect_tqdm())
-        self._bar = self._stack.enter_context(
-            tqdm(
-                total=self._total,
-                desc=self._description,
-                initial=self._initial,
-                dynamic_ncols=True,
-            )
-        )
-        return self
+    def __init__(self, bar: Any) -> None:  # noqa: ANN401  (tqdm has no types)
+        self._bar = bar
 
     def advance(self, n: int = 1) -> None:
         self._bar.update(n)
@@ -114,23 +90,29 @@ def clock_face(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 
 
+@contextmanager
 def progress(
     total: int,
     description: str,
     *,
     initial: int = 0,
     clock: Callable[[], float] = time.monotonic,
-) -> Progress:
+) -> Iterator[Progress]:
     """Shows the progress of a loop: a bar on a terminal, else a log line every ten seconds.
 
     Args:
-        total: Items in all.
         description: What is counted, such as `stage 1: utterances`.
         initial: Items done by an earlier, interrupted run.
         clock: Monotonic time in seconds.
-
-    Returns:
-        A context manager with `advance(n)`.
     """
-    kind = _Bar if sys.stderr.isatty() else Progress
-    return kind(total, description, initial, clock)
+    if not sys.stderr.isatty():
+        yield Progress(total, description, initial, clock)
+        return
+    from tqdm import tqdm
+    from tqdm.contrib.logging import logging_redirect_tqdm
+
+    with (
+        logging_redirect_tqdm(),
+        tqdm(total=total, desc=description, initial=initial, dynamic_ncols=True) as bar,
+    ):
+        yield _Bar(bar)

@@ -100,17 +100,13 @@ def run_chunks(
             culprits = _culprits(function, [(key, pending[key]) for key in death.suspects], n_jobs)
             unexplained = 0 if culprits else unexplained + 1
             if unexplained == _UNEXPLAINED_DEATHS:
-                raise _gives_up(death) from death
+                raise InputError(
+                    f"worker processes died {unexplained} times, and no single item causes it"
+                    f" ({death}); there may be too little memory: use fewer workers (--num_workers)"
+                ) from death
             for key, item in culprits:
                 pending[key] = [other for other in pending[key] if other is not item]
                 lost[key] = (*lost.get(key, ()), item)
-
-
-def _gives_up(death: WorkerDiedError) -> InputError:
-    return InputError(
-        f"worker processes died {_UNEXPLAINED_DEATHS} times, and no single item causes it "
-        f"({death}); there may be too little memory: use fewer workers (--num_workers)"
-    )
 
 
 def _culprits(

@@ -24,7 +24,7 @@ from models.checkpoint.loading import (
 from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
 from utils.errors import InputError
 from utils.files import new_folder, read_json, write_json
-from utils.hub_push import Target, check_target, push
+from utils.hub import Target, check_target, push
 from utils.logging import get_logger
 
 CARD = "README.md"

@@ -15,20 +15,6 @@ def test_arrays_and_tensors_are_read(tmp_path):
     assert read_array(tmp_path / "c.PTH").tolist() == [0.5]
 
 
-@pytest.mark.parametrize("order", "<>")
-def test_text_that_is_no_unicode_is_refused(tmp_path, order):
-    names = np.array(["a", "\U0010ffff"], dtype=f"{order}U3")
-    np.save(tmp_path / "names.npy", names)
-    assert read_array(tmp_path / "names.npy").tolist() == names.tolist()
-    np.save(tmp_path / "none.npy", names[:0])
-    assert read_array(tmp_path / "none.npy").size == 0
-    content = bytearray((tmp_path / "names.npy").read_bytes())
-    content[-1] = content[-4] = 0x7F
-    (tmp_path / "names.npy").write_bytes(content)
-    with pytest.raises(InputError, match=r"names\.npy: characters beyond Unicode"):
-        read_array(tmp_path / "names.npy")
-
-
 class Harmful:
     def __reduce__(self):
         return exec, ("open('ran', 'w')",)
@@ -58,21 +44,10 @@ def test_missing_and_broken_files_are_named(tmp_path, name):
         read_array(tmp_path / name)
 
 
-def test_what_is_no_single_dense_tensor_is_refused(tmp_path):
+def test_what_is_no_single_tensor_is_refused(tmp_path):
     torch.save({"a": torch.ones(2)}, tmp_path / "dict.pt")
-    torch.save(torch.ones(2).to_sparse(), tmp_path / "sparse.pt")
-    quantised = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
-    torch.save(quantised, tmp_path / "quantised.pt")
-    np.savez(tmp_path / "several.npz", a=np.ones(2))
-    (tmp_path / "several.npz").rename(tmp_path / "several.npy")
-    for name, message in (
-        ("dict.pt", "holds a dict, expected one tensor"),
-        ("sparse.pt", "torch.sparse_coo tensor of torch.float32, expected a dense one of floats"),
-        ("quantised.pt", "torch.strided tensor of torch.quint8, expected a dense one of floats"),
-        ("several.npy", "several arrays, expected one"),
-    ):
-        with pytest.raises(InputError, match=message):
-            read_array(tmp_path / name)
+    with pytest.raises(InputError, match="holds a dict, expected one tensor"):
+        read_array(tmp_path / "dict.pt")
 
 
 def test_numbers_are_read_by_line(tmp_path):

@@ -22,9 +22,6 @@ def test_a_byte_order_mark_is_accepted(tmp_path):
         ("\n", "exp.json: the file is empty; expected { ... } with keys"),
         ('{"name": "a", "name": "b"}', 'exp.json: Duplicate key "name"'),
         ('{name: "a", name: "b"}', 'exp.json: Duplicate key "name"'),
-        ('{"name": ' + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
-        ("{name: " + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
-        ('{"a": ' * 900 + "1" + "}" * 900, "exp.json: nested too deeply, expected at most 50"),
     ],
 )
 def test_a_file_that_is_not_json5_is_named_with_the_line(tmp_path, text, said):
@@ -84,9 +81,10 @@ def test_a_base_of_two_base_configs_is_applied_once(tmp_path):
     assert (experiment.name, experiment.dataset) == ("a", ("b",))
 
 
-def test_a_circle_through_a_list_of_base_configs_is_shown(tmp_path):
+@pytest.mark.parametrize("base", ['"exp.json"', '["a.json", "exp.json"]'])
+def test_a_circle_of_base_configs_is_shown(tmp_path, base):
     (tmp_path / "a.json").write_text("{}")
-    (tmp_path / "b.json").write_text('{"base_config": ["a.json", "exp.json"]}')
+    (tmp_path / "b.json").write_text(f'{{"base_config": {base}}}')
     message = fault(tmp_path, '{"base_config": ["a.json", "b.json"]}')
     assert message == ("exp.json: base_config is circular: exp.json -> b.json -> exp.json")
 
@@ -99,12 +97,6 @@ def test_an_error_names_the_file_of_the_chain_that_holds_it(tmp_path):
         tmp_path, '{"base_config": "base.json", "train": {"pin": true, "batch_size": ""}}'
     )
     assert message.startswith("exp.json: train.batch_size")
-
-
-def test_a_circle_of_base_configs_is_shown(tmp_path):
-    (tmp_path / "b.json").write_text('{"base_config": "exp.json"}')
-    message = fault(tmp_path, '{"base_config": "b.json"}')
-    assert message == ("exp.json: base_config is circular: exp.json -> b.json -> exp.json")
 
 
 @pytest.mark.parametrize(
@@ -146,8 +138,6 @@ def test_overrides_are_read_as_json5_or_as_text(tmp_path):
         ("train.batch_size", "--set 'train.batch_size': expected key.path=value"),
         ("=3", "--set '=3': expected key.path=value"),
         ("a..b=3", "--set 'a..b=3': expected key.path=value"),
-        ("name=" + "[" * 5000, "--set name: nested too deeply"),
-        ("a." * 5000 + "b=3", "expected key.path=value"),
     ],
 )
 def test_an_override_obeys_the_same_checks(tmp_path, override, said):

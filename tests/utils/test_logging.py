@@ -25,28 +25,21 @@ def test_progress_is_a_line_every_ten_seconds_with_rate_and_time_left(caplog):
     ]
 
 
-def test_progress_says_when_it_is_done_and_counts_only_new_work_in_the_rate(caplog):
+@pytest.mark.parametrize(
+    ("total", "initial", "seconds", "n", "line"),
+    [
+        (100, 60, 4, 40, "utterances: 100/100 (100 %), 10.0/s, 0:00:00 left"),
+        (4, 0, 27, 1, "utterances: 1/4 (25 %), 27 s each, 0:01:21 left"),
+        (0, 0, 0, 0, "utterances: 0/0 (0 %)"),
+    ],
+)
+def test_only_new_work_counts_in_the_rate(caplog, total, initial, seconds, n, line):
     caplog.set_level(logging.INFO, "arion")
     clock = Clock()
-    with progress(100, "steps", initial=60, clock=clock) as bar:
-        clock.now += 4
-        bar.advance(40)
-    assert caplog.messages == ["steps: 100/100 (100 %), 10.0/s, 0:00:00 left"]
-
-
-def test_slow_work_is_told_by_the_time_that_one_item_takes(caplog):
-    caplog.set_level(logging.INFO, "arion")
-    clock = Clock()
-    with progress(4, "utterances", clock=clock) as bar:
-        clock.now += 27
-        bar.advance()
-    assert caplog.messages == ["utterances: 1/4 (25 %), 27 s each, 0:01:21 left"]
-
-
-def test_progress_over_nothing_is_no_fault(caplog):
-    with progress(0, "nothing") as bar:
-        bar.advance(0)
-    assert all("nan" not in message for message in caplog.messages)
+    with progress(total, "utterances", initial=initial, clock=clock) as bar:
+        clock.now += seconds
+        bar.advance(n)
+    assert caplog.messages == [line]
 
 
 @pytest.mark.parametrize(("rank", "level"), [("0", logging.INFO), ("3", logging.WARNING)])

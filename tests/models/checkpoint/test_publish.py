@@ -21,7 +21,7 @@ from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, w
 from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
 from utils.files import write_json
-from utils.hub_push import Target
+from utils.hub import Target
 
 TARGET = Target("org/voice")
 SCORES = {  # as stage 4 writes it
