@@ -19,7 +19,7 @@ setup(
     py_modules=["arion"],
     package_data={
         "config": ["*.json", "*/*.json"],
-        "processors.dataset.generated": ["*.csv.gz"],
+        "processors.dataset": ["*.csv.gz"],
         "processors.text": ["data/*"],
         "models.evaluation.report": ["static/*"],
         "models.server": ["static/*"],

@@ -13,7 +13,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
     from models.base.registry import load_config
     from models.training.experiment import train
-    from processors.dataset.generated.utterances import N_LJSPEECH
+    from processors.dataset.generated import N_LJSPEECH
     from utils.logging import setup_logging
 
     setup_logging()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from config.schema import Config
 from models.base.registry import load_config, model_names
-from processors.dataset.generated.utterances import N_LJSPEECH
+from processors.dataset.generated import N_LJSPEECH
 from utils.errors import InputError, nearest
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
-"""Checks that libsndfile lacks: the length in an audio file's header, and the checksum of FLAC.
+"""Checks that libsndfile lacks: the length in a header of WAV or Ogg, and the checksum of FLAC.
 
-libsndfile reads what is left of a file that was cut, leaves out audio that a WAV, AIFF or FLAC
-header does not count, and reads a W64 to its end, whatever follows the audio.
+libsndfile reads what is left of a file that was cut, and leaves out audio that the header of a WAV
+or FLAC does not count.
 """
 
 import hashlib
@@ -19,25 +19,7 @@ from utils.errors import UtteranceError
 _STREAMED = 0x7FFF0000
 _STRAY_SHARE = 0.01  # of the audio: tags after the last chunk
 _LAST_PAGE = 4  # flag in the header of an Ogg page
-
-
-class _Format(NamedTuple):
-    """A container made of chunks."""
-
-    first: int  # offset of the first chunk
-    header: struct.Struct  # name and length of a chunk
-    audio: bytes = b"data"  # name of the chunk that holds the samples
-    counted: int = 0  # bytes of a chunk's header that its length includes
-    alignment: int = 2  # chunks start at multiples of it
-
-
-_W64 = _Format(40, struct.Struct("<4s12xQ"), counted=24, alignment=8)
-_FORMATS = {
-    rb"(RIFF|RF64)....WAVE": _Format(12, struct.Struct("<4sI")),
-    rb"RIFX....WAVE": _Format(12, struct.Struct(">4sI")),
-    rb"FORM....AIF[FC]": _Format(12, struct.Struct(">4sI"), audio=b"SSND"),
-    rb"riff.{20}wave": _W64,
-}
+_HEADER = struct.Struct("<4sI")  # of a chunk of WAV: name and length
 
 
 class _Chunk(NamedTuple):
@@ -47,53 +29,48 @@ class _Chunk(NamedTuple):
 
 
 def check_length(path: Path) -> bool:
-    """Compares the length in the header of a WAV, RF64, AIFF, W64 or Ogg file with the file.
+    """Compares the length in the header of a WAV, RF64 or Ogg file with the file.
 
-    Other chunks, zeros, and up to 1 % of anything may follow the audio of all but W64.
+    Other chunks, zeros, and up to 1 % of anything may follow the audio.
 
     Returns:
         False if the header gives no length, since the file was written to a pipe.
     """
     size = path.stat().st_size
     with path.open("rb") as file:
-        head = file.read(28)
+        head = file.read(12)
         if head.startswith(b"OggS"):
             _check_pages(file, size)
-        for magic, format in _FORMATS.items():
-            is_format = re.match(magic, head, re.DOTALL)
-            if is_format and (audio := _audio_chunk(file, size, format)):
-                return _check_chunks(file, size, audio, format)
+        is_wav = re.match(rb"(RIFF|RF64)....WAVE", head, re.DOTALL)
+        if is_wav and (audio := _audio_chunk(file, size)):
+            return _check_chunks(file, size, audio)
     return True
 
 
-def _audio_chunk(file: BinaryIO, size: int, format: _Format) -> _Chunk | None:
+def _audio_chunk(file: BinaryIO, size: int) -> _Chunk | None:
     """The chunk of samples, which may end beyond the file."""
-    offset, long_length = format.first, 0
-    while offset < size and (chunk := _chunk_at(file, offset, format)):
-        if chunk.name == format.audio:
+    offset, long_length = 12, 0
+    while offset < size and (chunk := _chunk_at(file, offset)):
+        if chunk.name == b"data":
             is_long = long_length and chunk.end - chunk.start == 0xFFFFFFFF
             return chunk._replace(end=chunk.start + long_length) if is_long else chunk
         if chunk.name == b"ds64":  # RF64: the lengths of the file and of the audio in 64 bits
             _, long_length = struct.unpack("<QQ", file.read(16).ljust(16, b"\0"))
-        offset = _aligned(chunk.end, format)
+        offset = chunk.end + chunk.end % 2
     return None
 
 
-def _chunk_at(file: BinaryIO, offset: int, format: _Format) -> _Chunk | None:
+def _chunk_at(file: BinaryIO, offset: int) -> _Chunk | None:
     file.seek(offset)
-    header = file.read(format.header.size)
-    if len(header) < format.header.size:
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
         return None
-    name, length = format.header.unpack(header)
+    name, length = _HEADER.unpack(header)
     start = offset + len(header)
-    return _Chunk(name, start, start + max(0, length - format.counted))
+    return _Chunk(name, start, start + length)
 
 
-def _aligned(offset: int, format: _Format) -> int:
-    return offset + -offset % format.alignment
-
-
-def _check_chunks(file: BinaryIO, size: int, audio: _Chunk, format: _Format) -> bool:
+def _check_chunks(file: BinaryIO, size: int, audio: _Chunk) -> bool:
     promised = audio.end - audio.start
     if audio.end > size:
         if promised >= _STREAMED:
@@ -102,12 +79,8 @@ def _check_chunks(file: BinaryIO, size: int, audio: _Chunk, format: _Format) -> 
             f"cut short: the header promises {promised} bytes of audio, the file holds"
             f" {size - audio.start}; copy it again"
         )
-    if format is _W64:
-        n_stray, allowed = size - _aligned(audio.end, format), 0.0
-    else:
-        n_stray = _stray_bytes(file, size, _end_of_chunks(file, size, audio.end, format))
-        allowed = _STRAY_SHARE * promised
-    if n_stray > allowed:
+    n_stray = _stray_bytes(file, size, _end_of_chunks(file, size, audio.end))
+    if n_stray > _STRAY_SHARE * promised:
         raise UtteranceError(
             f"the header promises {promised} bytes of audio, and {n_stray} that it does not count"
             " follow; export the file again, or repair its header (sox --ignore-length)"
@@ -115,12 +88,12 @@ def _check_chunks(file: BinaryIO, size: int, audio: _Chunk, format: _Format) -> 
     return True
 
 
-def _end_of_chunks(file: BinaryIO, size: int, end: int, format: _Format) -> int:
+def _end_of_chunks(file: BinaryIO, size: int, end: int) -> int:
     """The end of the whole chunks that follow the audio."""
     while True:
         # some programs do not align what follows a chunk of odd length
-        for offset in (_aligned(end, format), end):
-            chunk = _chunk_at(file, offset, format)
+        for offset in (end + end % 2, end):
+            chunk = _chunk_at(file, offset)
             if chunk and re.fullmatch(rb"[ -~]{4}", chunk.name) and chunk.end <= size:
                 end = chunk.end
                 break

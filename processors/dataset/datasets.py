@@ -10,8 +10,8 @@ from torch.utils.data import Dataset
 
 from processors.audio.pcm import from_pcm16
 from processors.dataset.batch import TtsItem, VocoderItem
+from processors.dataset.generated import FeatureSource, RecordingSource
 from processors.dataset.sampler import Draw
-from processors.dataset.sources import FeatureSource, RecordingSource, Source
 from processors.records import Features, MelWav
 from processors.text.letters import mixing
 from processors.text.symbols import Vocabulary
@@ -256,7 +256,9 @@ class MelWavDataset(Dataset[VocoderItem]):
         return self._stores[self._places[item][0]]
 
 
-def _places(stores: Sequence[Source], ids: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+def _places(
+    stores: Sequence[FeatureSource | RecordingSource], ids: Sequence[Sequence[str]]
+) -> list[tuple[int, int]]:
     """Store and position of each utterance."""
     return [
         (number, store.index_of(id))

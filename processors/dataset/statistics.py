@@ -10,7 +10,7 @@ import torch
 
 from config.preprocess import PreprocessConfig
 from modules.variance.adaptor import average_by_phone, interpolate_unvoiced
-from processors.dataset.sources import FeatureSource
+from processors.dataset.generated import FeatureSource
 from processors.dataset.store import Prosody
 from utils.config import build_complete
 from utils.errors import InputError

@@ -6,8 +6,7 @@ from functools import reduce
 from config.preprocess import CorpusConfig
 from config.schema import Config
 from models.base.assets import Assets, Speaker
-from processors.dataset.generated.features import GeneratedFeatures
-from processors.dataset.generated.recordings import GeneratedRecordings
+from processors.dataset.generated import GeneratedFeatures, GeneratedRecordings
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.text.symbols import APOSTROPHE, ARPABET, Vocabulary
 from processors.text.vocabulary import model_vocabulary

@@ -6,7 +6,7 @@ sqrt(2 * sum of squared differences) of mel-cepstral coefficients 1 to 24 (0, th
 Quiet frames count as much as loud ones: white noise at -50 dB of full scale adds 5 dB to clean
 speech.
 
-The spectral envelope is WORLD's (processors.audio.cheaptrick) every 5 ms, at the lower of both
+The spectral envelope is WORLD's (processors.audio.mel_cepstrum) every 5 ms, at the lower of both
 sample rates and at most 16 kHz; the frequency axis is warped to the mel scale of that rate. The
 value depends on these choices: compare only values of one definition. The package pymcd 0.2.1
 squares the power under a fixed floor, so that its values grow with the volume (two readings of the

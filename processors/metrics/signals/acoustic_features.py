@@ -8,8 +8,7 @@ import numpy as np
 import soxr
 
 from modules.mel import MelConfig
-from processors.audio.cheaptrick import log_envelopes
-from processors.audio.mel_cepstrum import mel_cepstra
+from processors.audio.mel_cepstrum import log_envelopes, mel_cepstra
 from processors.audio.pitch import extract_f0
 from processors.metrics.recognition.user_models import Encoder
 from processors.records import TimedPhone

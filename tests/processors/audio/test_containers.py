@@ -11,14 +11,8 @@ RATE = 16000
 KINDS = [
     *(("WAV", subtype) for subtype in ("PCM_U8", "PCM_16", "PCM_24", "FLOAT", "ULAW")),
     *(("WAV", subtype) for subtype in ("IMA_ADPCM", "MS_ADPCM", "GSM610", "G721_32")),
-    *(("WAVEX", "PCM_16"), ("RF64", "PCM_24"), ("AIFF", "PCM_16"), ("AIFF", "IMA_ADPCM")),
-    *(("W64", "PCM_24"), ("W64", "IMA_ADPCM"), ("OGG", "VORBIS"), ("OGG", "OPUS")),
+    *(("WAVEX", "PCM_16"), ("RF64", "PCM_24"), ("OGG", "VORBIS"), ("OGG", "OPUS")),
 ]
-LENGTHS = {
-    "WAV": (b"data", 4, "<I"),
-    "AIFF": (b"SSND", 4, ">I"),
-    "W64": (b"data\xf3\xac", 16, "<Q"),
-}
 LIST = b"LIST" + struct.pack("<I", 26) + b"INFOISFT" + struct.pack("<I", 14) + b"Lavf58.29.100\0"
 
 
@@ -35,11 +29,10 @@ def recording(tmp_path):
     return write
 
 
-def with_length(content: bytes, length: int, format: str = "WAV") -> bytes:
+def with_length(content: bytes, length: int) -> bytes:
     """The file with another length of its audio in the header."""
-    name, distance, code = LENGTHS[format]
-    start = content.index(name) + distance
-    return content[:start] + struct.pack(code, length) + content[start + struct.calcsize(code) :]
+    start = content.index(b"data") + 4
+    return content[:start] + struct.pack("<I", length) + content[start + 4 :]
 
 
 @pytest.mark.parametrize(("format", "subtype"), KINDS)
@@ -60,21 +53,12 @@ def test_what_follows_the_audio_is_refused_with_its_size(recording, format, subt
         check_length(path)
 
 
-@pytest.mark.parametrize("format", LENGTHS)
-def test_a_header_that_promises_half_of_the_audio_is_refused_with_both_lengths(recording, format):
-    path, content = recording(format)
-    length = 3 * RATE + 24 * (format == "W64")  # the length in a W64 includes the header
-    path.write_bytes(with_length(content, length, format))
-    rest = 3 * RATE + 8 * (format == "AIFF")  # of an AIFF, a header of its own
-    match = f"promises {3 * RATE} bytes of audio, and {rest} that it does not count follow"
-    with pytest.raises(UtteranceError, match=match):
-        check_length(path)
-
-
-def test_a_header_of_a_recording_that_was_never_closed_is_refused(recording):
+@pytest.mark.parametrize("length", [3 * RATE, 0])  # 0: it was never closed
+def test_a_header_that_promises_less_than_the_audio_is_refused_with_both_lengths(recording, length):
     path, content = recording()
-    path.write_bytes(with_length(content, 0))
-    with pytest.raises(UtteranceError, match=f"promises 0 bytes of audio, and {6 * RATE} that"):
+    path.write_bytes(with_length(content, length))
+    match = f"promises {length} bytes of audio, and {6 * RATE - length} that it does not count"
+    with pytest.raises(UtteranceError, match=match):
         check_length(path)
 
 
@@ -102,32 +86,10 @@ def test_other_chunks_padding_and_tags_may_follow_the_audio(recording, subtype, 
     assert check_length(path)
 
 
-def test_chunks_may_follow_the_audio_of_an_aiff_but_not_of_a_w64_which_is_read_to_its_end(
-    recording,
-):
-    path, content = recording("AIFF")
-    path.write_bytes(content + b"ANNO" + struct.pack(">I", 4000) + b"a" * 4000)
-    assert check_length(path)
-
-    path, content = recording("W64")
-    guid = content[content.index(b"data\xf3\xac") + 4 :][:12]
-    path.write_bytes(content + b"levl" + guid + struct.pack("<Q", 24 + 4000) + b"a" * 4000)
-    assert soundfile.info(path).frames > 3 * RATE
-    with pytest.raises(UtteranceError, match="and 4024 that it does not count follow"):
-        check_length(path)
-
-
 def test_chunks_before_the_audio_are_passed(recording):
     path, content = recording()
     path.write_bytes(content[:12] + b"note" + struct.pack("<I", 5) + b"hello\0" + content[12:])
     assert check_length(path)
-
-
-def test_a_chunk_of_more_than_63_bits_is_no_overflow(recording):
-    path, content = recording("W64")
-    start = content.index(b"fmt \xf3") + 16
-    path.write_bytes(content[:start] + b"\xff" * 8 + content[start + 8 :])
-    assert check_length(path)  # no audio is found; libsndfile refuses the file
 
 
 def test_an_ogg_file_that_ends_between_two_pages_is_refused(recording):

@@ -66,10 +66,9 @@ def test_wav_cut_to_half_is_rejected(recording):
         read_audio(path, CONFIG)
 
 
-@pytest.mark.parametrize(("form", "endian"), [("WAV", "BIG"), ("RF64", "FILE")])
-def test_other_kinds_of_wav_are_read_whole_and_rejected_when_cut(tmp_path, form, endian):
+def test_rf64_is_read_whole_and_rejected_when_cut(tmp_path):
     path = tmp_path / "clip.wav"
-    soundfile.write(path, tone(), RATE, format=form, endian=endian, subtype="PCM_16")
+    soundfile.write(path, tone(), RATE, format="RF64", subtype="PCM_16")
     assert len(read_audio(path, CONFIG).wav) == RATE
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])

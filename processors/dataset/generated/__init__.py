@@ -1,1 +1,0 @@
-"""Generated data with the lengths of LJSpeech: training and benchmarks without a corpus."""

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+import torch
+
+from config.preprocess import PreprocessConfig
+from modules.mel import MelConfig, MelSpectrogram
+from processors.audio.pcm import from_pcm16
+from processors.dataset.generated import (
+    N_LJSPEECH,
+    GeneratedFeatures,
+    GeneratedRecordings,
+    ljspeech_lengths,
+    split_evenly,
+)
+from processors.dataset.statistics import corpus_stats
+from utils.errors import InputError
+
+HOURS = 3600 * 22050 / 256  # frames
+MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=20, f_max=4000)
+SYMBOLS = ("<sil>", "<,>", "AA1", "B", "IY0", "S", "T")
+
+
+def test_all_lengths_are_those_of_ljspeech():
+    frames, phones = ljspeech_lengths(N_LJSPEECH, MelConfig())
+    assert (len(frames), int(frames.min()), int(frames.max())) == (13092, 95, 869)
+    assert frames.sum() / HOURS == pytest.approx(23.9, abs=0.1)
+    assert (phones <= frames).all()
+
+
+def test_a_few_lengths_are_spread_over_all():
+    few, all_of_them = (ljspeech_lengths(n, MelConfig()).frames for n in (9, N_LJSPEECH))
+    assert few[[0, 4, 8]].tolist() == [95, int(np.median(all_of_them)), 869]
+
+
+def test_frames_of_another_hop_have_the_same_seconds():
+    ours = ljspeech_lengths(50, MelConfig(sample_rate=24000, n_fft=2048, hop_length=300))
+    assert (
+        np.abs(ours.frames / 80 - ljspeech_lengths(50, MelConfig()).frames * 256 / 22050).max()
+        < 0.01
+    )
+
+
+def test_more_utterances_than_ljspeech_has_are_refused():
+    with pytest.raises(InputError, match="13093 generated utterances: expected 1 to 13092"):
+        ljspeech_lengths(N_LJSPEECH + 1, MelConfig())
+
+
+def test_both_parts_of_a_split_have_short_and_long_utterances():
+    ids = [f"{number:03d}" for number in range(200)]
+    split = split_evenly(ids)
+    assert split.valid == ["025", "075", "125", "175"]
+    assert sorted(split.train + split.valid) == ids
+    with pytest.raises(InputError, match="expected 2, to train and to validate"):
+        split_evenly(ids[:1])
+
+
+def source(seed=0, **changes):
+    return GeneratedFeatures("mini", 30, MelConfig(), SYMBOLS, (65.0, 600.0), seed=seed, **changes)
+
+
+@pytest.fixture(scope="module")
+def utterances():
+    store = source()
+    return [store.read(id) for id in store.ids]
+
+
+def test_durations_are_not_negative_and_sum_to_the_frames(utterances):
+    for item in utterances:
+        assert item.durations.min() >= 0
+        assert item.durations.sum() == item.mel.shape[1] == len(item.f0) == len(item.energy)
+        assert len(item.durations) == len(item.phones)
+
+
+def test_some_phones_have_no_frame_and_pauses_are_short(utterances):
+    durations = np.concatenate([item.durations for item in utterances])
+    pause = np.array([phone.startswith("<") for item in utterances for phone in item.phones])
+    assert (durations[pause] == 0).mean() == pytest.approx(0.25, abs=0.05)
+    assert (durations[~pause] > 0).all()
+    assert durations[pause].mean() < durations[~pause].mean() / 2
+
+
+def test_pitch_and_energy_are_plausible(utterances):
+    f0 = np.concatenate([item.f0 for item in utterances])
+    assert 0.2 < (f0 > 0).mean() < 0.9
+    assert f0[f0 > 0].min() > 100
+    assert f0.max() < 300
+    assert all((item.energy > 0).all() for item in utterances)
+
+
+def test_mels_can_be_learnt_from_the_phones(utterances):
+    """The mean spectrum of each phone explains most of the variance; noise is the rest."""
+    mel = np.concatenate([item.mel.T for item in utterances])  # (all frames, M)
+    phones = np.concatenate([np.repeat(item.phones, item.durations) for item in utterances])
+    means = {phone: mel[phones == phone].mean(axis=0) for phone in SYMBOLS}
+    residual = mel - np.stack([means[phone] for phone in phones])
+    assert residual.std() == pytest.approx(0.3, abs=0.01)
+    assert mel.std() > 1
+    assert mel.min() >= MelConfig().log_floor_value
+
+
+def test_an_utterance_depends_on_seed_and_id_alone():
+    first, again, other = source().read("generated-00003"), source().read(3), source(seed=1).read(3)
+    assert first.phones == again.phones
+    assert np.array_equal(first.mel, again.mel)
+    assert first.mel.shape == other.mel.shape
+    assert first.phones != other.phones
+
+
+def test_without_an_aligner_there_are_no_durations():
+    store = source(timed=False)
+    assert not store.timed
+    assert store.read(0).durations is None
+    assert store.read_prosody(0).durations is None
+
+
+def test_statistics_are_computed_as_those_of_a_store():
+    stats = corpus_stats(source(), source().ids, PreprocessConfig()).pooled
+    assert 150 < stats.f0_phone.mean < 260
+    assert 5 < stats.energy_phone.std < 30
+
+
+@pytest.fixture(scope="module")
+def recordings():
+    return GeneratedRecordings("mini", 5, MEL)
+
+
+def test_the_mel_is_that_of_the_wav(recordings):
+    item = recordings.read(2)
+    expected = MelSpectrogram(MEL)(torch.from_numpy(from_pcm16(item.wav))[None])[0].numpy()
+    inside = slice(3, -3)  # other frames reach beyond the part
+    assert np.allclose(item.mel[:, inside], expected[:, inside], atol=1e-3)
+    assert item.mel.std() > 0.8
+
+
+def test_a_part_is_the_same_in_the_whole(recordings):
+    whole, part = recordings.read("generated-00003"), recordings.read("generated-00003", 10, 16)
+    assert np.array_equal(part.mel, whole.mel[:, 10:26])
+    assert np.array_equal(part.wav, whole.wav[10 * 64 : 26 * 64])
+
+
+def test_a_part_ends_with_the_recording(recordings):
+    T = int(recordings.frames[0])
+    part = recordings.read(0, T - 4, 16)
+    assert (part.mel.shape[1], len(part.wav)) == (4, 4 * 64)
+
+
+def test_the_longest_recording_has_all_its_frames(recordings):
+    assert recordings.read(4).mel.shape == (20, int(recordings.frames[4])) == (20, 1261)
+
+
+def test_the_sound_depends_on_the_seed(recordings):
+    same, other = (GeneratedRecordings("mini", 5, MEL, seed=seed).read(1) for seed in (0, 1))
+    assert np.array_equal(same.wav, recordings.read(1).wav)
+    assert not np.array_equal(other.wav, recordings.read(1).wav)
+    assert 0.05 < from_pcm16(same.wav).std() < 0.5
