@@ -31,7 +31,7 @@ def main() -> None:
     given = parser.parse_args()
     output = user_path(given.output)
 
-    from processors.durations.exporting import export_store
+    from processors.durations.writing import export_store
     from processors.extraction.finishing import REJECTED
     from utils.logging import get_logger, setup_logging
 

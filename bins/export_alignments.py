@@ -55,7 +55,7 @@ def main() -> None:
 
     from models.base.registry import load_config
     from processors.dataset.store import processed_folder
-    from processors.durations.exporting import export_store
+    from processors.durations.writing import export_store
     from processors.extraction.fingerprint import check_prepared
     from processors.extraction.plan import choose_dataset
 

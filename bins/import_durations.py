@@ -119,9 +119,9 @@ def main() -> None:
     given = arguments()
     from models.base.registry import load_config
     from processors.durations.fitting import Interpretation
-    from processors.durations.frames import FrameRate
     from processors.durations.importing import import_durations
     from processors.durations.pitch import find_pitch
+    from processors.durations.tokens import FrameRate
     from processors.extraction.plan import choose_dataset
     from utils.logging import setup_logging
 

@@ -4,6 +4,7 @@ import pickle
 import re
 from pathlib import Path
 from tokenize import TokenError
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def _read_npy(path: Path) -> np.ndarray:
         values = np.load(path, allow_pickle=False)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, TokenError, MemoryError):
+    except (ValueError, EOFError, TokenError, BadZipFile, MemoryError):
         # NumPy's own message advises to allow pickles, which may run code
         raise InputError(
             f"{path}: not a complete .npy file of numbers; make it again by numpy.save"

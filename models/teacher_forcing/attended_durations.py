@@ -26,8 +26,8 @@ from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Interval
 from processors.dataset.store import FeatureStore
 from processors.durations import AttentionPath
-from processors.durations.frames import FrameRate
 from processors.durations.sources import DurationSource, SourceEntry
+from processors.durations.tokens import FrameRate
 from utils.errors import InputError
 from utils.logging import progress
 

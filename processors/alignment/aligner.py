@@ -21,6 +21,10 @@ from utils.records import record_of
 class AlignmentError(UtteranceError):
     """An utterance that cannot be aligned; the message gives the reason, and the file if any."""
 
+    def __init__(self, message: str, kind: str = "broken") -> None:
+        super().__init__(message)
+        self.kind = kind  # in the report of an import
+
 
 class Align(Protocol):
     """Finds the phones of an utterance in its recording."""
@@ -76,6 +80,15 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Pa
             "stage 1 does not make it; leave it out (--init_from matches the phones by name)"
         )
     return find_aligner(config).make(config, dataset_root, folder)
+
+
+def check_length(n_phones: int, shortest_s: float, duration_s: float) -> None:
+    """Refuses a recording in which so many phones of this length have no room."""
+    if n_phones * shortest_s > duration_s:
+        raise AlignmentError(
+            f"{duration_s:.2f} s of audio are too short for {n_phones} phones; does the recording"
+            " match its text?"
+        )
 
 
 @contextmanager

@@ -17,10 +17,10 @@ import soxr
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError
+from processors.alignment.aligner import Aligner, AlignmentError, check_length
 from processors.alignment.merge import aligned_words, merge
 from processors.records import Alignment, SpokenText, TimedPhone
-from processors.text.normalisation import is_english
+from processors.text.normalisation.english import is_english
 from processors.text.symbols import CONSONANTS, VOWELS
 from utils.errors import InputError
 
@@ -67,19 +67,11 @@ class PocketSphinxAligner:
             )
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         duration_s = len(wav) / sample_rate
-        _check_length(sum(map(len, words)), duration_s)
+        check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
         spans = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
         _check_fit([span for word_spans in spans for span in word_spans])
         timed = [_timed(*pair, duration_s) for pair in zip(words, spans, strict=True)]
         return merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
-
-
-def _check_length(n_phones: int, duration_s: float) -> None:
-    if n_phones * SHORTEST_PHONE_S > duration_s:
-        raise AlignmentError(
-            f"{duration_s:.2f} s of audio are too short for {n_phones} phones; does the recording"
-            " match its text?"
-        )
 
 
 def _check_fit(spans: Sequence[PhoneSpan]) -> None:

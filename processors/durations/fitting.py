@@ -14,20 +14,21 @@ from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.coverage import check_coverage
 from processors.alignment.timed import Grid, align_grid, check_text, check_times
 from processors.durations import Layout
-from processors.durations.frames import FrameRate, correct_sum
 from processors.durations.pitch import TokenPitch, pitch_of_phones
 from processors.durations.sources import SourceEntry
 from processors.durations.tokens import (
+    WRONG_COUNT,
+    FrameRate,
     Table,
-    TokenCountError,
     assign_frames,
+    correct_sum,
     grid_of_tokens,
     read_table,
 )
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.extraction.tts import frame_durations
 from processors.records import Alignment, SpokenText
-from processors.text.frontend import TextFrontend
+from processors.text.frontend import Frontends
 from processors.text.symbols import PAUSES
 
 
@@ -45,10 +46,6 @@ class Interpretation:
     names: Literal["source", "text"] = "source"
 
 
-class PoorAttentionError(AlignmentError):
-    """Durations from non-monotonic attention."""
-
-
 class Fitter:
     """Fits the entries of a source.
 
@@ -59,7 +56,7 @@ class Fitter:
     def __init__(self, config: PreprocessConfig, interpretation: Interpretation) -> None:
         self._config = config
         self._options = interpretation
-        self._frontends: dict[str, TextFrontend] = {}
+        self._frontends = Frontends(config.text)
         self._table = Table({}, None)
         if interpretation.table:
             self._table = read_table(interpretation.table)
@@ -74,10 +71,7 @@ class Fitter:
         Returns:
             The speech, and the frames that were too many, or too few if negative; None for times.
         """
-        language = utterance.language
-        if language not in self._frontends:
-            self._frontends[language] = TextFrontend(self._config.text, language)
-        spoken = self._frontends[language](utterance.text)
+        spoken = self._frontends[utterance.language](utterance.text)
         with naming(entry.path):
             check_text(entry.text, utterance)
             _check_attention(entry.attention, self._config.min_attention)
@@ -122,9 +116,8 @@ class Fitter:
         if tokens is None:
             raise AlignmentError(f"{table} does not have it")
         if len(frames) != len(tokens.names):
-            raise TokenCountError(
-                f"it has {len(frames)} durations, {table} {len(tokens.names)} tokens"
-            )
+            counts = f"it has {len(frames)} durations, {table} {len(tokens.names)} tokens"
+            raise AlignmentError(counts, WRONG_COUNT)
         left_s, tolerance = seconds - (tokens.start_s or 0.0), self._options.tolerance
         trimmed = tokens.start_s is not None
         frames, off = correct_sum(frames, left_s, self.rate, tolerance, trimmed=trimmed)
@@ -146,9 +139,10 @@ class Fitter:
 def _check_attention(attention: PathQuality | None, least: float) -> None:
     if attention is not None and attention.least < least:
         measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
-        raise PoorAttentionError(
+        raise AlignmentError(
             f"poor attention ({measured}; preprocess.min_attention is {least:g}); train"
-            " the voice longer, or check text and recording"
+            " the voice longer, or check text and recording",
+            "poor attention",
         )
 
 
@@ -166,9 +160,8 @@ def renamed(grid: Grid, spoken: SpokenText) -> Grid:
     names = [name for word in spoken.words for name in spoken.phones[word.start : word.end]]
     n_found = sum(phone.label not in PAUSES for phone in grid.phones)
     if n_found != len(names):
-        raise TokenCountError(
-            f"it has {n_found} phones, the text {len(names)}; --names source keeps its own"
-        )
+        counts = f"it has {n_found} phones, the text {len(names)}; --names source keeps its own"
+        raise AlignmentError(counts, WRONG_COUNT)
     waiting = iter(names)
     phones = [
         phone if phone.label in PAUSES else phone._replace(label=next(waiting))

@@ -11,13 +11,12 @@ from statistics import median
 from config.schema import Config
 from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.imported import imported_folder
 from processors.durations import FRAME_FORMATS
-from processors.durations.fitting import Fitter, Interpretation, PoorAttentionError
-from processors.durations.frames import FrameRate, FrameSumError
-from processors.durations.names import Matches, match_names
-from processors.durations.sources import REPORT, TABLE, DurationSource
-from processors.durations.tokens import TokenCountError
+from processors.durations.fitting import Fitter, Interpretation
+from processors.durations.sources import REPORT, TABLE, DurationSource, Matches, match_names
+from processors.durations.tokens import FrameRate
 from processors.durations.writing import AlignedSpeech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.finishing import check_faults
@@ -25,12 +24,6 @@ from processors.extraction.plan import list_corpus
 from utils.errors import InputError, UtteranceError
 from utils.files import new_folder, write_json, write_jsonl
 from utils.logging import get_logger, progress
-
-_KINDS: dict[type[Exception], str] = {
-    FrameSumError: "wrong sum",
-    PoorAttentionError: "poor attention",
-    TokenCountError: "wrong token count",
-}
 
 
 @dataclass
@@ -70,7 +63,8 @@ class Outcome:
                 try:
                     speech, off = fitter(entry, utterances[id])
                 except (UtteranceError, InputError) as error:
-                    self.rejected[id] = (_KINDS.get(type(error), "broken"), str(error))
+                    kind = error.kind if isinstance(error, AlignmentError) else "broken"
+                    self.rejected[id] = (kind, str(error))
                     continue
                 if off is not None:
                     self.off[off] += 1

@@ -1,7 +1,8 @@
-"""Sources of durations: which format files have, and the recordings in them."""
+"""Sources of durations: the formats of files, the recordings in them, and their names."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -12,15 +13,20 @@ from modules.alignment.attention_quality import PathQuality
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, read_textgrid
-from processors.alignment.timed import Grid
+from processors.alignment.timed import Grid, Interval, make_grid
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
-from processors.durations.ctm import read_ctm
 from utils.arrays import read_array
 from utils.errors import InputError
+from utils.files import read_text
 
 REPORT = "import"  # name of the report of an import, which is next to its files
 TABLE = "phones.txt"  # names of the tokens, next to exported arrays
 _DUMP, _DUMP_FOLDER = "train_utt_ids.npy", "duration"  # of TensorFlowTTS
+_BEFORE = re.compile(r"(?:.+-)?(?:durations?|align(?:ment)?)-(?P<id>.+)", re.IGNORECASE)
+_AFTER = re.compile(
+    r"(?P<id>.+?)[-_.](?:durations?|dur|align(?:ment)?|phones?|states?)", re.IGNORECASE
+)
+_POSITION = re.compile(r"(?<=.)_[BIES]$")
 
 
 class FrameCounts(NamedTuple):
@@ -125,3 +131,103 @@ def _read_counts(path: Path) -> FrameCounts:
             " number from 0"
         )
     return FrameCounts(row.astype(np.int64))
+
+
+class Matches(NamedTuple):
+    """The entries of a source, by the utterances of a corpus."""
+
+    entries: dict[str, SourceEntry]  # by id
+    missing: list[str]  # ids without an entry, sorted
+    extra: list[str]  # names that belong to no utterance, sorted
+    doubled: list[str]  # ids with several entries, sorted; none of them is used
+
+
+def match_names(entries: Iterable[SourceEntry], ids: Collection[str], pattern: str = "") -> Matches:
+    """Finds the entry of each utterance.
+
+    A name is the id, or the id with a common prefix or suffix: `<id>-durations`,
+    `<speaker>-duration-<id>`; or it has the form of the pattern, as in `take1_{id}`.
+    """
+    expressions = [_AFTER, _BEFORE]
+    if pattern:
+        if pattern.count("{id}") != 1:
+            raise InputError(
+                f"--name_pattern {pattern!r}: expected {{id}} in it, as in '{{id}}_phones'"
+            )
+        before, after = map(re.escape, pattern.split("{id}"))
+        expressions = [re.compile(f"{before}(?P<id>.+){after}")]
+    by_id: dict[str, list[SourceEntry]] = {}
+    extra = []
+    for entry in entries:
+        matches = [match["id"] for form in expressions if (match := form.fullmatch(entry.name))]
+        names = matches if pattern else [entry.name, *matches]
+        id = next((name for name in names if name in ids), None)
+        if id is None:
+            extra.append(entry.name)
+        else:
+            by_id.setdefault(id, []).append(entry)
+    return Matches(
+        {id: by_id[id][0] for id in sorted(by_id) if len(by_id[id]) == 1},
+        missing=sorted({*ids} - by_id.keys()),
+        extra=sorted(extra),
+        doubled=sorted(id for id in by_id if len(by_id[id]) > 1),
+    )
+
+
+@dataclass
+class CtmRows:
+    """The lines of an utterance."""
+
+    path: Path
+    words: list[Interval] = field(default_factory=list)
+    phones: list[Interval] = field(default_factory=list)
+    fault: str = ""  # its first damaged line
+
+    def grid(self) -> Grid:
+        """Phones and words."""
+        if self.fault:
+            raise AlignmentError(self.fault)
+        return make_grid(None, self.words, self.phones)
+
+
+def read_ctm(paths: Sequence[Path], *, has_words: bool) -> dict[str, CtmRows]:
+    """Reads utterances by id; a damaged line is a fault of its utterance alone."""
+    rows: dict[str, CtmRows] = {}
+    for path in paths:
+        of_words = has_words and "word" in path.name.lower()
+        for id, content in _lines(path):
+            row = rows.setdefault(id, CtmRows(path))
+            if isinstance(content, Interval):
+                (row.words if of_words else row.phones).append(content)
+            elif not row.fault:
+                row.path, row.fault = path, content
+    spoken = {id: row for id, row in rows.items() if row.phones or row.fault}
+    if not any(row.phones for row in spoken.values()):
+        missing = f"{paths[0]}: no phones; files with `word` in their names hold words"
+        raise InputError(next((row.fault for row in spoken.values()), missing))
+    return spoken
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Interval | str]]:
+    """The utterance of each line, and its interval or the fault of the line."""
+    text = read_text(path)
+    if not text.strip("\0 \r\n\t"):
+        raise InputError(f"{path} is empty; make it again")
+    last_id = ""
+    for n, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.startswith(";;"):
+            continue
+        cells = line.split()
+        # a single cell may be an id cut short: then the fault is that of the utterance before
+        last_id = last_id if len(cells) == 1 and last_id else cells[0]
+        try:
+            _, _, start, length, label = cells[:5]
+            start_s, length_s = float(start), float(length)
+        except ValueError:
+            yield (
+                last_id,
+                f"{path}:{n}: expected `utterance channel start length label`, found"
+                f" {line.strip()[:80]!r}; was it cut short?",
+            )
+            continue
+        yield last_id, Interval(_POSITION.sub("", label), start_s, start_s + length_s)

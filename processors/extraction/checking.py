@@ -13,12 +13,13 @@ from preprocessors.manifest import Listing, Rejection, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
 from processors.extraction.finishing import allowed_faults, limit_of
 from processors.extraction.plan import list_corpus
-from processors.extraction.reading import UtteranceReader, read_recording
 from processors.extraction.shards import (
     Trace,
+    UtteranceReader,
     crash_rejections,
     extract_or_reject,
     plan_shards,
+    read_recording,
     tools_for,
 )
 from utils.errors import listed

@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+import numpy as np
+
+from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
+from processors.audio.files import read_audio
 from processors.dataset.shard_file import IndexRow, is_whole, shard_writer
 from processors.dataset.store import features_folder
-from processors.records import AlignmentScore, Features, MelWav
+from processors.records import AlignmentScore, Features, MelWav, SpokenText
+from processors.text.frontend import Frontends
 from utils.errors import InputError, UtteranceError
 from utils.files import read_json, write_json
 from utils.seed import derived_seed
@@ -230,3 +235,33 @@ def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
     plain["scores"] = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
     plain["rejected"] = [Rejection(*row) for row in plain["rejected"]]
     return ShardReport(**plain)
+
+
+def read_recording(utterance: Utterance, config: PreprocessConfig, trace: Trace) -> np.ndarray:
+    """Reads the audio of an utterance, (S,) float32; raises AudioError if it cannot be used."""
+    trace.start("audio")
+    wav, trace.notices = read_audio(utterance.audio, config)
+    trace.audio_seconds = len(wav) / config.sample_rate
+    return wav
+
+
+class UtteranceReader:
+    """Reads recordings and texts; built once per process."""
+
+    def __init__(self, config: PreprocessConfig) -> None:
+        self._config = config
+        self._frontends = Frontends(config.text)
+
+    def prepare(self, utterances: Iterable[Utterance]) -> None:
+        """Loads the text frontends of these utterances; InputError for a language without one."""
+        for language in {utterance.language for utterance in utterances}:
+            _ = self._frontends[language]
+
+    def read(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, SpokenText]:
+        """Reads the recording, (S,) float32, and the phones of the text."""
+        wav = read_recording(utterance, self._config, trace)
+        trace.start("text")
+        spoken = self._frontends[utterance.language](utterance.text)
+        unspoken = (f"the text holds the sign {s}, which is not spoken" for s in spoken.unspoken)
+        trace.notices = (*trace.notices, *unspoken)
+        return wav, spoken

@@ -25,8 +25,7 @@ from processors.extraction.fingerprint import (
     lexicon_digest,
 )
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
-from processors.extraction.reading import UtteranceReader
-from processors.extraction.shards import ShardReport, ShardWork, Trace, most_common
+from processors.extraction.shards import ShardReport, ShardWork, Trace, UtteranceReader, most_common
 from processors.records import Alignment, Features
 from utils.errors import InputError, UtteranceError
 from utils.files import replacing, size_and_time, write_json

@@ -13,8 +13,7 @@ from processors.audio.pcm import to_pcm16
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
-from processors.extraction.reading import read_recording
-from processors.extraction.shards import ShardWork, Trace
+from processors.extraction.shards import ShardWork, Trace, read_recording
 from processors.records import MelWav
 from utils.files import size_and_time
 

@@ -14,8 +14,13 @@ from modules.mel import MelSpectrogram
 from preprocessors.manifest import Rejection, Utterance
 from processors.extraction.finishing import check_faults
 from processors.extraction.plan import list_corpus
-from processors.extraction.reading import UtteranceReader
-from processors.extraction.shards import Trace, crash_rejections, extract_or_reject, tools_for
+from processors.extraction.shards import (
+    Trace,
+    UtteranceReader,
+    crash_rejections,
+    extract_or_reject,
+    tools_for,
+)
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.analysis import DEFINITION, DumpedSpeech, analyse, trim
 from processors.tensorflowtts.layout import ArrayFile

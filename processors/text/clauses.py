@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from config.text import TextConfig
 from processors.records import SpokenText
-from processors.text.frontend import TextFrontend
+from processors.text.frontend import Frontends
 from processors.text.letters.mixing import mix
 from processors.text.runs import Run, cut_runs
 from processors.text.sentences import split_long, split_sentences
@@ -33,7 +33,7 @@ class ClauseSplitter:
         self._config = config
         self._p_arpabet = p_arpabet
         self._max_phones = max_phones
-        self._frontends: dict[str, TextFrontend] = {}  # by language
+        self._frontends = Frontends(config)
 
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
         """The sentences of a text, each as one or more clauses. No word is lost."""
@@ -67,8 +67,6 @@ class ClauseSplitter:
         ]
 
     def _clause(self, runs: Sequence[Run], language: str) -> Clause:
-        if language not in self._frontends:
-            self._frontends[language] = TextFrontend(self._config, language)
         spoken = self._frontends[language](*(run.text for run in runs))
         return Clause(mix(spoken, self._p_arpabet), tuple(runs))
 

@@ -22,9 +22,9 @@ from processors.alignment.textgrid import read_textgrid
 from processors.alignment.timed import Grid, Interval
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
 from processors.durations.fitting import Interpretation
-from processors.durations.frames import FrameRate
 from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
+from processors.durations.tokens import FrameRate
 from processors.extraction.plan import list_corpus
 from processors.records import SpokenText
 from processors.text.frontend import TextFrontend

@@ -1,9 +1,15 @@
-"""The hidden Markov model of an utterance: states of its phones, and of optional silences."""
+"""The hidden Markov model of an utterance, and its posteriors.
+
+States of the phones and of optional silences, and the forward-backward algorithm on them (Rabiner
+1989, "A tutorial on hidden Markov models", III.A-B).
+"""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+
+from modules.compiled import compiled
 
 N_STATES = 4  # of each phone and silence, from left to right: 40 ms at least
 SKIP = N_STATES + 1  # states from the last one before a silence to the first one after it
@@ -11,6 +17,7 @@ SILENCE_UNIT = 0
 
 SilencePlace = Literal["edge", "punctuation", "word"]
 SILENCE_PLACES: tuple[SilencePlace, ...] = ("edge", "punctuation", "word")
+_PRUNED = 1e-100  # states at the ends of the active span are dropped below this probability
 
 
 class Segment(NamedTuple):
@@ -76,3 +83,127 @@ def chain_of(
         if number:
             step[first - 1] = leaving * share
     return Chain(pdfs, stays, step, skip, start, final)
+
+
+@compiled
+def _arrival(chain: Chain, before: np.ndarray, s: int) -> float:  # at s, from the frame before
+    value = before[s] * chain.stay[s]
+    if s > 0:
+        value += before[s - 1] * chain.step[s - 1]
+    if chain.skip[s] > 0:
+        value += before[s - SKIP] * chain.skip[s]
+    return float(value)
+
+
+@compiled
+def _emit(row: np.ndarray, emissions: np.ndarray, columns: np.ndarray, span: np.ndarray) -> float:
+    # multiplies row by the emissions, scales it to sum 1 and prunes span at both ends
+    low, high = span
+    best, scale = -np.inf, 0.0
+    for s in range(low, high):
+        if row[s] > 0:
+            best = max(best, emissions[columns[s]])
+    for s in range(low, high):
+        row[s] *= np.exp(min(emissions[columns[s]] - best, 0.0))
+        scale += row[s]
+    if not scale > 0:
+        return -np.inf
+    row[low:high] /= scale
+    while row[low] < _PRUNED:
+        low += 1
+    while row[high - 1] < _PRUNED:
+        high -= 1
+    row[span[0] : low] = 0.0
+    row[high : span[1]] = 0.0
+    span[0], span[1] = low, high
+    return best + np.log(scale)
+
+
+@compiled
+def _forward(
+    emissions: np.ndarray, columns: np.ndarray, chain: Chain, forward: np.ndarray, spans: np.ndarray
+) -> float:  # fills forward (T, S), each frame scaled to 1, and spans (T, 2) of the active states
+    T, S = forward.shape
+    forward[0] = chain.start
+    spans[0, 1] = S
+    total = _emit(forward[0], emissions[0], columns, spans[0])
+    for t in range(1, T):
+        if not np.isfinite(total):
+            break
+        spans[t, 0], spans[t, 1] = spans[t - 1, 0], min(S, spans[t - 1, 1] + SKIP)
+        for s in range(spans[t, 0], spans[t, 1]):
+            forward[t, s] = _arrival(chain, forward[t - 1], s)
+        total += _emit(forward[t], emissions[t], columns, spans[t])
+    return total
+
+
+@compiled
+def _depart(chain: Chain, weight: np.ndarray, span: np.ndarray, later: np.ndarray) -> None:
+    # backward variable of the frame before: the reverse of _arrival
+    later[:] = 0.0
+    for s in range(span[0], span[1]):
+        later[s] += chain.stay[s] * weight[s]
+        if s > 0:
+            later[s - 1] += chain.step[s - 1] * weight[s]
+        if chain.skip[s] > 0:
+            later[s - SKIP] += chain.skip[s] * weight[s]
+
+
+@compiled
+def _backward(
+    emissions: np.ndarray,
+    columns: np.ndarray,
+    chain: Chain,
+    occupancy: np.ndarray,
+    spans: np.ndarray,
+    skipped: np.ndarray,
+) -> bool:  # turns the forward variables in occupancy into posteriors; fills skipped (S,)
+    T, S = occupancy.shape
+    later, weight = chain.final.copy(), np.zeros(S)
+    for t in range(T - 1, -1, -1):
+        low, high = spans[t]
+        scale, best = 0.0, -np.inf
+        for s in range(low, high):
+            scale += occupancy[t, s] * later[s]
+            best = max(best, emissions[t, columns[s]])
+        if not scale > 0:
+            return False
+        for s in range(low, high):
+            occupancy[t, s] *= later[s] / scale
+            weight[s] = later[s] / scale * np.exp(emissions[t, columns[s]] - best)
+        if t > 0:
+            _depart(chain, weight, spans[t], later)
+            reached = (occupancy[t - 1] * later).sum()
+            for s in range(low, high):
+                if chain.skip[s] > 0 and reached > 0:
+                    origin = occupancy[t - 1, s - SKIP]
+                    skipped[s] += origin * chain.skip[s] * weight[s] / reached
+    return True
+
+
+class Posteriors(NamedTuple):
+    """Posterior probabilities of the states of an utterance."""
+
+    # probability of each state at each frame, (T, S); gamma of Rabiner's eq. 27
+    occupancy: np.ndarray
+    skipped: np.ndarray  # probability that a state is entered past the silence before it, (S,)
+    log_likelihood: float  # of all frames; -inf if no path leads through the chain
+
+
+def forward_backward(emissions: np.ndarray, columns: np.ndarray, chain: Chain) -> Posteriors:
+    """State posteriors over all paths through a chain, with scaled variables and pruning.
+
+    Args:
+        emissions: Log-likelihood of the frames under each distribution, (T, U).
+        columns: Column of `emissions` for each state, (S,).
+    """
+    T, S = len(emissions), len(columns)
+    occupancy, skipped = np.zeros((T, S)), np.zeros(S)
+    spans = np.zeros((T, 2), dtype=np.int64)
+    total = _forward(emissions, columns, chain, occupancy, spans)
+    ending = float(occupancy[-1] @ chain.final)
+    if not (np.isfinite(total) and ending > 0):
+        return Posteriors(occupancy, skipped, -np.inf)
+    if not _backward(emissions, columns, chain, occupancy, spans, skipped):
+        return Posteriors(occupancy, skipped, -np.inf)
+    return Posteriors(occupancy, skipped, total + float(np.log(ending)))

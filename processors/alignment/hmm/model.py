@@ -10,8 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.chain import N_STATES, Chain, Segment, SilencePlace, chain_of
-from processors.alignment.hmm.forward_backward import Posteriors, forward_backward
+from processors.alignment.hmm.chain import (
+    N_STATES,
+    Chain,
+    Posteriors,
+    Segment,
+    SilencePlace,
+    chain_of,
+    forward_backward,
+)
 from processors.alignment.hmm.mfcc import FRAME_S
 from processors.alignment.hmm.mixtures import Mixtures, background_of, log_likelihoods
 from processors.alignment.hmm.tying import Tying, n_states, no_context

@@ -16,7 +16,7 @@ from processors.alignment.hmm.model import FORMAT, read_origin, save_model
 from processors.alignment.hmm.training import Example, train
 from processors.alignment.merge import is_punctuated
 from processors.audio.files import read_audio
-from processors.text.frontend import TextFrontend
+from processors.text.frontend import Frontends, TextFrontend
 from utils.errors import InputError, UtteranceError
 from utils.files import sha256_of, size_and_time
 from utils.logging import get_logger, progress
@@ -134,10 +134,7 @@ def _examples(
     config: PreprocessConfig, most_frames: int, name: str, utterances: Sequence[Utterance]
 ) -> list[Example]:
     """The utterances that can be read, up to `most_frames` together; extraction reports others."""
-    frontends = {
-        language: TextFrontend(config.text, language)
-        for language in {utterance.language for utterance in utterances}
-    }
+    frontends = Frontends(config.text)
     examples: list[Example] = []
     n_frames = 0
     for utterance in utterances:

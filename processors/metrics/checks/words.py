@@ -77,7 +77,7 @@ def check(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | 
 
 def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | None:
     """All skipped or repeated words; None without a text, or a recogniser of its language."""
-    from processors.text.normalisation import (
+    from processors.text.normalisation.english import (
         is_english,
     )  # not at the top: it takes a tenth of a second
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from processors.text.normalisation import english_in_words
+from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, ARPABET, END, PAD, WORD_BOUNDARY, Vocabulary
 from processors.text.tokens import Token
 

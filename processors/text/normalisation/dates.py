@@ -1,8 +1,8 @@
-"""Dates, read the American way: "January fifth, twenty twenty-four"."""
+"""Dates, read the American way ("January fifth, twenty twenty-four"), and times with a colon."""
 
 import re
 
-from processors.text.normalisation.numbers import cardinal, ordinal, year
+from processors.text.normalisation.numbers import cardinal, ordinal, two_digits, year
 from processors.text.normalisation.rules import rule
 
 MONTHS = (
@@ -18,6 +18,7 @@ _MONTH = (
 )
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12]\d{3})(?![\d:]|,\d|\.\d)"
+_HALF = r"(?:\s?(?P<half>[ap])(?:\.\s?m\.|m\b))"
 
 
 def _month(text: str) -> str:
@@ -98,7 +99,7 @@ NAMES = (
     rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _month(m[1])),
 )
 _COMMA = r"(?P<comma>,?)\s"
-RULES = (
+DATES = (
     rule(r"\b(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(?=[T ]\d\d:)T?|\b(?![-/]))", _iso),
     rule(r"(?<![\d/-])(\d{1,2})([-/])(\d{1,2})\2(\d{4}|\d\d)\b(?![-/])", _american),
     rule(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4})\b", _european),
@@ -127,4 +128,45 @@ RULES = (
         r"\bFY\s?'?(\d{2,4})\b",
         lambda m: f"fiscal year {year(m[1]) if len(m[1]) > 2 else cardinal(m[1])}",
     ),
+)
+
+
+def _clock(match: re.Match[str]) -> str:
+    """Says "12:15 p.m." as "twelve fifteen P M", "3:00" as "three o'clock"."""
+    hour, minute, second = match["hour"], match["minute"], match["second"]
+    half = _half(match)
+    spoken = cardinal(str(int(hour)))
+    if minute and minute != "00":
+        spoken += f" {two_digits(minute)}"
+    elif not half and not second:
+        spoken += " o'clock" if 1 <= int(hour) <= 12 else " hundred"
+    if second:
+        spoken += f" and {cardinal(str(int(second)))} second{'s' * (int(second) != 1)}"
+    return spoken + half
+
+
+def _half(match: re.Match[str]) -> str:
+    """Says " A M" or " P M", with the full stop that also ended the sentence."""
+    if not match["half"]:
+        return ""
+    rest = match.string[match.end() :]
+    final = match[0].endswith(".") and re.match(r"[\"')\]]*(?:\s+[\"'(]?[A-Z]|\s*$)", rest)
+    return f" {match['half'].upper()} M" + ("." if final else "")
+
+
+HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
+TIMES = (
+    rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
+    rule(
+        rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
+        rf"{_HALF}?(?:\s?(?:h|hrs)\b)?",
+        _clock,
+        re.I,
+    ),
+    rule(
+        rf"(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}",
+        _clock,
+        re.I,
+    ),
+    rule(r"(?<![\d:.])(\d+):(\d+)(?![\d:])", lambda m: f"{cardinal(m[1])} to {cardinal(m[2])}"),
 )

@@ -6,22 +6,15 @@ numbers, prices contain units, and a reference ("No. 5") needs its number in fig
 
 import re
 from collections.abc import Collection
-from itertools import chain
 
-from processors.text.normalisation import (
-    abbreviations,
-    dates,
-    money,
-    number_rules,
-    roman,
-    times,
-    units,
-    web,
-)
-from processors.text.normalisation.acronyms import say_acronyms
+from processors.text.normalisation.abbreviations import ABBREVIATIONS, say_acronyms
 from processors.text.normalisation.characters import clean_characters, to_ascii_letters
+from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
+from processors.text.normalisation.number_rules import NUMBERS, ROMAN
+from processors.text.normalisation.quantities import PRICES, UNITS
 from processors.text.normalisation.rules import apply
 from processors.text.normalisation.signs import BEFORE_NUMBERS, SHARPS, say_signs, tidy_punctuation
+from processors.text.normalisation.web import ADDRESSES
 
 _DIGIT = re.compile(r"[0-9]")
 
@@ -53,13 +46,11 @@ def normalise_english(text: str, own_words: Collection[str] = ()) -> str:
 def english_in_words(text: str, own_words: Collection[str] = ()) -> str:
     """Spells out a text like `normalise_english`, but keeps its punctuation and quotes."""
     text = to_ascii_letters(clean_characters(text))
-    text = apply((*web.RULES, *SHARPS), text)
+    text = apply((*ADDRESSES, *SHARPS), text)
     has_digits = bool(_DIGIT.search(text))
     if has_digits:
-        rules = (BEFORE_NUMBERS, dates.RULES, times.RULES, money.RULES, units.RULES)
-        text = apply(chain(*rules), text)
-    text = apply((*times.HALVES, *dates.NAMES, *abbreviations.RULES), text)
-    text = apply(roman.RULES, text)
+        text = apply((*BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS), text)
+    text = apply((*HALVES, *NAMES, *ABBREVIATIONS, *ROMAN), text)
     if has_digits:
-        text = apply(number_rules.RULES, text)
+        text = apply(NUMBERS, text)
     return say_signs(say_acronyms(text, own_words))

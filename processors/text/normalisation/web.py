@@ -48,7 +48,7 @@ def _telephone(match: re.Match[str]) -> str:
     return ("plus " if match[0].startswith("+") else "") + ", ".join(spoken)
 
 
-RULES = (
+ADDRESSES = (
     rule(r"(?:mailto:)?(?P<address>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)", _url),
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),

@@ -9,7 +9,7 @@ from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
 
 from config.controls import CONTROL_RANGE
-from processors.text.normalisation import is_english
+from processors.text.normalisation.english import is_english
 from processors.text.runs import Prosody, Run
 from processors.text.ssml import values
 from processors.text.ssml.phonemes import phones_of

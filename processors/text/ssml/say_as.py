@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 
-from processors.text.normalisation import dates, money, times
+from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
+from processors.text.normalisation.quantities import PRICES
 from processors.text.normalisation.rules import apply
 from processors.text.normalisation.signs import say_signs
 
@@ -89,7 +90,7 @@ def _by_rules(rules: tuple) -> Callable[[str], str]:
 
 def _date(text: str, format: str) -> str:
     if not format:
-        return _by_rules((*dates.RULES, *dates.NAMES))(text)
+        return _by_rules((*DATES, *NAMES))(text)
     figures = re.findall(r"[0-9]{1,4}", text)
     wrong = sorted(format) not in [sorted(known) for known in ("dmy", "dm", "my", "d", "m", "y")]
     if wrong or len(figures) != len(format) or re.search(r"[^0-9\s./-]", text):
@@ -98,7 +99,7 @@ def _date(text: str, format: str) -> str:
     day, month = int(parts.get("d", 1)), int(parts.get("m", 1))
     if not (1 <= day <= 31 and 1 <= month <= 12 and len(parts.get("y", "1")) <= 4):
         return ""
-    spoken = [dates.MONTHS[month - 1]] if "m" in parts else []
+    spoken = [MONTHS[month - 1]] if "m" in parts else []
     spoken += [ordinal(str(day))] if "d" in parts else []
     head = " ".join(spoken)
     return ", ".join(filter(None, [head, year(parts["y"]) if "y" in parts else ""]))
@@ -110,8 +111,8 @@ _ENGLISH = {
     "telephone": _in_words(_telephone),
     "cardinal": lambda text: number(figures) if (figures := _figures(text)) else "",
     "ordinal": _ordinal,
-    "time": _by_rules(times.RULES),
-    "currency": _by_rules(money.RULES),
+    "time": _by_rules(TIMES),
+    "currency": _by_rules(PRICES),
 }
 _ANY_LANGUAGE = {
     "characters": _spaced,

@@ -10,9 +10,8 @@ from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Interval, make_grid
 from processors.durations.fitting import Fitter, Interpretation, renamed
-from processors.durations.frames import FrameRate
 from processors.durations.sources import FrameCounts, SourceEntry
-from processors.durations.tokens import TokenCountError
+from processors.durations.tokens import FrameRate
 from processors.records import SpokenText, Word
 from processors.text.frontend import TextFrontend
 
@@ -45,7 +44,7 @@ def test_frames_of_twice_the_hop_become_twice_as_many_frames(utterance):
 
 
 def test_an_error_names_the_file_of_the_entry(utterance):
-    with pytest.raises(TokenCountError, match=r"u1\.npy: it has 2 durations, the text \d+ tokens"):
+    with pytest.raises(AlignmentError, match=r"u1\.npy: it has 2 durations, the text \d+ tokens"):
         fit(utterance, FrameCounts(np.array([10, 10])), Interpretation())
     grid = make_grid(None, [], [Interval("HH", 0.2, 0.1)])
     with pytest.raises(AlignmentError, match=r"u1\.npy: HH ends at 0.100 s, before it starts"):

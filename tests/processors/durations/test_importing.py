@@ -16,10 +16,10 @@ from modules.variance.adaptor import average_by_phone
 from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
-from processors.durations.frames import FrameRate
 from processors.durations.importing import import_durations
 from processors.durations.pitch import find_pitch
 from processors.durations.sources import durations_in
+from processors.durations.tokens import FrameRate
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError

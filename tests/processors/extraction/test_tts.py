@@ -1,5 +1,6 @@
 """Features of one utterance: cutting rules by hand, and a real recording as a whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from processors.extraction.tts import (
     cut_aligned,
     frame_durations,
 )
+from processors.text.frontend import TextFrontend
 from utils.errors import InputError
 
 DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
@@ -92,7 +94,7 @@ def test_all_parts_of_a_real_utterance_fit_together(tools):
 def test_mel_and_energy_are_those_of_the_cut_audio(tools):
     features = tools.extract(UTTERANCE, Trace())
     wav = read_audio(UTTERANCE.audio, CONFIG).wav
-    spoken = tools.reader.frontend("en-us")(TEXT)
+    spoken = TextFrontend(tools.config.text, "en-us")(TEXT)
     start_s = tools.align(UTTERANCE, wav, 22050, spoken).boundaries_s[0]
     start, T = round(start_s * 22050), features.mel.shape[1]
     assert features.start == start
@@ -143,7 +145,7 @@ def test_signs_that_are_not_spoken_are_a_notice(tools):
 
 def test_a_language_without_a_frontend_is_an_error_of_the_user(tools):
     with pytest.raises(InputError):
-        tools.reader.frontend("xx-none")
+        tools.prepare([replace(UTTERANCE, language="xx-none")])
 
 
 @pytest.mark.slow

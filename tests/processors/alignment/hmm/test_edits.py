@@ -12,7 +12,7 @@ from processors.alignment.hmm.model import HmmAlignment
 from processors.alignment.hmm.tying import states_of
 from processors.records import SpokenText, Word
 from tests.processors.alignment.hmm.synthetic import segments_in
-from tests.processors.alignment.hmm.test_forward_backward import all_ways, moves_from, small_chain
+from tests.processors.alignment.hmm.test_chain import all_ways, moves_from, small_chain
 
 WORDS = ((1,), (2,))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.normalisation.abbreviations import RULES
+from processors.text.normalisation.abbreviations import ABBREVIATIONS, say_acronyms
 from processors.text.normalisation.rules import apply
 
 
@@ -20,4 +20,18 @@ from processors.text.normalisation.rules import apply
     ],
 )
 def test_abbreviations_by_their_neighbours(text, spoken):
-    assert apply(RULES, text) == spoken
+    assert apply(ABBREVIATIONS, text) == spoken
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("the FBI and NASA", "the F B I and NASA"),
+        ("two DVDs", "two D V D's"),
+        ("AT&T", "A T and T"),
+        ("a PhD", "a P H D"),
+        ("STOP THAT NOISE NOW", "STOP THAT NOISE NOW"),
+    ],
+)
+def test_capitals_are_spelt_said_or_shouted(text, spoken):
+    assert say_acronyms(text) == spoken

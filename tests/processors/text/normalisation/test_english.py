@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.text.normalisation import normalise_english
+from processors.text.normalisation.english import normalise_english
 from processors.text.normalisation.numbers import cardinal, ordinal
 from utils.errors import InputError
 

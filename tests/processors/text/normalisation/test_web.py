@@ -1,7 +1,7 @@
 import pytest
 
 from processors.text.normalisation.rules import apply
-from processors.text.normalisation.web import RULES
+from processors.text.normalisation.web import ADDRESSES
 
 
 @pytest.mark.parametrize(
@@ -14,4 +14,4 @@ from processors.text.normalisation.web import RULES
     ],
 )
 def test_addresses_and_telephone_numbers(text, spoken):
-    assert apply(RULES, text) == spoken
+    assert apply(ADDRESSES, text) == spoken
