@@ -21,7 +21,7 @@ def main() -> None:
     add("--no_misfits", action="store_true", help="do not align; that takes longest")
     given = parser.parse_args()
 
-    from processors.alignment.misfits import SUSPECT
+    from processors.alignment.fit import SUSPECT
     from processors.extraction.checking import check_corpus
     from utils.logging import get_logger, setup_logging
 

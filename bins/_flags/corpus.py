@@ -70,10 +70,10 @@ def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:
     Returns:
         How well each recording fits its text, worst first; none of the aligner pocketsphinx.
     """
-    from processors.alignment import misfits
+    from processors.alignment import fit
     from processors.extraction.run import prepare_datasets
     from utils.files import read_jsonl
 
     prepare_datasets(config, n_jobs)
-    path = Path(config.preprocess.processed_dir) / DATASET / misfits.SCORES_FILE
+    path = Path(config.preprocess.processed_dir) / DATASET / fit.SCORES_FILE
     return cast("list[dict[str, Any]]", read_jsonl(path)) if path.is_file() else []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from config.controls import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
+from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from utils.files import user_path
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from config.controls import CONTROL_RANGE, MOST_SEED
+from config.checks import CONTROL_RANGE, MOST_SEED
 from models.server.errors import ApiError
 
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint

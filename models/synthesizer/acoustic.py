@@ -19,8 +19,8 @@ from models.synthesizer.settings import Settings
 from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.records import SpokenText
+from processors.text.clauses import PLAIN, Prosody
 from processors.text.nearest_phones import is_voiced
-from processors.text.runs import PLAIN, Prosody
 from utils.errors import InputError
 from utils.logging import get_logger
 from utils.seed import derived_seed

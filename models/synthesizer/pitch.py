@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from config.controls import CONTROL_RANGE
+from config.checks import CONTROL_RANGE
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
 from processors.text.nearest_phones import is_voiced

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from config.controls import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
+from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from models.base.acoustic.output import Control
 from models.synthesizer.pitch import (
     PitchContour,

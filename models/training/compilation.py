@@ -17,7 +17,7 @@ from config.train import CompileMode
 from models.base.compilers import require_compiler
 from modules.execution.graphs import allow_graphs, compile_options
 from processors.dataset.batch import TtsBatch, VocoderBatch
-from processors.dataset.shapes import BatchShape
+from processors.dataset.sampler import BatchShape
 from utils.logging import get_logger
 
 # of one network and shape, at most: discriminators are called with and without recordings

@@ -56,7 +56,7 @@ from models.training.tracking.backends import LOG, TrackedRun, check_backends, o
 from models.training.tracking.speed import smaller_config
 from models.training.tracking.tracker import Tracker
 from models.training.trainer import Observers, Trainer, last_update
-from processors.dataset.shapes import FixedBatches
+from processors.dataset.sampler import FixedBatches
 from utils.errors import InputError
 from utils.files import user_path, write_json
 from utils.locks import locked

@@ -19,7 +19,7 @@ import numpy as np
 
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, naming
-from processors.alignment.coverage import check_coverage
+from processors.alignment.fit import check_coverage
 from processors.alignment.matching import (
     UNKNOWN,
     first_missing_word,

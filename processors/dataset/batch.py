@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from processors.dataset.shapes import Shape, fitting
+from processors.dataset.sampler import Shape, fitting
 from utils.errors import InputError
 
 

@@ -11,7 +11,7 @@ from config.preprocess import PreprocessConfig
 from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, naming
-from processors.alignment.coverage import check_coverage
+from processors.alignment.fit import check_coverage
 from processors.alignment.timed import Grid, align_grid, check_text, check_times
 from processors.durations import Layout
 from processors.durations.pitch import TokenPitch, pitch_of_phones

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import read_splits, split_ids
-from processors.alignment.misfits import report_of
+from processors.alignment.fit import report_of
 from processors.extraction.plan import DatasetRun, Summary
 from processors.extraction.shards import ShardReport, most_common
 from utils.errors import InputError, listed

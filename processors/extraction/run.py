@@ -7,7 +7,7 @@ from dataclasses import replace
 from config.schema import Config
 from preprocessors.manifest import MANIFEST, Splits, write_manifest
 from preprocessors.split import write_splits
-from processors.alignment.misfits import SCORES_FILE, list_misfits
+from processors.alignment.fit import SCORES_FILE, list_misfits
 from processors.dataset.shard_file import is_whole
 from processors.dataset.store import INDEX, features_folder, write_index, write_mel_config
 from processors.extraction import finishing

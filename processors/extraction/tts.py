@@ -14,7 +14,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.corpora import portable_path
 from preprocessors.manifest import Splits, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
-from processors.alignment.misfits import check_fit
+from processors.alignment.fit import check_fit
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder

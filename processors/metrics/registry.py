@@ -8,27 +8,13 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from processors.metrics.checks import clipping, silence, truncation, understood, words
-from processors.metrics.families import (
-    copies,
-    dnsmos,
-    prosody,
-    recognition_errors,
-    similarity,
-    spectrum,
-)
+from processors.metrics.families import copies, pairs, speech
 from processors.metrics.records import AnyMetric, Check
 from utils.errors import InputError, nearest
 
 Record = TypeVar("Record")
 
-_ALL: tuple[AnyMetric, ...] = (
-    *copies.METRICS,
-    *spectrum.METRICS,
-    *prosody.METRICS,
-    *recognition_errors.METRICS,
-    dnsmos.METRIC,
-    similarity.METRIC,
-)
+_ALL: tuple[AnyMetric, ...] = (*copies.METRICS, *pairs.METRICS, *speech.METRICS)
 METRICS = {metric.name: metric for metric in sorted(_ALL, key=lambda metric: metric.name)}
 CHECKS = {
     module.CHECK.name: module.CHECK for module in (clipping, silence, truncation, understood, words)

@@ -1,17 +1,25 @@
-"""Writes a dump from a corpus: the same bytes with any number of processes."""
+"""Writes a dump from a corpus: the same bytes with any number of processes.
+
+The mel is that of `DEFINITION` in log10, with one frame more, on the end of the audio or the hop
+before it: T is 1 + S // hop, as librosa counts. F0 and energy beyond 1.5 interquartile ranges
+of the quartiles take the largest of the other values.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
+import torch
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Rejection, Utterance
+from processors.audio.pitch import extract_f0
 from processors.extraction.finishing import check_faults
 from processors.extraction.plan import list_corpus
 from processors.extraction.shards import (
@@ -22,8 +30,7 @@ from processors.extraction.shards import (
     tools_for,
 )
 from processors.tensorflowtts import layout
-from processors.tensorflowtts.analysis import DEFINITION, DumpedSpeech, analyse, trim
-from processors.tensorflowtts.layout import ArrayFile
+from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10
 from processors.text.letters.nvidia import nvidia_vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
@@ -32,6 +39,58 @@ from utils.parallel import run_chunks
 
 _CHUNK = 50  # utterances that a process works on at a time
 Split = dict[str, str]  # "train" or "valid", by id
+_TRIM_DB, _TRIM_FRAME, _TRIM_HOP = 60.0, 2048, 512
+
+
+class DumpedSpeech(NamedTuple):
+    """The arrays of one utterance."""
+
+    mel: np.ndarray  # (T, M) float32, log10
+    f0: np.ndarray  # (T,) float32 Hz, 0 = unvoiced
+    energy: np.ndarray  # (T,) float32
+    wav: np.ndarray  # (T * hop,) float32
+
+
+def trim(wav: np.ndarray) -> np.ndarray:
+    """Removes the edges that are 60 dB below the loudest part, (S,) -> (<= S,)."""
+    import librosa  # takes a second
+
+    trimmed: np.ndarray = librosa.effects.trim(
+        wav, top_db=_TRIM_DB, frame_length=_TRIM_FRAME, hop_length=_TRIM_HOP
+    )[0]
+    return trimmed
+
+
+def analyse(wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConfig) -> DumpedSpeech:
+    """Extracts the features of trimmed audio, (S,) float32, of at least one analysis window."""
+    mel = spectrogram.config
+    n_frames = 1 + len(wav) // mel.hop_length
+    # the reflection at the end is that of the audio, so that the frame beyond it is librosa's
+    reflected = np.pad(wav, (0, mel.n_fft // 2), mode="reflect")
+    with torch.inference_mode():
+        log_mel, energy = spectrogram.mel_and_energy(torch.from_numpy(reflected)[None])
+    f0 = extract_f0(
+        wav,
+        mel,
+        n_frames,
+        method=cast("Literal['parselmouth', 'pyworld']", config.pitch_extractor),
+        f0_min=config.f0_min,
+        f0_max=config.f0_max,
+    )
+    return DumpedSpeech(
+        mel=to_log10(log_mel[0, :, :n_frames].numpy()),
+        f0=capped(f0),
+        energy=capped(energy[0, :n_frames].numpy()),
+        wav=np.pad(wav, (0, mel.n_fft), mode="edge")[: n_frames * mel.hop_length],
+    )
+
+
+def capped(values: np.ndarray) -> np.ndarray:
+    """Values with those beyond Tukey's fences, (T,), replaced by the largest of the others."""
+    low, high = np.percentile(values, [25, 75])
+    margin = 1.5 * (high - low)
+    outliers = (values <= low - margin) | (values >= high + margin)
+    return np.where(outliers, values[~outliers].max(initial=0.0), values).astype(np.float32)
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,17 @@ The other files describe the whole dump; statistics have a row of means and one 
 deviations, float32, over the training split, for F0 and energy without zeros.
 """
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from modules.mel import MelConfig
 from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import END, PAD, WORD_BOUNDARY
 
+DEFINITION = MelConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)  # of the mels, but in log10
 SYMBOL_SET = "tensorflowtts_english"  # `preprocess.text.phone_extractor`
 SPLITS = ("train", "valid")
 VOCABULARY, MAPPER, LENGTHS = "vocab.txt", "ljspeech_mapper.json", "length.json"
@@ -67,3 +70,13 @@ def write_array(path: Path, values: np.ndarray) -> None:
     """Writes an array of numbers or text; missing folders are created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     np.save(path, values, allow_pickle=False)
+
+
+def to_log10(mel: np.ndarray) -> np.ndarray:
+    """(M, T) in nats -> (T, M) float32 in log10."""
+    return np.ascontiguousarray(mel.T / math.log(10), dtype=np.float32)
+
+
+def to_nats(mel: np.ndarray) -> np.ndarray:
+    """(T, M) in log10 -> (M, T) float32 in nats."""
+    return np.ascontiguousarray(mel.T * math.log(10), dtype=np.float32)

@@ -8,7 +8,7 @@ import pytest
 
 from bins import align, check
 from bins._flags.corpus import DATASET
-from processors.alignment import misfits
+from processors.alignment import fit
 from processors.alignment.textgrid import read_textgrid
 from processors.extraction import run
 from utils.files import write_jsonl
@@ -71,7 +71,7 @@ def scored(config, _n_jobs):
     folder = Path(config.preprocess.processed_dir) / DATASET
     folder.mkdir()
     assert config.preprocess.aligner == "hmm"
-    write_jsonl(folder / misfits.SCORES_FILE, rows)
+    write_jsonl(folder / fit.SCORES_FILE, rows)
 
 
 def test_a_check_lists_faults_and_misfits_with_words_and_times(corpus, monkeypatch, capsys):

@@ -7,7 +7,7 @@ from argparse import Namespace
 import numpy as np
 import pytest
 
-from processors.metrics.families.spectrum import mel_cepstral_distortion
+from processors.metrics.families.pairs import mel_cepstral_distortion
 from tests.gpu.plan import PIECES, Piece, _run, carry_out
 from tests.gpu.results import mel_distances
 

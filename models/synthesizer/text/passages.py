@@ -6,8 +6,7 @@ from typing import NamedTuple
 from models.synthesizer.pitch import check_length
 from preprocessors.manifest import control_characters
 from processors.records import SpokenText
-from processors.text.clauses import ClauseSplitter
-from processors.text.runs import Prosody
+from processors.text.clauses import ClauseSplitter, Prosody
 from processors.text.symbols import SILENCE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError

@@ -7,8 +7,15 @@ from typing import NamedTuple
 
 from models.synthesizer.text.passages import Passage
 from processors.records import SpokenText, Word
-from processors.text.clauses import Clause, ClauseSplitter, has_word, merge_wordless
-from processors.text.runs import PLAIN, Run, cut_runs
+from processors.text.clauses import (
+    PLAIN,
+    Clause,
+    ClauseSplitter,
+    Run,
+    cut_runs,
+    has_word,
+    merge_wordless,
+)
 from processors.text.sentences import split_sentences
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError

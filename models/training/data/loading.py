@@ -27,8 +27,7 @@ from preprocessors.split import read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
 from processors.dataset.generated import FeatureSource, RecordingSource
-from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
-from processors.dataset.shapes import FixedBatches, Shape
+from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, Shape, frame_budget
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared

@@ -13,7 +13,7 @@ recordings have 20 % and 28 %).
 
 from typing import TYPE_CHECKING
 
-from processors.metrics.families.recognition_errors import PACKAGES, word_error
+from processors.metrics.families.speech import PACKAGES, word_error
 from processors.metrics.records import Check, NotApplicableError
 
 if TYPE_CHECKING:

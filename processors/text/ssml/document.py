@@ -8,12 +8,12 @@ from xml.sax import SAXParseException
 from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
 
-from config.controls import CONTROL_RANGE
+from config.checks import CONTROL_RANGE
+from processors.text.clauses import Prosody, Run
 from processors.text.normalisation.english import is_english
-from processors.text.runs import Prosody, Run
 from processors.text.ssml import values
 from processors.text.ssml.phonemes import phones_of
-from processors.text.ssml.say_as import say_as
+from processors.text.ssml.values import say_as
 from utils.errors import InputError, nearest
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from modules.layers.masking import length_mask
 from modules.mel import MelConfig
 from modules.variance.contour import ContourStats
 from processors.dataset.batch import TtsBatch, pad_batch
-from processors.dataset.shapes import Shape
+from processors.dataset.sampler import Shape
 
 N_PHONES, N_MELS = 12, 6
 MEL = MelConfig(n_mels=N_MELS, f_max=1000)  # bands in which harmonics can be seen

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from processors.dataset.batch import TtsItem, VocoderItem, collate, collate_vocoder, on_device
-from processors.dataset.shapes import Shape
+from processors.dataset.sampler import Shape
 from utils.errors import InputError
 
 FLOOR = math.log(1e-5)

@@ -1,7 +1,18 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
+from processors.dataset.sampler import (
+    BatchShape,
+    Draw,
+    FixedBatches,
+    FrameBudgetSampler,
+    Shape,
+    choose_shapes,
+    fitting,
+    frame_budget,
+)
 from utils.errors import InputError
 
 
@@ -126,3 +137,110 @@ def test_there_is_no_batch_size_for_accelerate_to_shard_by():
 def test_the_budget_follows_from_the_batch_size_unless_it_is_given():
     assert frame_budget([100, 200, 300], batch_size=16, batch_frames=0) == 3200
     assert frame_budget([100, 200, 300], batch_size=16, batch_frames=5000) == 5000
+
+
+def corpus(n_utterances=300, seed=0):
+    """Phones and frames; about 6 frames a phone, more or less."""
+    generator = np.random.default_rng(seed)
+    phones = generator.integers(5, 60, n_utterances)
+    return phones, np.round(phones * generator.uniform(3, 9, n_utterances)).astype(np.int64)
+
+
+def cost(shapes, phones, frames):
+    """Phones and frames of all utterances, padded to the smallest shape that holds them."""
+    return sum(sum(fitting(shapes, *item)) for item in zip(phones, frames, strict=True))
+
+
+@pytest.mark.parametrize("n_shapes", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_other_choice_of_shapes_pads_less(n_shapes, seed):
+    phones, frames = corpus(9, seed)
+    chains = []
+    for n in range(1, n_shapes + 1):
+        for lengths in combinations(np.unique(frames), n):
+            if lengths[-1] == frames.max():
+                chains.append([Shape(phones[frames <= T].max(), T) for T in lengths])
+    found = choose_shapes(phones, frames, n_shapes)
+
+    assert cost(found, phones, frames) == min(cost(chain, phones, frames) for chain in chains)
+    assert len(found) == n_shapes
+
+
+def test_the_last_shape_holds_every_utterance():
+    phones, frames = corpus()
+    assert choose_shapes(phones, frames, 6)[-1] == (phones.max(), frames.max())
+
+
+def test_there_are_no_more_shapes_than_lengths():
+    shapes = choose_shapes(np.array([2, 3, 3]), np.array([9, 12, 12]), 5)
+    assert shapes == (Shape(2, 9), Shape(3, 12))
+
+
+def test_the_smallest_shape_that_fits_both_ways_is_taken():
+    shapes = (Shape(10, 50), Shape(20, 100))
+    assert fitting(shapes, 10, 50) == shapes[0]
+    assert fitting(shapes, 11, 50) == fitting(shapes, 10, 51) == shapes[1]
+
+
+def test_what_is_too_long_is_an_error_and_not_cut():
+    with pytest.raises(ValueError, match=r"21 phones and 30 frames; the largest .* 20 and 100"):
+        fitting((Shape(20, 100),), 21, 30)
+
+
+@pytest.mark.parametrize("multiple", [1, 2, 6])
+def test_every_utterance_comes_once_per_epoch_in_batches_of_the_planned_shapes(multiple):
+    phones, frames = corpus()
+    batches = FixedBatches(phones, frames, 4, budget=1600, multiple=multiple)
+    shapes = set()
+    for epoch in range(3):
+        plan = batches.fill(np.random.default_rng(epoch))
+        assert sorted(i for batch in plan for i in batch) == list(range(300))
+        assert len(plan) % multiple == 0
+        for batch in plan:
+            shape = fitting(batches.shapes, phones[batch].max(), frames[batch].max())
+            shapes.add(BatchShape(len(batch), *shape))
+
+    assert shapes == set(batches.batch_shapes)
+    assert len(shapes) <= 5
+    assert all(shape.items * shape.frames <= 1600 for shape in shapes)
+
+
+def test_the_utterances_of_a_batch_change_from_epoch_to_epoch():
+    batches = FixedBatches(*corpus(), 4, budget=1600)
+    plans = [
+        {frozenset(batch) for batch in batches.fill(np.random.default_rng(epoch))}
+        for epoch in range(2)
+    ]
+    assert len(plans[0] & plans[1]) < 0.05 * len(plans[0])
+
+
+def test_the_share_of_padding_is_that_of_the_batches():
+    phones, frames = np.array([2, 4, 4, 4]), np.array([10, 40, 40, 20])
+    batches = FixedBatches(phones, frames, 2, budget=80)
+    # 2 x (4 phones, 40 frames), and 2 x (4 phones, 20 frames)
+    assert batches.batch_shapes == (BatchShape(2, 4, 40), BatchShape(2, 4, 20))
+    assert batches.padding() == (1 - 14 / 16, 1 - 110 / 120)
+
+
+def test_more_shapes_waste_less():
+    phones, frames = corpus(2000)
+    shares = [FixedBatches(phones, frames, n, budget=6000).padding()[1] for n in (1, 2, 4, 8)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] < 0.15 < 0.4 < shares[0]
+
+
+@pytest.mark.parametrize(("n_utterances", "multiple"), [(3, 2), (5, 4), (7, 3), (4, 4)])
+def test_a_corpus_that_is_too_small_for_whole_windows_gets_larger_batches(n_utterances, multiple):
+    frames = np.arange(100, 100 + n_utterances)
+    plan = FixedBatches(frames // 6, frames, 3, budget=100, multiple=multiple).fill(
+        np.random.default_rng(0)
+    )
+    assert len(plan) == n_utterances // multiple * multiple
+    assert sorted(i for batch in plan for i in batch) == list(range(n_utterances))
+
+
+def test_segments_have_one_shape():
+    segments = FixedBatches(np.zeros(40, np.int64), np.full(40, 32), 6, budget=8 * 32)
+    assert segments.batch_shapes == (BatchShape(8, 0, 32),)
+    assert str(segments.batch_shapes[0]) == "8 x 32"
+    assert segments.padding() == (0, 0)

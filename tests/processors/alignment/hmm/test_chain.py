@@ -13,7 +13,6 @@ from processors.alignment.hmm.chain import (
 from processors.alignment.hmm.tying import states_of
 
 SHARES = {"edge": 0.6, "punctuation": 0.5, "word": 0.2}
-SHARES = {"edge": 0.6, "punctuation": 0.5, "word": 0.2}
 
 
 def test_words_have_places_for_silence_around_them_that_know_the_punctuation():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.text.runs import PLAIN, Prosody, Run
+from processors.text.clauses import PLAIN, Prosody, Run
 from processors.text.ssml.document import ATTRIBUTES, MOST_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET
 from utils.errors import InputError

@@ -1,19 +1,77 @@
-"""Metrics of prosody: pitch, level, phone durations and rate, compared with the recording.
+"""Metrics of pairs: mel-cepstral distortion, prosody and similarity of the speaker.
 
-Pitch and level are compared every 5 ms along the dynamic time warping path of `mcd`, or at the same
-times in a copy. Pitch is Praat's f0 (processors.audio.pitch), in frames that are voiced in both.
+**Mel-cepstral distortion** (Kubichek 1993, "Mel-cepstral distance measure for objective speech
+quality assessment"): 10 / ln 10 * sqrt(2 * sum of squared differences) of mel-cepstral coefficients
+1 to 24 (0, the level, excluded). 0 is the same spectral envelope. Two readings of a sentence by one
+person are about 5 dB apart. Quiet frames count as much as loud ones: white noise at -50 dB of full
+scale adds 5 dB to clean speech.
+
+The spectral envelope is WORLD's (processors.audio.mel_cepstrum) every 5 ms, at the lower of both
+sample rates and at most 16 kHz; the frequency axis is warped to the mel scale of that rate. The
+value depends on these choices: compare only values of one definition. The package pymcd 0.2.1
+squares the power under a fixed floor, so that its values grow with the volume (two readings of the
+same sentences: 1.8, 3.5 and 6.1 dB at a quarter, the original and four times the amplitude; here
+5.1 each time). It also has 13 coefficients, a stronger warping, and a suboptimal path.
+
+**Pitch and level** are compared every 5 ms along the dynamic time warping path of `mcd`, or at the
+same times in a copy. Pitch is Praat's f0 (processors.audio.pitch), in frames that are voiced in
+both.
+
+**Speaker similarity** is the cosine between the speaker embeddings of recording and synthesised
+speech: 1 for equal directions, around 0 for unrelated ones. Higher is better. Which values are
+close depends on the encoder: compare with two readings by one speaker, and by two speakers. The
+user gives the encoder with `--speaker_encoder module:function`, a function `(wav, sample_rate) ->
+vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from processors.metrics.recognition.user_models import UserFunctionError, name_of
 from processors.metrics.records import MetricValue, PairMetric, value_of
 
 if TYPE_CHECKING:
+    from processors.metrics.signals.acoustic_features import AcousticFeatures
     from processors.metrics.signals.aligned_pair import AlignedPair
 
+_SILENT_PEAK = 1e-4  # -80 dB
 _HALF_AN_OCTAVE = 600  # cents
+_DB_PER_NEPER = 10 / np.log(10) * np.sqrt(2)
+
+
+def score_mcd(pair: "AlignedPair") -> MetricValue | None:
+    """Mel-cepstral distortion, dB (Kubichek 1993), along the dynamic time warping path.
+
+    The path is that of the smallest sum, from the first to the last frame of speech. Lower is
+    better.
+    """
+    return _distortion_along(pair, pair.dtw_path)
+
+
+def score_mcd_frames(pair: "AlignedPair") -> MetricValue | None:
+    """Mel-cepstral distortion of frames with a known correspondence, dB.
+
+    Without dynamic time warping, which also finds good matches for badly timed speech. A copy of a
+    recording is compared at the same times. Where the times of the phones are known on both sides,
+    each phone is compared with the same phone, the shorter stretched linearly; pauses are excluded.
+    Lower is better; it is never much below `mcd`.
+    """
+    return _distortion_along(pair, pair.path if pair.same_timing else pair.phone_path)
+
+
+def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> MetricValue | None:
+    """Mean distortion of a pair along a path (L, 2) of frames; None if it is empty."""
+    if not len(path):
+        return None
+    cepstra, cepstra_hat = (side.cepstra[path[:, i]] for i, side in enumerate(pair.features))
+    return MetricValue(mel_cepstral_distortion(cepstra, cepstra_hat))
+
+
+def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> float:
+    """Mean distortion, dB, of two sequences of mel-cepstra from coefficient 1 on, (L, order)."""
+    squares = ((cepstra_hat - cepstra) ** 2).sum(axis=1)  # (L,)
+    return float(_DB_PER_NEPER * np.sqrt(squares).mean())
 
 
 def score_f0rmse(pair: "AlignedPair") -> MetricValue | None:
@@ -129,9 +187,43 @@ def correlation(pairs: np.ndarray) -> float | None:
     return float(np.corrcoef(pairs, rowvar=False)[0, 1])
 
 
+def score_similarity(pair: "AlignedPair") -> MetricValue | None:
+    """Speaker similarity: cosine between the embeddings of recording and synthesised speech."""
+    both = (pair.recorded, pair.synthesised)
+    if any(np.abs(side.wav).max(initial=0) < _SILENT_PEAK for side in both):
+        return None
+    direction, direction_hat = map(_direction, both)
+    if direction is None or direction_hat is None:
+        return None
+    if len(direction) != len(direction_hat):
+        raise UserFunctionError(
+            f"{name_of(pair.recorded.encoder)}: gave {len(direction)} numbers for a recording and "
+            f"{len(direction_hat)} for speech; an encoder of voices gives vectors of one length"
+        )
+    return MetricValue(float(direction @ direction_hat))
+
+
+def _direction(features: "AcousticFeatures") -> np.ndarray | None:
+    """The embedding scaled to unit length, (D,); None without an encoder, or for a zero vector."""
+    if features.encoder is None:
+        return None
+    vector = np.asarray(features.embedding)
+    if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
+        raise UserFunctionError(
+            f"{name_of(features.encoder)}: gave {vector.dtype} of shape {vector.shape}; an encoder "
+            "of voices gives one vector of finite numbers, (D,)"
+        )
+    length = np.linalg.norm(vector)
+    return vector / length if length > 0 else None
+
+
 _VOICED = "50 ms that are voiced in both"
 _PHONES = "the times of the phones in both, half of them alike"
+_TIMES = "sound in both, and the same timing or the times of the phones in both"
+_SOUND = "sound, recorded and spoken"
 METRICS = (
+    PairMetric("mcd", score_mcd, "lower", "dB", "sound in both"),
+    PairMetric("mcd_frames", score_mcd_frames, "lower", "dB", _TIMES),
     PairMetric("f0rmse", score_f0rmse, "lower", "Hz", _VOICED),
     PairMetric("f0rmse_cents", score_f0rmse_cents, "lower", "cents", _VOICED),
     PairMetric("fpc", score_fpc, "higher", "", f"{_VOICED}, of changing pitch"),
@@ -140,4 +232,5 @@ METRICS = (
     PairMetric("energy_pc", score_energy_pc, "higher", "", "sound of changing level in both"),
     PairMetric("duration_rmse", score_duration_rmse, "lower", "ms", _PHONES),
     PairMetric("speech_rate", score_speech_rate, "", "", "sound in both"),
+    PairMetric("similarity", score_similarity, "higher", "", _SOUND, needs_encoder=True),
 )

@@ -1,17 +1,27 @@
-"""Recordings that do not fit their texts: which are reported, and which rejected."""
+"""Whether an alignment, and the text, fit their recording: which are reported, and which rejected.
+
+docs/benchmarks.md#alignments-of-a-part has what is found, and that no right alignment is rejected.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
-from processors.records import AlignmentScore
+from processors.audio.speech_level import FRAME_S, speech_frames
+from processors.records import Alignment, AlignmentScore
+from processors.text.symbols import PAUSES
 from utils.files import write_jsonl
 from utils.logging import get_logger
 
 SCORES_FILE = "alignment_scores.jsonl"
 SUSPECT = 50.0  # nats; docs/benchmarks.md has the error rates of this threshold
 _SHOWN = 10  # the file holds all
+MAX_UNALIGNED_S = 0.2  # of speech without phones in one place
+_FEWEST_VOWELS_S = 0.05  # in these; breaths, clicks and noise have none
+_REPORTED_S = 0.05  # at the ends; a last sound dies away for that long
 
 
 def check_fit(score: AlignmentScore, max_misfit: float) -> None:
@@ -62,6 +72,41 @@ def _worst_first(scores: Mapping[str, AlignmentScore]) -> dict[str, AlignmentSco
 def _described(score: AlignmentScore) -> str:
     span = f"{score.start_s:.2f}-{score.end_s:.2f} s"
     return f"misfit {score.misfit:.1f} at '{score.words}', {span}"
+
+
+def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> tuple[str, ...]:
+    """Rejects alignments that leave out speech: before, after or between their phones.
+
+    Returns:
+        A notice for each end with less speech, or with other sound as loud, such as a breath.
+    """
+    audible, vowels = speech_frames(wav, sample_rate)  # (T,)
+    places = _between_phones(alignment)
+    notices = []
+    for place, (start_s, end_s) in enumerate(places):
+        span = slice(round(max(start_s, 0) / FRAME_S), round(min(end_s / FRAME_S, len(audible))))
+        frames = span.start + np.flatnonzero(audible[span])
+        unaligned_s = FRAME_S * len(frames)
+        has_vowels = FRAME_S * np.count_nonzero(vowels[span]) >= _FEWEST_VOWELS_S
+        if unaligned_s > MAX_UNALIGNED_S and has_vowels:
+            raise AlignmentError(
+                f"it leaves out {unaligned_s:.2f} s of speech: no phones from"
+                f" {FRAME_S * frames[0]:.2f} to {FRAME_S * (frames[-1] + 1):.2f} s, where the"
+                " recording is as loud as its speech; align this recording again"
+            )
+        if unaligned_s > _REPORTED_S and place in (0, len(places) - 1):
+            end = "after the last" if place else "before the first"
+            notices.append(f"sound as loud as speech {end} phone is not aligned")
+    return tuple(notices)
+
+
+def _between_phones(alignment: Alignment) -> list[tuple[float, float]]:
+    """Start and end of the pauses, in seconds; the first and the last reach to the ends."""
+    edges = alignment.boundaries_s.tolist()
+    phones = [n for n, name in enumerate(alignment.phones) if name not in PAUSES]
+    starts = [0.0, *(edges[n + 1] for n in phones)]
+    ends = [*(edges[n] for n in phones), np.inf]
+    return [*zip(starts, ends, strict=True)]
 
 
 _log = get_logger(__name__)

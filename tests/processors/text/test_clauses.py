@@ -1,4 +1,4 @@
-from processors.text.runs import Prosody, Run, cut_runs
+from processors.text.clauses import Prosody, Run, cut_runs
 
 
 def test_runs_are_cut_where_their_text_is_and_no_character_is_lost():

@@ -1,0 +1,123 @@
+"""Metrics of one signal: error rates of a speech recogniser, and a predicted mean opinion score.
+
+**Error rates** are in percent of the words or characters of the text: substitutions, deletions and
+insertions; more than 100 is possible. The mean over utterances weights them by their words or
+characters. jiwer counts them in lower-case text without punctuation, with English numbers and
+abbreviations spelt out. The recogniser is pocketsphinx (processors.metrics.recognition), unless the
+user gives another. It is old and weak: it misreads a fifth to a half of the words of clean
+recordings. Use the difference between synthesised and recorded speech; 0 means that both are
+recognised equally well.
+
+**DNSMOS P.835** (Reddy et al. 2022, arXiv:2110.01763): the overall score (1 to 5) that listeners
+would give to noisy speech, predicted from the signal alone; clean recordings reach 3 to 3.5. Higher
+is better. The model was trained on noisy calls and on the output of noise suppressors: it is
+sensitive to noise, buzz and codecs, not to naturalness, rhythm or wrong words. Compare the score
+with that of the recordings. The note gives the scores of the speech and of the background. Computed
+by the package `speechmos` (model `sig_bak_ovr`, 16 kHz) as the mean over windows of 9 s, one second
+apart. Shorter signals are repeated to fill one window; the package repeats them further and
+averages more windows (a difference of 0.04). The level matters: the same clip 12 dB lower scores up
+to 0.15 better or worse.
+"""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from processors.metrics.records import MetricValue, SpeechMetric
+
+if TYPE_CHECKING:
+    from processors.metrics.recognition.labelled_speech import LabelledSpeech
+
+PACKAGES = ("jiwer", "pocketsphinx", "soxr")
+_NEEDS = "a text in English, or in the language of a recogniser or of transcripts of one's own"
+MODEL_RATE = 16000  # Hz
+SHORTEST_S = 0.5  # in shorter signals the repetition dominates
+_AUDIBLE = f"{SHORTEST_S} s of sound that is not silent"
+_WINDOW = int(9.01 * MODEL_RATE)  # input of the model, samples
+_SILENT_PEAK = 1e-4  # -80 dB: digital silence scores higher than noise
+
+
+def score_wer(speech: "LabelledSpeech") -> MetricValue | None:
+    """Word error rate of a speech recogniser; lower is better."""
+    return _error_rate(speech, word_error, lambda words: len(words.split()))
+
+
+def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
+    """Character error rate of a speech recogniser, spaces between words included; lower is better.
+
+    A wrong ending costs less here than a missing word, which `wer` counts alike; languages written
+    without spaces need this metric.
+    """
+    return _error_rate(speech, character_error, len)
+
+
+def _error_rate(
+    speech: "LabelledSpeech", error: Callable[[str, str], float], count: Callable[[str], int]
+) -> MetricValue | None:
+    """Percent, with the hypothesis as the note; None without a text, or a recogniser of it."""
+    words, hypothesis = speech.words, speech.recognised_words
+    if not words or hypothesis is None:
+        return None
+    return MetricValue(100 * error(words, hypothesis), count(words), hypothesis)
+
+
+def word_error(words: str, hypothesis: str) -> float:
+    """Substitutions, deletions and insertions per word of a normalised text, which is not empty."""
+    from jiwer import wer
+
+    return float(wer(words, hypothesis))
+
+
+def character_error(words: str, hypothesis: str) -> float:
+    """Substitutions, deletions and insertions per character of the text."""
+    from jiwer import cer
+
+    return float(cer(words, hypothesis))
+
+
+def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
+    """Predicted mean opinion score of noisy speech, 1 to 5: DNSMOS P.835 (arXiv:2110.01763)."""
+    wav = speech.wav
+    too_short = len(wav) < SHORTEST_S * speech.sample_rate
+    if too_short or not np.isfinite(wav).all() or np.abs(wav).max() < _SILENT_PEAK:
+        return None
+    opinion = opinions(wav, speech.sample_rate)
+    note = f"speech {opinion['sig_mos']:.2f}, background {opinion['bak_mos']:.2f}"
+    return MetricValue(opinion["ovrl_mos"], note=note)
+
+
+def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
+    """All scores of the package, under its names, of a signal (S,), clipped to [-1, 1]."""
+    import soxr
+
+    resampled = soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)
+    if len(resampled) < _WINDOW:
+        resampled = np.resize(resampled, _WINDOW)
+    return {k: float(value) for k, value in _model()(resampled, MODEL_RATE, False).items()}
+
+
+@functools.cache
+def _model() -> Any:  # noqa: ANN401  # the package has no types
+    """The package's model, one per process: loading takes 0.1 s."""
+    from onnxruntime import InferenceSession, SessionOptions
+    from speechmos import dnsmos
+
+    options = SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    folder = Path(dnsmos.__file__).parent / "dnsmos_models"
+    # its constructor starts as many threads as the machine has cores, in each process
+    model = dnsmos.DNSMOS.__new__(dnsmos.DNSMOS)
+    model.onnx_sess = InferenceSession(str(folder / "sig_bak_ovr.onnx"), options)
+    model.p808_onnx_sess = InferenceSession(str(folder / "model_v8.onnx"), options)
+    return model
+
+
+_OPINION = ("speechmos", "onnxruntime", "librosa", "soxr")
+METRICS = (
+    SpeechMetric("wer", score_wer, "lower", "%", _NEEDS, packages=PACKAGES),
+    SpeechMetric("cer", score_cer, "lower", "%", _NEEDS, packages=PACKAGES),
+    SpeechMetric("dnsmos", score_dnsmos, "higher", "MOS", _AUDIBLE, packages=_OPINION),
+)
