@@ -51,7 +51,9 @@ class Parser(argparse.ArgumentParser):
             action = self._option_string_actions.get(flag)
             if action is None:
                 if word.startswith("-") and word != "-":
-                    self._refuse(flag)
+                    known = [name for name in self._option_string_actions if name[:2] == "--"]
+                    unknown = f"unknown flag {flag}{nearest(flag, known)}"
+                    self.error(self.elsewhere.get(flag, unknown))
                 joined.append(word)
             elif action.nargs == 0:
                 if equals:
@@ -71,10 +73,6 @@ class Parser(argparse.ArgumentParser):
         if value.startswith("--") and " " not in value and flag not in self.free_text:
             self.error(f"{flag} needs a value, found the flag {value}")
         return value
-
-    def _refuse(self, flag: str) -> NoReturn:
-        known = [name for name in self._option_string_actions if name.startswith("--")]
-        self.error(self.elsewhere.get(flag, f"unknown flag {flag}{nearest(flag, known)}"))
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
         if action.option_strings and arg_strings == ["--"]:  # Python 3.11 drops this value

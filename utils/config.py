@@ -7,6 +7,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
@@ -15,28 +16,9 @@ from utils.config_tree import (
     ConfigError,
     Keys,
     Tree,
-    overridden,
     plain_tree,
-    read_tree,
-    read_values,
 )
 from utils.errors import closest, nearest
-
-__all__ = [
-    "SET",
-    "ConfigError",
-    "Keys",
-    "Tree",
-    "build",
-    "build_complete",
-    "key_paths",
-    "lines_with_origins",
-    "overridden",
-    "plain_tree",
-    "read_tree",
-    "read_values",
-    "to_plain",
-]
 
 T = TypeVar("T")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
@@ -103,7 +85,7 @@ class _Builder:
         """Builds one dataclass from a section."""
         if not isinstance(values, Mapping):
             raise self._wrong(values, keys, "a section { ... }")
-        hints = self._hints(cls, keys)
+        hints = typing.get_type_hints(cls) | ({} if keys else self._sections)
         for name in values:
             if name not in hints:
                 raise self._unknown(name, list(hints), keys)
@@ -112,7 +94,7 @@ class _Builder:
             name, hint = field.name, hints[field.name]
             if name in values:
                 fields[name] = self.value(hint, values[name], (*keys, name))
-            elif _is_required(field):
+            elif field.default is MISSING and field.default_factory is MISSING:
                 fields[name] = self._left_out(hint, (*keys, name))
         try:
             return cls(**fields)
@@ -145,7 +127,7 @@ class _Builder:
 
     def _plain(self, kind: type, value: object, keys: Keys) -> object:
         if kind is float and type(value) is int:
-            value = _as_float(value)
+            value = float(value)
         if type(value) is not kind:
             raise self._wrong(value, keys, _KINDS[kind])
         if isinstance(value, float) and not math.isfinite(value):
@@ -179,10 +161,6 @@ class _Builder:
         if dataclasses.is_dataclass(hint):
             return self.section(hint, {}, keys)  # type: ignore[arg-type]  # a class
         raise ConfigError(f"{self._tree.origin(keys)}: missing key {'.'.join(keys)}")
-
-    def _hints(self, cls: type, keys: Keys) -> dict[str, Any]:
-        hints = typing.get_type_hints(cls)
-        return hints if keys else hints | self._sections
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
         here = (*keys, name)
@@ -256,22 +234,10 @@ def _plain_of(value: object) -> object:
     return value
 
 
-def _is_required(field: "dataclasses.Field[Any]") -> bool:
-    missing = dataclasses.MISSING
-    return field.default is missing and field.default_factory is missing
-
-
 def _alternative(hints: tuple[Any, ...], value: object) -> Any:  # noqa: ANN401  (a type form)
     """The type of a union that a value is checked against: a tuple for lists, else the first."""
     tuples = [hint for hint in hints if typing.get_origin(hint) is tuple]
     return tuples[0] if tuples and isinstance(value, list | tuple) else hints[0]
-
-
-def _as_float(value: object) -> float:
-    try:
-        return float(typing.cast(int, value))
-    except OverflowError:
-        return math.inf
 
 
 def _shown(value: object) -> str:

@@ -138,21 +138,14 @@ def iterate_jsonl(path: Path, *, unfinished_end: bool = False) -> Iterator[objec
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             for n, line in enumerate(file, 1):
-                if unfinished_end and not line.endswith("\n") and not _is_json(line):
-                    return
                 if line.strip():
                     yield _parse(line, f"{path}:{n}")
+    except InputError:
+        if not unfinished_end or line.endswith("\n"):
+            raise
     except (UnicodeDecodeError, OSError):
         read_text(path)  # raises, with the place in the file
         raise
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _parse(text: str, name: str) -> object:

@@ -47,8 +47,9 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
         raise InputError(
             f"the model is {reference!r}; expected a path, or the name of a repository on the Hub"
         )
-    if (path := _existing(reference)) is not None:
-        return path
+    path = os.path.expanduser(reference)  # noqa: PTH111  (that of Path raises for unknown users)
+    if os.path.exists(path):  # noqa: PTH110  (for names too long)
+        return Path(path)
     if isinstance(reference, Path):
         raise InputError(f"{reference}: no such file or folder")
     match = _HUB_NAME.fullmatch(reference)
@@ -78,12 +79,6 @@ class Repository(NamedTuple):
 
     def __str__(self) -> str:
         return self.name if self.revision is None else f"{self.name}@{self.revision}"
-
-
-def _existing(reference: str | Path) -> Path | None:
-    """The path if it exists; None also for text that cannot be a path."""
-    path = os.path.expanduser(reference)  # noqa: PTH111  (that of Path raises for unknown users)
-    return Path(path) if os.path.exists(path) else None  # noqa: PTH110  (for names too long)
 
 
 def _why_local(path: Path) -> str:
@@ -135,15 +130,11 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
     return Path(folder)
 
 
-class _Listing(NamedTuple):
-    """The files of a repository."""
+def _list(repository: Repository) -> tuple[list[str], str]:
+    """Lists the files on the Hub, or those of an earlier list if the Hub cannot be reached.
 
-    names: list[str]
-    unreachable: str = ""  # the reason why the Hub cannot be reached, and the cache is used
-
-
-def _list(repository: Repository) -> _Listing:
-    """Lists the files on the Hub, or those of an earlier list if the Hub cannot be reached."""
+    Also gives the reason why it cannot be reached, and the cache is used; empty otherwise.
+    """
     from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
 
     name, revision = repository
@@ -152,7 +143,7 @@ def _list(repository: Repository) -> _Listing:
     except (errors.CachedRepoTreeNotFoundError, errors.HFValidationError):
         cached = []
     if cached and _COMMIT.fullmatch(revision or ""):  # immutable
-        return _Listing(cached)
+        return cached, ""
     try:
         info = HfApi().model_info(name, revision=revision, timeout=_TIMEOUT_S)
     except (errors.HFValidationError, errors.HTTPError, OSError) as error:
@@ -166,8 +157,8 @@ def _list(repository: Repository) -> _Listing:
                 f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give "
                 "a local folder, or fetch it once online"
             ) from error
-        return _Listing(cached, reason)
-    return _Listing([file.rfilename for file in info.siblings or ()])
+        return cached, reason
+    return [file.rfilename for file in info.siblings or ()], ""
 
 
 def explain(name: object, error: BaseException) -> str:

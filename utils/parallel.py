@@ -138,14 +138,11 @@ def _run(
     backend: Backend,
 ) -> Iterator[tuple[str, R]]:
     """Runs chunks once."""
-    if backend == "sequential":
-        yield from _this_process(function, chunks)
-        return
-    pool = {"loky": _loky_pool, "dask": _dask_pool, "ray": _ray_pool}[backend]
+    pools = {"loky": _loky_pool, "dask": _dask_pool, "ray": _ray_pool, "sequential": _this_process}
     try:
-        yield from pool(function, chunks, n_jobs)
+        yield from pools[backend](function, chunks, n_jobs)
     except ModuleNotFoundError as error:
-        if error.name != _PACKAGES[backend]:
+        if error.name != _PACKAGES.get(backend):
             raise
         raise InputError(
             f"preprocess.backend is {backend!r}, and its package is not installed: "
@@ -250,15 +247,13 @@ def _ray_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
             raise WorkerDiedError([key], error) from error
 
 
-def _this_process(function: Function, chunks: Chunks) -> Results:
+def _this_process(function: Function, chunks: Chunks, _n_jobs: int) -> Results:
     """No pool: one chunk after another in this process.
 
     With one thread, as in workers, so that sums round the same way.
     """
     for key, items in chunks.items():
-        with torch_threads(1):
-            result = function(key, items)
-        yield key, result
+        yield _in_worker(function, key, items)
 
 
 def _in_worker(function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:

@@ -11,7 +11,8 @@ from config.schema import Config
 from config.train import without_unread
 from models.base.model import Model
 from processors.extraction.fingerprint import derived_folder
-from utils.config import ConfigError, Tree, build, key_paths, lines_with_origins, read_tree
+from utils.config import ConfigError, Tree, build, key_paths, lines_with_origins
+from utils.config_tree import read_tree
 from utils.errors import InputError, nearest
 from utils.records import record_of
 

@@ -23,7 +23,8 @@ from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
-from utils.config import ConfigError, Tree, overridden, read_tree
+from utils.config import ConfigError, Tree
+from utils.config_tree import overridden, read_tree
 from utils.errors import InputError, described
 from utils.hub import origin_of
 from utils.logging import get_logger

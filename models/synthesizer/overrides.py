@@ -7,7 +7,7 @@ from config.schema import Config
 from models.base.assets import LEXICON
 from models.base.registry import config_of
 from models.checkpoint.loading import LoadedModel
-from utils.config import overridden
+from utils.config_tree import overridden
 from utils.errors import InputError
 
 

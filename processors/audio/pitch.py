@@ -4,6 +4,7 @@ Frame grids that are only padded to the same length differ by a frame or more, w
 accuracy as a worse method. Here the frames of Praat are centred on those of the mel.
 """
 
+import importlib
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,10 @@ from utils.errors import InputError
 
 # Praat's run time grows with the sample rate; it uses nothing of a voice above half of this.
 _HIGHEST_RATE = 24000  # Hz
+_REMEDIES = {
+    "parselmouth": "pip install praat-parselmouth, or set it to pyworld",
+    "pyworld": "pip install -e '.[pyworld]' 'setuptools<81', or set it to parselmouth",
+}
 _PERIODS_PER_WINDOW = 3  # Praat's autocorrelation looks at three periods of the lowest pitch
 
 
@@ -32,25 +37,17 @@ def extract_f0(
     fundamental frequency ..."); `pyworld` is DIO with StoneMask (Morise et al. 2009, 2016). Frames
     are at t * hop_length with mel padding "centre", half a hop later with "hifigan".
     """
-    if not 0 < f0_min < f0_max < mel.sample_rate / 2:
-        raise ValueError(
-            f"f0_min {f0_min:g}, f0_max {f0_max:g}: expected 0 < f0_min < f0_max <"
-            f" {mel.sample_rate / 2:g} Hz, half of the sample rate"
-        )
     if n_frames == 0 or not wav.any():
         return np.zeros(n_frames, dtype=np.float32)
     first = mel.hop_length / 2 if mel.padding == "hifigan" else 0.0  # sample of the first frame
-    if method == "parselmouth":
-        return _praat(wav, mel, n_frames, first, f0_min, f0_max)
-    if method == "pyworld":
-        return _dio(wav, mel, n_frames, first, f0_min, f0_max)
-    raise ValueError(f"unknown pitch extractor {method!r}; known are parselmouth and pyworld")
+    estimate = _praat if method == "parselmouth" else _dio
+    return estimate(wav, mel, n_frames, first, f0_min, f0_max)
 
 
 def _praat(
     wav: np.ndarray, mel: MelConfig, n_frames: int, first: float, f0_min: float, f0_max: float
 ) -> np.ndarray:
-    parselmouth = _parselmouth()
+    parselmouth = require_extractor("parselmouth")
     rate = min(mel.sample_rate, _HIGHEST_RATE)
     if rate < mel.sample_rate:
         wav = soxr.resample(wav, mel.sample_rate, rate)
@@ -74,7 +71,7 @@ def _praat(
 def _dio(
     wav: np.ndarray, mel: MelConfig, n_frames: int, first: float, f0_min: float, f0_max: float
 ) -> np.ndarray:
-    pyworld = _pyworld()
+    pyworld = require_extractor("pyworld")
     # WORLD's frames are 0, 1, 2 ... periods after the first sample
     samples = np.ascontiguousarray(wav[round(first) :], dtype=np.float64)
     rough, times = pyworld.dio(
@@ -88,28 +85,11 @@ def _dio(
     return np.pad(f0, (0, n_frames - len(f0))).astype(np.float32)
 
 
-def require_extractor(method: Literal["parselmouth", "pyworld"]) -> None:
-    """Checks that the package of a method of `extract_f0` is installed."""
-    _parselmouth() if method == "parselmouth" else _pyworld()
-
-
-def _parselmouth() -> Any:  # noqa: ANN401
+def require_extractor(method: Literal["parselmouth", "pyworld"]) -> Any:  # noqa: ANN401
+    """The package of a method of `extract_f0`; InputError if it is not installed."""
     try:
-        import parselmouth
-    except ImportError:
-        raise InputError(
-            "preprocess.pitch_extractor parselmouth needs Praat: pip install praat-parselmouth,"
-            " or set it to pyworld"
-        ) from None
-    return parselmouth
-
-
-def _pyworld() -> Any:  # noqa: ANN401
-    try:
-        import pyworld
+        return importlib.import_module(method)
     except ImportError as error:  # pyworld up to 0.3.5 also needs pkg_resources
         raise InputError(
-            f"preprocess.pitch_extractor pyworld cannot be used ({error}): pip install -e"
-            " '.[pyworld]' 'setuptools<81', or set it to parselmouth"
+            f"preprocess.pitch_extractor {method} cannot be used ({error}): {_REMEDIES[method]}"
         ) from None
-    return pyworld

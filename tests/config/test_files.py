@@ -7,7 +7,8 @@ import pytest
 
 from config.preprocess import CorpusConfig
 from models.base.registry import config_of
-from utils.config import plain_tree, read_tree, read_values, to_plain
+from utils.config import plain_tree, to_plain
+from utils.config_tree import read_tree, read_values
 
 REPOSITORY = Path(__file__).parents[2]
 RECIPES = sorted(REPOSITORY.glob("egs/*/*/exp_config*.json"))

@@ -4,13 +4,8 @@ from typing import Literal
 
 import pytest
 
-from utils.config import (
-    ConfigError,
-    build,
-    lines_with_origins,
-    read_tree,
-    to_plain,
-)
+from utils.config import ConfigError, build, lines_with_origins, to_plain
+from utils.config_tree import read_tree
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,6 @@ def test_a_missing_key_is_named(tmp_path):
         ('"adam": {"lr": NaN}', "train.adam.lr is NaN, expected a finite number"),
         ('"adam": {"lr": -Infinity}', "train.adam.lr is -Infinity, expected a finite number"),
         ('"adam": {"lr": 1e999}', "train.adam.lr is Infinity, expected a finite number"),
-        (f'"adam": {{"lr": 1{"0" * 400}}}', "expected a finite number"),
         ('"adam": {"betas": [0.9]}', "train.adam.betas is [0.9], expected a list of 2 values"),
         ('"adam": {"betas": [0.9, "x"]}', 'train.adam.betas.1 is "x", expected a number'),
         ('"adam": {"betas": 0.9}', "train.adam.betas is 0.9, expected a list [ ... ]"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from models.checkpoint.importers._files import ACCELERATE_WEIGHTS, FileNames, beside
-from utils.config import read_values
+from utils.config_tree import read_values
 
 ARGS = "args.json"
 FILES = FileNames(  # a folder of accelerate, or one file with everything

@@ -20,7 +20,7 @@ from models.checkpoint.importers._settings import existing, required, tree_of
 from models.checkpoint.tensors import named_tensors, read_pickled, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
-from utils.config import read_values
+from utils.config_tree import read_values
 from utils.errors import InputError
 
 KIND = "HiFi-GAN of its authors (g_* with config.json)"

@@ -20,7 +20,8 @@ from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import MEL, file_names, holds, open_checkpoint
 from models.checkpoint.importers._settings import required, value_at
 from models.checkpoint.importers._tensors import TensorNames, join, size_of
-from utils.config import plain_tree, read_values
+from utils.config import plain_tree
+from utils.config_tree import read_values
 
 KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
 FILES = file_names("waveglow")

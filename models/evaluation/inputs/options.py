@@ -10,7 +10,7 @@ from models.base.registry import config_of, load_config
 from models.checkpoint.loading import load_model
 from models.synthesizer.runs.synthesis_run import TestingSet, default_output
 from processors.metrics.recognition.user_models import UserModels
-from utils.config import overridden
+from utils.config_tree import overridden
 
 ALL = "all"
 

@@ -30,7 +30,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks
 from processors.extraction.fingerprint import check_prepared
 from processors.metrics.families.copies import mel_l1, piece_spans
-from utils.config import overridden
+from utils.config_tree import overridden
 from utils.errors import InputError
 from utils.files import user_path
 from utils.hub import origin_of

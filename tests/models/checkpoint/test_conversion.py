@@ -23,7 +23,7 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     synthesise,
     write_authors,
 )
-from utils.config import overridden
+from utils.config_tree import overridden
 from utils.errors import InputError
 
 SCALE_CHANNELS = (4, 16, 16, 32, 16, 16, 16)

@@ -1,5 +1,4 @@
 import resource
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +83,16 @@ def test_flac_cut_to_half_is_rejected(recording):
         read_audio(path, CONFIG)
 
 
+def test_mp3_cut_to_half_is_rejected(tmp_path):
+    path = tmp_path / "clip.mp3"
+    noise = 0.1 * np.random.default_rng(0).standard_normal(3 * RATE)
+    soundfile.write(path, noise, RATE, format="MP3")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(AudioError, match=r"cut short: the header promises \d+ samples, the file"):
+        read_audio(path, CONFIG)
+
+
 def test_wav_piped_by_a_program_that_did_not_know_its_length_is_read(recording):
     path = recording(tone())
     content = bytearray(path.read_bytes())
@@ -92,14 +101,6 @@ def test_wav_piped_by_a_program_that_did_not_know_its_length_is_read(recording):
     wav, notices = read_audio(path, CONFIG)
     assert len(wav) == RATE
     assert notices == ("its header gives no length: read to the end of the file",)
-
-
-def test_flac_that_promises_half_of_its_samples_is_rejected(recording):
-    path = recording(tone(2), name="clip.flac")
-    content = path.read_bytes()
-    path.write_bytes(content[:22] + struct.pack(">I", RATE) + content[26:])
-    with pytest.raises(AudioError, match=r"clip\.flac: its 22050 samples are not those"):
-        read_audio(path, CONFIG)
 
 
 def test_flac_without_a_length_is_rejected(recording):

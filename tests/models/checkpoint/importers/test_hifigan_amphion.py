@@ -22,7 +22,8 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     synthesise,
 )
 from tests.models.checkpoint.importers.reading import read_foreign
-from utils.config import ConfigError, overridden
+from utils.config import ConfigError
+from utils.config_tree import overridden
 from utils.errors import InputError
 
 NEWEST = "epoch-0002_step-0000300_loss-41.123456"
