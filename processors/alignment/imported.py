@@ -98,10 +98,7 @@ def _interval(row: Mapping[str, Any], kind: str) -> Interval:
 
 
 def _number(row: Mapping[str, Any], key: str) -> float | None:
-    try:
-        return float(row[key]) if isinstance(row.get(key), (int, float)) else None
-    except OverflowError:  # an integer of hundreds of digits
-        return inf
+    return float(row[key]) if isinstance(row.get(key), (int, float)) else None
 
 
 ALIGNER = Aligner(make=_make, files=_files)

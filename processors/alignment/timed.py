@@ -99,22 +99,15 @@ def check_times(grid: Grid) -> None:
     _check_numbers(grid)
     for tier in (grid.words, grid.phones):
         for label, start_s, end_s in tier:
-            if start_s < 0:
-                raise AlignmentError(f"{label} starts at {start_s:.3f} s, before 0")
-            if end_s < start_s:
-                raise AlignmentError(
-                    f"{label} ends at {end_s:.3f} s, before it starts ({start_s:.3f} s)"
-                )
+            if not 0 <= start_s <= end_s:
+                raise AlignmentError(f"{label} lasts from {start_s:.3f} to {end_s:.3f} s")
         for before, after in pairwise(tier):
-            if after.start_s < before.start_s:
+            overlap_s = before.end_s - after.start_s
+            if after.start_s < before.start_s or overlap_s > MAX_OVERLAP_S:
                 raise AlignmentError(
-                    f"times are not in order: {after.label} starts at {after.start_s:.3f} s, after"
-                    f" {before.label} at {before.start_s:.3f} s"
-                )
-            if before.end_s - after.start_s > MAX_OVERLAP_S:
-                raise AlignmentError(
-                    f"{before.label} ends at {before.end_s:.3f} s, while {after.label} starts at"
-                    f" {after.start_s:.3f} s: they overlap"
+                    f"times overlap or are not in order: {before.label} lasts until"
+                    f" {before.end_s:.3f} s, and {after.label} after it starts at"
+                    f" {after.start_s:.3f} s"
                 )
 
 

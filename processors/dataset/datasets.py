@@ -185,9 +185,8 @@ class SegmentDataset(Dataset[VocoderItem]):
     ) -> None:
         self._stores = tuple(stores)
         places = _places(stores, ids)
-        counts = [
-            _n_segments(stores[n], at, per_second[n] if per_second else 0) for n, at in places
-        ]
+        rates = per_second or [0] * len(stores)
+        counts = [max(1, round(rates[n] * float(stores[n].seconds[at]))) for n, at in places]
         self._places = [
             (*place, number)
             for place, count in zip(places, counts, strict=True)
@@ -218,10 +217,6 @@ class SegmentDataset(Dataset[VocoderItem]):
         return VocoderItem(item.id, mel, F.pad(item.wav, (0, -surplus * hop)))
 
 
-def _n_segments(store: RecordingSource, position: int, per_second: float) -> int:
-    return max(1, round(per_second * float(store.seconds[position])))
-
-
 class MelWavDataset(Dataset[VocoderItem]):
     """Up to `longest_s` from the beginning of recordings, for validation, in any epoch.
 
@@ -236,13 +231,9 @@ class MelWavDataset(Dataset[VocoderItem]):
         self._stores = tuple(stores)
         self._places = _places(stores, ids)
         self.ids = tuple(id for chosen in ids for id in chosen)
-        self.lengths = np.array(
-            [
-                min(stores[number].frames[position], _frames(stores[number], longest_s))
-                for number, position in self._places
-            ],
-            dtype=np.int64,
-        )
+        most = [round(longest_s * s.mel.sample_rate / s.mel.hop_length) for s in stores]
+        lengths = [min(stores[n].frames[position], most[n]) for n, position in self._places]
+        self.lengths = np.array(lengths, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -265,10 +256,6 @@ def _places(
         for number, (store, chosen) in enumerate(zip(stores, ids, strict=True))
         for id in chosen
     ]
-
-
-def _frames(store: RecordingSource, seconds: float) -> int:
-    return round(seconds * store.mel.sample_rate / store.mel.hop_length)
 
 
 def _item(recording: MelWav) -> VocoderItem:

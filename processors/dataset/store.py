@@ -80,8 +80,12 @@ class Store:
     def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
         self.folder = folder
         self.mel = _read_mel_config(folder)
-        if mel is not None:
-            _check_mel_config(folder, self.mel, mel)
+        if mel is not None and (different := self.mel.differences(mel)):
+            raise InputError(
+                f"{folder}: its features have another mel definition: {', '.join(different)}"
+                " (stored and expected); run stage 1 with this configuration, or use the one they"
+                " were made with"
+            )
         try:
             self._keep(_read_index(folder))
         except InputError:
@@ -259,37 +263,28 @@ def _names(stored: np.ndarray) -> tuple[str, ...]:
 def _words(stored: np.ndarray | None) -> tuple[WordPhones, ...]:
     if stored is None:
         return ()
-    return tuple(_word_phones(line) for line in stored.tobytes().decode().split("\n"))
+    lines = (line.split() for line in stored.tobytes().decode().split("\n"))
+    return tuple(WordPhones(int(a), int(b), int(c), tuple(phones)) for a, b, c, *phones in lines)
 
 
-def _word_phones(line: str) -> WordPhones:
-    word, start, end, *phones = line.split()
-    return WordPhones(int(word), int(start), int(end), tuple(phones))
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
+    return path
 
 
 def _read_index(folder: Path) -> list[IndexRow]:
-    path = folder / INDEX
-    if not path.is_file():
-        raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
+    path = _existing(folder / INDEX)
     try:
-        return [IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)]
+        rows = iterate_jsonl(path)
+        return [IndexRow(**cast("dict[str, Any]", row)) for row in rows]
     except InputError as error:
         raise InputError(f"{error}; run stage 1 again") from error
 
 
 def _read_mel_config(folder: Path) -> MelConfig:
-    path = folder / "audio.json"
-    if not path.is_file():
-        raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
+    path = _existing(folder / "audio.json")
     try:
         return build_complete(MelConfig, read_json(path), path)
     except ConfigError as error:
         raise InputError(f"{error}; delete this file and run stage 1 again") from error
-
-
-def _check_mel_config(folder: Path, stored: MelConfig, expected: MelConfig) -> None:
-    if different := stored.differences(expected):
-        raise InputError(
-            f"{folder}: its features have another mel definition: {', '.join(different)} (stored "
-            "and expected); run stage 1 with this configuration, or use the one they were made with"
-        )

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
@@ -25,11 +24,6 @@ from processors.extraction.shards import (
 from utils.errors import listed
 from utils.logging import progress
 from utils.parallel import run_chunks
-
-
-class _Findings(NamedTuple):
-    rejected: list[Rejection]
-    traces: dict[str, Trace]  # by id, also of rejected utterances
 
 
 @dataclass(frozen=True)
@@ -121,8 +115,9 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     chunks = plan_shards(listing.utterances, options.shard_size)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(_Work(make_tools), chunks, n_jobs, options.backend):
-            rejected += [*done.result.rejected, *crash_rejections(done.lost, "audio")]
-            traces |= done.result.traces
+            found, of_chunk = done.result
+            rejected += [*found, *crash_rejections(done.lost, "audio")]
+            traces |= of_chunk
             bar.advance(len(chunks[done.key]))
     aligner = options.aligner if computes else ""
     return CorpusCheck(
@@ -136,14 +131,16 @@ class _Work:
 
     make_tools: "partial[CheckTools]"
 
-    def __call__(self, _name: str, utterances: Sequence[Utterance]) -> _Findings:
+    def __call__(
+        self, _name: str, utterances: Sequence[Utterance]
+    ) -> tuple[list[Rejection], dict[str, Trace]]:
         tools = tools_for(self.make_tools, repr(self))
         tools.reader.prepare(utterances if tools.with_text else ())
-        findings = _Findings([], {})
+        rejected: list[Rejection] = []
+        traces = {utterance.id: Trace() for utterance in utterances}
         for utterance in utterances:
-            trace = findings.traces[utterance.id] = Trace()
-            extract_or_reject(tools.read, utterance, trace, findings.rejected)
-        return findings
+            extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
+        return rejected, traces
 
 
 class CheckTools:

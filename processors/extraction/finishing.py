@@ -37,14 +37,6 @@ def limit_of(
     return limit
 
 
-def check_rejected(run: DatasetRun, rejected: Sequence[Rejection]) -> None:
-    """Makes sure that not too many utterances are rejected; see `check_faults`."""
-    n_all = len(run.listing.utterances) + len(run.listing.rejected)
-    reasons = [f"{item.id}: {item.reason}" for item in rejected]
-    what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
-    check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
-
-
 def check_faults(
     what: str,
     reasons: Sequence[str],

@@ -213,7 +213,11 @@ def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float)
     rejected = sorted([*run.listing.rejected, *total.rejected])
     write_jsonl(run.folder / finishing.REJECTED, (rejection._asdict() for rejection in rejected))
     list_misfits(run.folder, run.listing.utterances, total.scores)
-    finishing.check_rejected(run, rejected)
+    n_all = len(run.listing.utterances) + len(run.listing.rejected)
+    what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
+    reasons = [f"{item.id}: {item.reason}" for item in rejected]
+    file = run.folder / finishing.REJECTED
+    finishing.check_faults(what, reasons, n_all, run.config.max_bad_ratio, file)
     finishing.log_notices(run, total)
     if run.product.before_split is not None:
         run.product.before_split(run, total)

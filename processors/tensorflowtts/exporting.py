@@ -116,7 +116,8 @@ def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
         extract = Extraction(preprocess, folder, split)
         rejected = list(listing.rejected)
         with progress(len(utterances), "features") as bar:
-            chunks = _chunks(list(utterances.values()))
+            starts = range(0, len(utterances), _CHUNK)
+            chunks = {f"{n}": list(utterances.values())[n : n + _CHUNK] for n in starts}
             for done in run_chunks(extract, chunks, options.n_cpus, preprocess.backend):
                 rejected += [*done.result, *crash_rejections(done.lost, "features")]
                 bar.advance(len(chunks[done.key]))
@@ -213,11 +214,6 @@ def _check(config: PreprocessConfig) -> None:
             f"preprocess.text.phone_extractor is {config.text.phone_extractor}, expected"
             f" {layout.SYMBOL_SET}; {remedy}"
         )
-
-
-def _chunks(utterances: Sequence[Utterance]) -> dict[str, Sequence[Utterance]]:
-    starts = range(0, len(utterances), _CHUNK)
-    return {f"{start}": utterances[start : start + _CHUNK] for start in starts}
 
 
 def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:

@@ -1,7 +1,7 @@
 """The training of the model on a corpus: its utterances, and whether it is needed."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -16,7 +16,7 @@ from processors.alignment.hmm.model import FORMAT, read_origin, save_model
 from processors.alignment.hmm.training import Example, train
 from processors.alignment.merge import is_punctuated
 from processors.audio.files import read_audio
-from processors.text.frontend import Frontends, TextFrontend
+from processors.text.frontend import Frontends
 from utils.errors import InputError, UtteranceError
 from utils.files import sha256_of, size_and_time
 from utils.logging import get_logger, progress
@@ -138,28 +138,20 @@ def _examples(
     examples: list[Example] = []
     n_frames = 0
     for utterance in utterances:
-        for example in _example(config, utterance, frontends[utterance.language]):
-            n_frames += len(example.frames)
-            if n_frames > most_frames:
-                return examples
-            examples.append(example)
+        frontend = frontends[utterance.language]
+        try:
+            audio = read_audio(utterance.audio, config)
+            spoken = frontend(utterance.text)
+        except (UtteranceError, InputError):
+            continue
+        frames = mfcc(audio.wav, config.sample_rate)
+        n_frames += len(frames)
+        if n_frames > most_frames:
+            break
+        words = tuple(spoken.phones[word.start : word.end] for word in spoken.words)
+        punctuated = tuple(is_punctuated(spoken))
+        examples.append(Example(utterance.speaker, frames, words, punctuated))
     return examples
-
-
-def _example(
-    config: PreprocessConfig, utterance: Utterance, frontend: TextFrontend
-) -> Iterator[Example]:
-    try:
-        audio = read_audio(utterance.audio, config)
-        spoken = frontend(utterance.text)
-    except (UtteranceError, InputError):
-        return
-    yield Example(
-        utterance.speaker,
-        mfcc(audio.wav, config.sample_rate),
-        tuple(spoken.phones[word.start : word.end] for word in spoken.words),
-        tuple(is_punctuated(spoken)),
-    )
 
 
 _log = get_logger(__name__)

@@ -52,31 +52,16 @@ def _day_month(match: re.Match[str]) -> str:
     return spoken
 
 
-def _month_year(match: re.Match[str]) -> str:
-    return f"{_month(match['month'])}{match['comma']} {year(match['year'])}"
-
-
-def _numeric(month: str, day: str, year_digits: str) -> str | None:
-    """A date in figures; None if month or day do not exist."""
+def _numeric(match: re.Match[str]) -> str:
+    """A date in figures; unchanged if month or day do not exist."""
+    month, day, year_digits = match["month"], match["day"], match["year"]
     if int(month) > 12:
         month, day = day, month
     if not (1 <= int(month) <= 12 and 1 <= int(day) <= 31):
-        return None
+        return match[0]
     if len(year_digits) == 2:
         year_digits = ("19" if int(year_digits) > 50 else "20") + year_digits
     return f"{MONTHS[int(month) - 1]} {_day(day)}, {year(year_digits)}"
-
-
-def _iso(match: re.Match[str]) -> str:
-    return _numeric(match[3], match[4], match[1]) or match[0]
-
-
-def _american(match: re.Match[str]) -> str:
-    return _numeric(match[1], match[3], match[4]) or match[0]
-
-
-def _european(match: re.Match[str]) -> str:
-    return _numeric(match[2], match[1], match[3]) or match[0]
 
 
 def _era(match: re.Match[str]) -> str:
@@ -100,9 +85,16 @@ NAMES = (
 )
 _COMMA = r"(?P<comma>,?)\s"
 DATES = (
-    rule(r"\b(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(?=[T ]\d\d:)T?|\b(?![-/]))", _iso),
-    rule(r"(?<![\d/-])(\d{1,2})([-/])(\d{1,2})\2(\d{4}|\d\d)\b(?![-/])", _american),
-    rule(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4})\b", _european),
+    rule(
+        r"\b(?P<year>\d{4})([-/])(?P<month>\d{1,2})\2(?P<day>\d{1,2})"
+        r"(?:(?=[T ]\d\d:)T?|\b(?![-/]))",
+        _numeric,
+    ),
+    rule(
+        r"(?<![\d/-])(?P<month>\d{1,2})([-/])(?P<day>\d{1,2})\2(?P<year>\d{4}|\d\d)\b(?![-/])",
+        _numeric,
+    ),
+    rule(r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\b", _numeric),
     rule(
         rf"\b{_MONTH}\s{_DAY}(?!\d|[,.:]\d|%)(?:\s?[-–]\s?(?P<last>\d{{1,2}})\b)?"
         rf"(?:{_COMMA}{_YEAR})?",
@@ -113,7 +105,10 @@ DATES = (
         rf"(?:(?P<comma>,?)[\s-]{_YEAR})?",
         _day_month,
     ),
-    rule(rf"\b{_MONTH}{_COMMA}{_YEAR}", _month_year),
+    rule(
+        rf"\b{_MONTH}{_COMMA}{_YEAR}",
+        lambda m: f"{_month(m['month'])}{m['comma']} {year(m['year'])}",
+    ),
     rule(
         r"(?<![\d,.])(?:(?P<first>\d{1,4})\s?[-–]\s?)?(?P<digits>\d{1,4})\s?"
         r"(?P<era>BCE?|CE|AD|B\.C\.E\.|B\.C\.|C\.E\.|A\.D\.)(?!\w)",

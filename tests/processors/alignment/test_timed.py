@@ -68,7 +68,7 @@ def test_phones_may_overlap_by_what_rounding_to_10_ms_explains():
     near = [Interval("HH", 0.1, 0.21), Interval("AY1", 0.2, 0.3)]
     check_times(make_grid(None, [], near))
     far = [Interval("HH", 0.1, 0.23), Interval("AY1", 0.2, 0.3)]
-    with pytest.raises(AlignmentError, match="they overlap"):
+    with pytest.raises(AlignmentError, match="times overlap"):
         check_times(make_grid(None, [], far))
 
 

@@ -18,9 +18,8 @@ from processors.alignment.aligner import AlignmentError, find_aligner, make_alig
 from processors.alignment.hmm import plan as hmm
 from processors.alignment.hmm.model import load_model, read_origin, save_model
 from processors.alignment.hmm.plan import MODEL_FILE, choose, plan_training
-from processors.alignment.hmm.training import Example
 from processors.alignment.textgrid import read_textgrid
-from processors.audio.files import read_audio
+from processors.audio.files import Audio, read_audio
 from processors.dataset.store import FeatureStore
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
@@ -152,7 +151,7 @@ def test_a_model_that_another_run_put_there_meanwhile_is_replaced(folder, tmp_pa
     shutil.copy2(folder / MODEL_FILE, tmp_path)
     plan = plan_training(CONFIG, [utterance(id) for id in SHORTEST], tmp_path)
     save_model(tmp_path / MODEL_FILE, trained, plan.origin | {"config": "another"})
-    monkeypatch.setattr(hmm, "_example", lambda *args: ())
+    monkeypatch.setattr(hmm, "_examples", lambda *args: [])
     monkeypatch.setattr(hmm, "train", lambda examples, n_threads: trained)
     plan.carry_out(1)
     assert read_origin(tmp_path / MODEL_FILE) == plan.origin
@@ -192,11 +191,9 @@ def test_learning_takes_no_more_speech_than_memory_is_allowed_for(tmp_path, monk
 
 
 def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monkeypatch):
-    def long_recording(config, utterance, frontend):
-        yield Example(utterance.speaker, np.zeros((1400, 1), np.float32), (("a",),), (False,))
-
     heard = []
-    monkeypatch.setattr(hmm, "_example", long_recording)
+    monkeypatch.setattr(hmm, "read_audio", lambda *args: Audio(np.zeros(1), ()))
+    monkeypatch.setattr(hmm, "mfcc", lambda *args: np.zeros((1400, 1), np.float32))
     monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.extend(examples))
     monkeypatch.setattr(hmm, "save_model", lambda *args: None)
     many = [
