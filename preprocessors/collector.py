@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
 from preprocessors.manifest import Listing, Rejection, Utterance, check_id, control_characters
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.files import is_utf_16
 
 AUDIO_SUFFIXES = (".wav", ".flac")
@@ -76,13 +76,8 @@ class Collector:
     def unlisted(self, names: list[str]) -> None:
         """Adds a notice about audio files without a text."""
         if names:
-            shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-            files = (
-                "audio file has no text and is"
-                if len(names) == 1
-                else "audio files have no text and are"
-            )
-            self.notices.append(f"{self._dataset}: {len(names)} {files} left out: {shown}")
+            files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
+            self.notices.append(f"{self._dataset}: {files}")
 
     def listing(self) -> Listing:
         """All entries, sorted by id."""

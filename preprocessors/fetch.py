@@ -60,7 +60,12 @@ def fetch_archive(
     path = root.parent / PurePosixPath(archive.url).name
     if not path.exists():
         _download(archive.url, path, attempts, wait)
-    _verify(path, archive.sha256)
+    _log.info("checking %s", path)
+    if (checksum := sha256_of(path)) != archive.sha256:
+        raise InputError(
+            f"{path}: SHA-256 is {checksum}, expected {archive.sha256}; the file was damaged or is"
+            " another one. Remove it and run stage 0 again"
+        )
     _unpack(path, root, archive.complete)
     _log.info("%s is complete; %s is no longer needed", root, path)
 
@@ -85,16 +90,6 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
             _log.warning("%s: %s; trying again", url, reason)
             wait(2.0**attempt)
     part.replace(path)
-
-
-def _verify(path: Path, sha256: str) -> None:
-    _log.info("checking %s", path)
-    checksum = sha256_of(path)
-    if checksum != sha256:
-        raise InputError(
-            f"{path}: SHA-256 is {checksum}, expected {sha256}; the file was damaged or is another"
-            " one. Remove it and run stage 0 again"
-        )
 
 
 def _continue(url: str, part: Path) -> None:

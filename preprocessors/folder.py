@@ -19,13 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import CorpusConfig
-from preprocessors.collector import (
-    AUDIO_SUFFIXES,
-    AudioFiles,
-    Collector,
-    read_text,
-    require_layout,
-)
+from preprocessors.collector import AUDIO_SUFFIXES, AudioFiles, Collector, read_text, require_layout
 from preprocessors.corpora import Corpus
 from preprocessors.manifest import Listing, is_safe_id
 from utils.errors import InputError, nearest
@@ -41,7 +35,6 @@ _WORDS = {
 }
 _MEANINGS = {word: name for name, words in _WORDS.items() for word in words.split()}
 _DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
-_FEW = 4  # lines that are too few to guess their columns from
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
@@ -194,7 +187,7 @@ def _check_no_speakers(path: Path, dataset: str, rows: list[TableRow]) -> None:
     middle = Counter(row.cells[1] for row in rows if len(row.cells) == 3)
     # The name of a speaker is one word and repeats in many lines; few texts repeat.
     in_one_word = all(len(name.split()) == 1 for name in middle)
-    if in_one_word and middle.total() >= _FEW and len(middle) <= middle.total() / 2:
+    if in_one_word and middle.total() >= 4 and len(middle) <= middle.total() / 2:
         shown = ", ".join(name for name, _ in middle.most_common(3))
         raise InputError(
             f"{path}: the second of three columns looks like speakers ({shown}), and not like the"

@@ -1,13 +1,18 @@
-"""Utterances of a corpus as typed records, and the manifest of stage 1."""
+"""Utterances of a corpus as typed records, the manifest of stage 1, and splits.
 
+Splits for training, validation and test are functions of ids and seed, never of order.
+"""
+
+import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from config.preprocess import SplitConfig
 from utils.errors import InputError, printable
-from utils.files import iterate_jsonl, write_jsonl
+from utils.files import iterate_jsonl, read_json, write_json, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
@@ -105,3 +110,115 @@ def _utterance(row: object, source: str) -> Utterance:
         raise InputError(f"{source}: not an utterance ({error}); run stage 1 again") from error
     check_id(utterance.id)
     return utterance
+
+
+def split_ids(
+    seconds: Mapping[str, float], options: SplitConfig, speakers: Mapping[str, str] | None = None
+) -> Splits:
+    """Splits utterances into train, valid and test, and picks the golden test set.
+
+    Ids are ranked by a hash of seed and id; the first ones are the test split, the next ones the
+    validation split. Shares are of all utterances, rounded, at least one. Lists of exact ids come
+    first. What is left trains, and so does one utterance of each speaker who would have none there.
+
+    Args:
+        speakers: Speaker of each utterance, by id; None: they do not matter.
+
+    Returns:
+        Sorted ids; train, valid and test hold every id exactly once.
+
+    Raises:
+        InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
+    """
+    test, valid = _listed(seconds, options)
+
+    def rank(id: str) -> bytes:
+        return hashlib.sha256(f"{options.seed}\n{id}".encode()).digest()
+
+    ranked = sorted(seconds.keys() - (test | valid), key=rank)
+    n_test = 0 if options.test_ids else _size(options.test, seconds)
+    n_held = n_test + (0 if options.valid_ids else _size(options.valid, seconds))
+    test, valid = test | {*ranked[:n_test]}, valid | {*ranked[n_test:n_held]}
+    if not ranked[n_held:]:
+        raise InputError(
+            f"preprocess.split: of {len(seconds)} utterances, {len(test)} test and {len(valid)}"
+            " validate, none are left to train on; at least 3 are needed"
+        )
+    train = set(ranked[n_held:])
+    if speakers is not None:
+        train |= _only_ones(ranked[:n_held], train, speakers)
+    test, valid = test - train, valid - train
+    return Splits(sorted(train), sorted(valid), sorted(test), _golden(seconds, test, options))
+
+
+def _only_ones(held: Sequence[str], train: set[str], speakers: Mapping[str, str]) -> set[str]:
+    """The last of the ranked utterances of each speaker without a training utterance."""
+    trained = {speakers[id] for id in train}
+    last = {speakers[id]: id for id in held if speakers[id] not in trained}
+    return set(last.values())
+
+
+def _listed(seconds: Mapping[str, float], options: SplitConfig) -> tuple[set[str], set[str]]:
+    test = _checked(seconds, options.test_ids, "test_ids")
+    valid = _checked(seconds, options.valid_ids, "valid_ids")
+    if both := sorted(test & valid):
+        raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
+    return test, valid
+
+
+def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
+    unknown = sorted(set(wanted) - set(available))
+    if unknown:
+        raise InputError(
+            f"preprocess.split.{key}: {len(unknown)} ids are not among the usable utterances:"
+            f" {', '.join(unknown[:5])}; correct the key, or see rejected.jsonl"
+        )
+    return set(wanted)
+
+
+def _size(share: float, seconds: Mapping[str, float]) -> int:
+    return max(1, round(share * len(seconds)))
+
+
+def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
+    """The listed ids, or test items at even steps from the shortest to the longest."""
+    if options.golden_ids:
+        golden = _checked(seconds, options.golden_ids, "golden_ids")
+        if outside := sorted(golden - test):
+            raise InputError(
+                f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])};"
+                " add them to test_ids"
+            )
+        return sorted(golden)
+    by_length = sorted(test, key=lambda id: (seconds[id], id))
+    size = min(options.golden_size, len(by_length))
+    if size == 1:
+        return [by_length[len(by_length) // 2]]
+    return sorted(by_length[i * (len(by_length) - 1) // (size - 1)] for i in range(size))
+
+
+def write_splits(folder: Path, splits: Splits) -> None:
+    """Writes `<split>.json`, a list of ids each, into `<processed_dir>/<dataset>`."""
+    for name, ids in splits._asdict().items():
+        write_json(folder / f"{name}.json", ids)
+
+
+def read_splits(folder: Path) -> Splits:
+    """Reads what `write_splits` wrote."""
+    return Splits(*(_read_ids(folder / f"{name}.json") for name in Splits._fields))
+
+
+def read_split(folder: Path, name: str) -> list[Utterance]:
+    """The utterances of one split of a dataset that stage 1 prepared, sorted by id."""
+    utterances = read_utterances(folder)
+    ids: list[str] = getattr(read_splits(folder), name)
+    if unknown := [id for id in ids if id not in utterances]:
+        raise InputError(f"{folder}: {unknown[0]} is not in manifest.jsonl; run stage 1 again")
+    return [utterances[id] for id in ids]
+
+
+def _read_ids(path: Path) -> list[str]:
+    ids = read_json(path)
+    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
+        raise InputError(f"{path}: expected a list of ids; run stage 1 again")
+    return ids

@@ -11,13 +11,7 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
-from utils.config_tree import (
-    SET,
-    ConfigError,
-    Keys,
-    Tree,
-    plain_tree,
-)
+from utils.config_tree import SET, ConfigError, Keys, Tree, plain_tree
 from utils.errors import closest, nearest
 
 T = TypeVar("T")

@@ -92,11 +92,7 @@ def clock_face(seconds: float) -> str:
 
 @contextmanager
 def progress(
-    total: int,
-    description: str,
-    *,
-    initial: int = 0,
-    clock: Callable[[], float] = time.monotonic,
+    total: int, description: str, *, initial: int = 0, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Progress]:
     """Shows the progress of a loop: a bar on a terminal, else a log line every ten seconds.
 

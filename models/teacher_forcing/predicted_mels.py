@@ -27,8 +27,7 @@ from models.checkpoint.tensors import weights_digest
 from models.teacher_forcing.learned_durations import load_joint_aligner
 from models.teacher_forcing.voice_data import VoiceData
 from modules.mel import MelConfig, MelSpectrogram
-from preprocessors.manifest import Listing, Utterance, read_utterances
-from preprocessors.split import read_splits
+from preprocessors.manifest import Listing, Utterance, read_splits, read_utterances
 from processors.audio.files import read_audio
 from processors.audio.frames import SpanError, cut_span, mel_of
 from processors.audio.pcm import to_pcm16

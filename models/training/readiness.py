@@ -5,7 +5,7 @@ from pathlib import Path
 
 from models.base.assets import Assets
 from models.base.registry import load_config
-from preprocessors.split import read_splits
+from preprocessors.manifest import read_splits
 from processors.dataset.store import processed_folder
 from utils.files import user_path
 

@@ -45,8 +45,7 @@ def list_misfits(
     write_jsonl(
         path, ({"id": id, **score._asdict(), "text": texts[id]} for id, score in ordered.items())
     )
-    suspects = report_of(scores)
-    if suspects:
+    if suspects := report_of(scores):
         n_suspects = sum(score.misfit > SUSPECT for score in scores.values())
         _log.warning(
             "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"

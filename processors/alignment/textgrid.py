@@ -43,7 +43,9 @@ def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAli
             " files there, set preprocess.textgrid_dir, or align without TextGrids: set"
             " preprocess.aligner to pocketsphinx (English) or hmm (any language)"
         )
-    return FileAligner(_files(config, dataset_root), _read, config.edge_silence_s)
+    return FileAligner(
+        _files(config, dataset_root), lambda path, _: read_textgrid(path), config.edge_silence_s
+    )
 
 
 def _files(config: PreprocessConfig, dataset_root: Path) -> Callable[[Utterance], Path]:
@@ -121,10 +123,6 @@ def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> s
     ]
     text: str = getTextgridAsStr({"tiers": rows, **span}, "long_textgrid", includeBlankSpaces=True)
     return text
-
-
-def _read(path: Path, utterance: Utterance) -> Grid:
-    return read_textgrid(path)
 
 
 def _read_text(path: Path) -> str:

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from preprocessors.manifest import Rejection, Splits
-from preprocessors.split import read_splits, split_ids
+from preprocessors.manifest import Rejection, Splits, read_splits, split_ids
 from processors.alignment.fit import report_of
 from processors.extraction.plan import DatasetRun, Summary
 from processors.extraction.shards import ShardReport, most_common

@@ -7,8 +7,7 @@ from pathlib import Path
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
 from preprocessors.corpora import dataset_folder, read_corpus
-from preprocessors.manifest import Listing, Splits, Utterance
-from preprocessors.split import split_ids
+from preprocessors.manifest import Listing, Splits, Utterance, split_ids
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fingerprint_of
 from processors.extraction.shards import ShardReport, plan_shards

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from config.schema import Config
-from preprocessors.manifest import MANIFEST, Splits, write_manifest
-from preprocessors.split import write_splits
+from preprocessors.manifest import MANIFEST, Splits, write_manifest, write_splits
 from processors.alignment.fit import SCORES_FILE, list_misfits
 from processors.dataset.shard_file import is_whole
 from processors.dataset.store import INDEX, features_folder, write_index, write_mel_config

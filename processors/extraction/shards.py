@@ -134,9 +134,6 @@ def _linear_hash(key: int, n_shards: int) -> int:
 class Tools(Protocol):
     """Extracts records of utterances; built once per process."""
 
-    def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Loads what the utterances need; raises InputError for faults of no single utterance."""
-
     def extract(self, utterance: Utterance, trace: Trace) -> Features | MelWav:
         """Makes the record of one utterance; raises UtteranceError or InputError for its faults."""
 
@@ -159,7 +156,6 @@ class ShardWork:
         utterance must not cost a day of work. Faults of the disk and of the tools end the work.
         """
         tools = tools_for(self.make_tools, repr(self))
-        tools.prepare(utterances)
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:

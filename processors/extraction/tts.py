@@ -18,12 +18,7 @@ from processors.alignment.fit import check_fit
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.extraction.fingerprint import (
-    DATASET_PATH,
-    IGNORED,
-    Dependence,
-    lexicon_digest,
-)
+from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence, lexicon_digest
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
 from processors.extraction.shards import ShardReport, ShardWork, Trace, UtteranceReader, most_common
 from processors.records import Alignment, Features

@@ -1,6 +1,5 @@
 """Stage 1 for vocoders: whole recordings and their mels, without text, alignment and pitch."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from config.preprocess import PreprocessConfig
@@ -39,9 +38,6 @@ class MelWavTools:
     def __init__(self, config: PreprocessConfig) -> None:
         self.config = config
         self.mel = MelSpectrogram(config.mel)
-
-    def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Nothing depends on the utterances."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> MelWav:
         """Computes the mel of a whole recording, which is cut to whole frames at its end."""

@@ -4,7 +4,6 @@ The mels become natural logarithms. Utterances whose arrays do not fit together 
 with its reason in `rejected.jsonl`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -101,9 +100,6 @@ class DumpReader:
     mel: MelConfig
     splits: dict[str, str]  # by id
     durations: dict[str, list[Path]] | None  # files by id; None: durations are not needed
-
-    def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Does nothing: no utterance needs a tool of its own."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
         """Reads the arrays of one utterance, and checks that they fit together."""

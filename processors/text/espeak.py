@@ -12,7 +12,7 @@ import os
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, Final
 
@@ -166,8 +166,7 @@ def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
     related = [code for code in voices if code.split("-")[0] == language.split("-")[0]]
     related.sort(key=len)  # "en-us" before "en-gb-x-rp"
     by_name = [code for code, name in voices.items() if name.lower().startswith(language.lower())]
-    near = [*related, *by_name, *get_close_matches(language, voices, n=4, cutoff=0.4)]
-    nearest = ", ".join(list(dict.fromkeys(near))[:6]) or ", ".join(sorted(voices))
+    nearest = ", ".join(list(dict.fromkeys([*related, *by_name]))[:6]) or ", ".join(sorted(voices))
     return f"espeak has no language '{language}'; nearest: {nearest}"
 
 

@@ -15,14 +15,7 @@ from processors.text.normalisation.characters import clean_characters
 from processors.text.normalisation.english import is_english, normalise_english
 from processors.text.normalisation.signs import has_name, name_signs
 from processors.text.symbols import END, FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
-from processors.text.tokens import (
-    Token,
-    is_sign,
-    is_word,
-    merge_pauses,
-    split_inline,
-    tokenize,
-)
+from processors.text.tokens import Token, is_sign, is_word, merge_pauses, split_inline, tokenize
 from utils.errors import InputError
 
 _SETS = {"espeak": "a phone of IPA", "letters": "a letter"}  # what may be in braces

@@ -85,10 +85,10 @@ class LexiconPhonemizer:
         """A known word with one of the endings 's, s, ed, ing."""
         lower = word.lower()
         for ending, stems, attach in (
-            ("'s", _plain_stems, _with_s),
+            ("'s", lambda stem: [stem], _with_s),
             ("s", _plural_stems, _with_s),
             ("ed", _verb_stems, _with_ed),
-            ("ing", _verb_stems, _with_ing),
+            ("ing", _verb_stems, lambda phones: (*phones, "IH0", "NG")),
         ):
             if lower.endswith(ending):
                 for stem in stems(lower.removesuffix(ending)):
@@ -102,10 +102,6 @@ def _is_letter(words: Sequence[str], index: int) -> bool:
     """Whether a capital A is a letter: inside a clause, or before another single letter."""
     following = words[index + 1 : index + 2]
     return index > 0 or any(len(word) == 1 and word.isupper() for word in following)
-
-
-def _plain_stems(stem: str) -> list[str]:
-    return [stem]
 
 
 def _plural_stems(stem: str) -> list[str]:
@@ -141,10 +137,6 @@ def _with_ed(phones: Phones) -> Phones:
         return (*phones, "IH0", "D")
     voiceless = phones[-1] in _VOICELESS or phones[-1] in ("S", "SH", "CH")
     return (*phones, "T" if voiceless else "D")
-
-
-def _with_ing(phones: Phones) -> Phones:
-    return (*phones, "IH0", "NG")
 
 
 def _spelt(word: str) -> Phones:

@@ -4,12 +4,7 @@ from collections.abc import Iterable
 
 from config.text import TextConfig
 from processors.text.letters.nvidia import nvidia_vocabulary
-from processors.text.symbols import (
-    WORD_BOUNDARY,
-    Vocabulary,
-    arpabet_vocabulary,
-    vocabulary_of,
-)
+from processors.text.symbols import WORD_BOUNDARY, Vocabulary, arpabet_vocabulary, vocabulary_of
 
 
 def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:

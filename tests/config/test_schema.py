@@ -111,11 +111,7 @@ def test_a_value_that_cannot_work_is_refused_before_any_work(section, key, value
 
 @pytest.mark.parametrize(
     ("given", "names"),
-    [
-        ("tensorboard", ("tensorboard",)),
-        ("none", ()),
-        (("jsonl", "wandb"), ("jsonl", "wandb")),
-    ],
+    [("tensorboard", ("tensorboard",)), ("none", ()), (("jsonl", "wandb"), ("jsonl", "wandb"))],
 )
 def test_trackers_are_one_several_or_none(given, names):
     assert replace(TRAIN, tracker=given).trackers == names

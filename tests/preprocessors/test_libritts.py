@@ -41,7 +41,7 @@ def test_a_text_without_audio_is_rejected(corpus):
 def test_audio_without_a_text_is_counted_in_a_notice(corpus):
     audio = f"{CHAPTER}/103_1241_000002_000000.wav"
     assert listing(corpus(FILES | {audio: ""})).notices == [
-        f"LibriTTS: 1 audio file has no text and is left out: {audio}"
+        f"LibriTTS: audio files without a text are left out (1): {audio}"
     ]
 
 

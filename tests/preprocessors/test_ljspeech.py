@@ -121,8 +121,8 @@ def test_audio_that_is_not_listed_is_counted_in_a_notice(corpus):
     audio = {f"wavs/{name}.wav": "" for name in "abcde"}
     root = corpus({"metadata.csv": "a|One.\n", **audio, "wavs/._a.wav": "", "wavs/notes.txt": ""})
     assert listing(root).notices == [
-        "LJSpeech: 4 audio files have no text and are left out:"
-        " wavs/b.wav, wavs/c.wav, wavs/d.wav, ..."
+        "LJSpeech: audio files without a text are left out (4):"
+        " wavs/b.wav, wavs/c.wav, wavs/d.wav and 1 more"
     ]
 
 

@@ -3,10 +3,25 @@ from pathlib import Path
 
 import pytest
 
-from preprocessors.manifest import Utterance, check_id, read_manifest, write_manifest
+from config.preprocess import SplitConfig
+from preprocessors.manifest import (
+    MANIFEST,
+    Splits,
+    Utterance,
+    check_id,
+    read_manifest,
+    read_split,
+    read_splits,
+    split_ids,
+    write_manifest,
+    write_splits,
+)
 from utils.errors import InputError
 
 UTTERANCE = Utterance("a_1", Path("wavs/a_1.wav"), 'She said: "naïve".', "Anna", "en-us", "t:1")
+SECONDS = {f"u{i:03}": 1.0 + i / 10 for i in range(200)}
+TEST_IDS = ["u070", "u082", "u111", "u135", "u184", "u192"]
+VALID_IDS = ["u064", "u134", "u136", "u157"]
 
 
 @pytest.mark.parametrize("id", ["LJ001-0001", "p225_003", "_", "7", "a.b-c", "x" * 128])
@@ -63,3 +78,134 @@ def test_manifest_with_an_unsafe_id_is_refused(tmp_path):
     write_manifest(path, [replace(UTTERANCE, id="../../x")])
     with pytest.raises(InputError, match="not a safe id"):
         read_manifest(path)
+
+
+def test_sizes_are_exact_shares():
+    splits = split_ids(SECONDS, SplitConfig(valid=0.02, test=0.03))
+    assert [len(ids) for ids in splits] == [190, 4, 6, 6]
+
+
+def test_every_id_is_in_exactly_one_split():
+    splits = split_ids(SECONDS, SplitConfig(valid=0.25, test=0.3))
+    assert sorted(splits.train + splits.valid + splits.test) == sorted(SECONDS)
+
+
+def test_order_of_the_ids_does_not_matter():
+    backwards = dict(reversed(list(SECONDS.items())))
+    assert split_ids(backwards, SplitConfig()) == split_ids(SECONDS, SplitConfig())
+
+
+def test_the_split_is_the_same_on_every_machine_and_in_every_release():
+    splits = split_ids(SECONDS, SplitConfig())
+    assert splits.test == TEST_IDS
+    assert splits.valid == VALID_IDS
+
+
+def test_another_seed_gives_another_split():
+    assert split_ids(SECONDS, SplitConfig(seed=1)).test != TEST_IDS
+
+
+def test_splits_hold_at_least_one_utterance_each():
+    splits = split_ids({"a": 1.0, "b": 2.0, "c": 3.0}, SplitConfig())
+    assert [len(ids) for ids in splits] == [1, 1, 1, 1]
+
+
+def test_two_utterances_cannot_be_split():
+    with pytest.raises(InputError, match="none are left to train on; at least 3"):
+        split_ids({"a": 1.0, "b": 2.0}, SplitConfig())
+
+
+def test_every_speaker_keeps_an_utterance_to_train_on():
+    speakers = dict.fromkeys(SECONDS, "many") | {"u070": "a", "u064": "b", "u134": "b"}
+    splits = split_ids(SECONDS, SplitConfig(), speakers)
+    plain = split_ids(SECONDS, SplitConfig())
+    assert splits.test == [id for id in TEST_IDS if id != "u070"] == splits.golden_test
+    assert len(set(VALID_IDS) - set(splits.valid)) == 1
+    assert {speakers[id] for id in splits.train} == {"many", "a", "b"}
+    assert set(plain.train) < set(splits.train)
+    assert split_ids(SECONDS, SplitConfig(), dict.fromkeys(SECONDS, "one")) == plain
+
+
+def test_speakers_of_one_utterance_each_are_all_trained_on():
+    splits = split_ids(SECONDS, SplitConfig(), {id: id for id in SECONDS})
+    assert [len(ids) for ids in splits] == [200, 0, 0, 0]
+
+
+def test_listed_ids_are_held_out_even_of_a_speaker_without_others():
+    options = SplitConfig(test_ids=("u070",), valid_ids=("u064",))
+    splits = split_ids(SECONDS, options, {id: id for id in SECONDS})
+    assert (splits.test, splits.valid) == (["u070"], ["u064"])
+
+
+def test_listed_ids_make_up_their_split():
+    options = SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",))
+    splits = split_ids(SECONDS, options)
+    assert (splits.test, splits.valid) == (["u003", "u007"], ["u100"])
+    assert len(splits.train) == 197
+
+
+def test_listed_test_ids_leave_the_share_for_validation():
+    splits = split_ids(SECONDS, SplitConfig(test_ids=("u007",), valid=0.1))
+    assert (len(splits.test), len(splits.valid)) == (1, 20)
+    assert "u007" not in splits.valid
+
+
+@pytest.mark.parametrize("key", ["test_ids", "valid_ids", "golden_ids"])
+def test_listed_ids_that_do_not_exist_are_named(key):
+    with pytest.raises(InputError, match=rf"split\.{key}: 1 ids are not among .*: nobody;"):
+        split_ids(SECONDS, SplitConfig(**{key: ("nobody",)}))
+
+
+def test_an_id_cannot_both_test_and_validate():
+    with pytest.raises(InputError, match="in test_ids and in valid_ids: u001"):
+        split_ids(SECONDS, SplitConfig(test_ids=("u001",), valid_ids=("u001", "u002")))
+
+
+def test_shares_that_leave_nothing_to_train_on_are_refused():
+    with pytest.raises(InputError, match="none are left"):
+        split_ids(SECONDS, SplitConfig(test=0.5, valid=0.5))
+
+
+def test_golden_items_are_spread_evenly_from_the_shortest_to_the_longest():
+    test_ids = tuple(f"u{i:03}" for i in range(0, 90, 10))
+    splits = split_ids(SECONDS, SplitConfig(test_ids=test_ids, golden_size=5))
+    assert splits.golden_test == ["u000", "u020", "u040", "u060", "u080"]
+
+
+def test_a_single_golden_item_is_of_middle_length():
+    test_ids = ("u000", "u050", "u060")
+    splits = split_ids(SECONDS, SplitConfig(test_ids=test_ids, golden_size=1))
+    assert splits.golden_test == ["u050"]
+
+
+def test_golden_ids_outside_of_the_test_split_are_refused():
+    with pytest.raises(InputError, match="not in the test split: u009; add them to test_ids"):
+        split_ids(SECONDS, SplitConfig(test_ids=("u001",), golden_ids=("u009",)))
+
+
+def test_splits_survive_writing_and_reading(tmp_path):
+    splits = split_ids(SECONDS, SplitConfig())
+    write_splits(tmp_path, splits)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "golden_test.json",
+        "test.json",
+        "train.json",
+        "valid.json",
+    ]
+    assert read_splits(tmp_path) == splits
+
+
+def test_a_split_file_that_holds_something_else_is_named(tmp_path: Path):
+    write_splits(tmp_path, split_ids(SECONDS, SplitConfig()))
+    (tmp_path / "valid.json").write_text('{"a": 1}')
+    with pytest.raises(InputError, match=r"valid\.json: expected a list of ids"):
+        read_splits(tmp_path)
+
+
+def test_a_split_gives_its_utterances_in_order_and_a_foreign_id_is_named(tmp_path: Path):
+    spoken = [Utterance(id, Path(f"{id}.wav"), "I.", "anna") for id in ("c", "a", "b")]
+    write_manifest(tmp_path / MANIFEST, spoken)
+    write_splits(tmp_path, Splits(["a", "c"], ["b"], ["d"], []))
+    assert read_split(tmp_path, "train") == [spoken[1], spoken[0]]
+    with pytest.raises(InputError, match=r"d is not in manifest\.jsonl; run stage 1 again"):
+        read_split(tmp_path, "test")

@@ -48,7 +48,7 @@ def test_a_text_without_audio_is_rejected(corpus):
 def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
     audio = {f"wav48_silence_trimmed/p315/p315_00{i}_mic1.flac": "" for i in (1, 2)}
     (notice,) = listing(corpus(RELEASE_092 | audio)).notices
-    assert notice.startswith("VCTK: 2 audio files have no text and are left out: wav48_")
+    assert notice.startswith("VCTK: audio files without a text are left out (2): wav48_")
 
 
 def test_an_empty_text_file_is_rejected(corpus):

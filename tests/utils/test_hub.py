@@ -197,8 +197,7 @@ def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
-    [(503, "503 Service Unavailable"), (429, "429 Too Many Requests")],
+    ("status", "said"), [(503, "503 Service Unavailable"), (429, "429 Too Many Requests")]
 )
 def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(
     hub, caplog, status, said

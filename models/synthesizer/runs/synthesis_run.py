@@ -6,8 +6,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from models.base.registry import load_config
 from models.synthesizer.runs.metadata import L, ResultFolder
-from preprocessors.manifest import MANIFEST, Utterance
-from preprocessors.split import read_split
+from preprocessors.manifest import MANIFEST, Utterance, read_split
 from utils.errors import InputError
 from utils.files import user_path
 from utils.logging import get_logger, progress

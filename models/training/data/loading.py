@@ -22,8 +22,7 @@ from models.training.data.generated import (
 )
 from models.training.processes.signals import leave_signals_to_trainer
 from modules.mel import MelConfig
-from preprocessors.manifest import Splits
-from preprocessors.split import read_splits
+from preprocessors.manifest import Splits, read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
 from processors.dataset.generated import FeatureSource, RecordingSource

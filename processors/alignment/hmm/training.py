@@ -120,10 +120,7 @@ def _normalized(model: PhoneHmm, examples: Sequence[Example]) -> Iterator[_Norma
 
 
 def _train_growing(
-    pool: ThreadPoolExecutor,
-    model: PhoneHmm,
-    utterances: Sequence[_NormalizedExample],
-    most: int,
+    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample], most: int
 ) -> PhoneHmm:
     """Trains, splits the Gaussians and trains again, up to `most` of them per state."""
     size = 1

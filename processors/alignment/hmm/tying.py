@@ -91,10 +91,7 @@ class TiedStates(NamedTuple):
 
 
 def accumulate_contexts(
-    contexts: Contexts,
-    frames: np.ndarray,
-    occupancy: np.ndarray,
-    segments: Sequence[Segment],
+    contexts: Contexts, frames: np.ndarray, occupancy: np.ndarray, segments: Sequence[Segment]
 ) -> None:
     """Adds the frames of an utterance, (T, D), by the probabilities of its states, (T, S)."""
     observed = np.concatenate([np.ones((len(frames), 1)), frames, frames**2], axis=1)

@@ -69,14 +69,10 @@ _SHOUTED_SHARE = 0.6
 _CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|hD|Sc")
 
 
-def ends_text(text: str, position: int) -> bool:
-    """Whether only closing quotes, brackets and white space follow a position."""
-    return not text[position:].strip("\"')]} ")
-
-
 def _final_stop(match: re.Match[str]) -> str:
     """The full stop of an abbreviation that also ends the text."""
-    return "." if match[0].endswith(".") and ends_text(match.string, match.end()) else ""
+    ends_text = not match.string[match.end() :].strip("\"')]} ")
+    return "." if match[0].endswith(".") and ends_text else ""
 
 
 def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:

@@ -39,7 +39,8 @@ def clean_characters(text: str) -> str:
         text = _DASH_MINUS.sub(MINUS, text)
         text = "".join(_plain(char) for char in text.translate(_SAME))
         text = unicodedata.normalize("NFKC", text).translate(_SAME)
-    text = "".join(char if char.isprintable() else _blank(char) for char in text)
+    # white space is a space; control, format and unassigned characters are nothing
+    text = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
     return " ".join(text.split())
 
 
@@ -50,11 +51,6 @@ def _plain(char: str) -> str:
     if unicodedata.category(char) == "Nd":
         return str(unicodedata.digit(char))
     return char
-
-
-def _blank(char: str) -> str:
-    """A space for white space; nothing for control, format and unassigned characters."""
-    return " " if char.isspace() else ""
 
 
 def to_ascii_letters(text: str) -> str:

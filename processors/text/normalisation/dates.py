@@ -158,10 +158,6 @@ TIMES = (
         _clock,
         re.I,
     ),
-    rule(
-        rf"(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}",
-        _clock,
-        re.I,
-    ),
+    rule(rf"(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}", _clock, re.I),
     rule(r"(?<![\d:.])(\d+):(\d+)(?![\d:])", lambda m: f"{cardinal(m[1])} to {cardinal(m[2])}"),
 )

@@ -1,6 +1,8 @@
 """Rules for Roman numerals, and for numbers outside dates, prices and quantities with units."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from processors.text.normalisation.numbers import (
     NUMBER,
@@ -69,14 +71,9 @@ def _count(match: re.Match[str]) -> str:
     return match[0] if value is None else f"{match['name']} {cardinal(str(value))}"
 
 
-def _century(match: re.Match[str]) -> str:
+def _alone(say: Callable[[str], str], match: re.Match[str]) -> str:
     value = roman_value(match["numeral"])
-    return match[0] if value is None else ordinal(str(value))
-
-
-def _alone(match: re.Match[str]) -> str:
-    value = roman_value(match["numeral"])
-    return match[0] if value is None else year_or_number(str(value))
+    return match[0] if value is None else say(str(value))
 
 
 ROMAN = (
@@ -89,8 +86,11 @@ ROMAN = (
     ),
     # not what an address says for "?": "question mark V equals"
     rule(rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')", _count),
-    rule(rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)", _century),
-    rule(r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])", _alone),
+    rule(rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)", partial(_alone, ordinal)),
+    rule(
+        r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])",
+        partial(_alone, year_or_number),
+    ),
 )
 
 
@@ -98,10 +98,6 @@ def _decade(digits: str) -> str:
     """Says "1990s" as "nineteen nineties", "1800s" as "eighteen hundreds"."""
     spelt = year(digits)
     return spelt[:-1] + "ies" if spelt.endswith("y") else spelt + "s"
-
-
-def _scientific(match: re.Match[str]) -> str:
-    return f"{number(match[1])} times ten to the power of {number(match[2])}"
 
 
 def _characters(code: str) -> str:
@@ -135,7 +131,10 @@ NUMBERS = (
     rule(r"\b9/11\b", "nine eleven"),
     rule(r"\b50/50\b", "fifty fifty"),
     rule(r"\b([12]\d{3})/(\d\d)\b(?!/)", _range),
-    rule(r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b", _scientific),
+    rule(
+        r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b",
+        lambda m: f"{number(m[1])} times ten to the power of {number(m[2])}",
+    ),
     rule(r"(?<=\d)\^2\b", " squared"),
     rule(r"(?<=\d)\^3\b", " cubed"),
     rule(r"(?<=\d)\^(-?\d+)\b", lambda m: f" to the power of {number(m[1])}"),

@@ -174,12 +174,9 @@ def _measured(match: re.Match[str]) -> str:
     amount, name = match[1], _NAMES[match[2]]
     # A unit's own full stop may also end the sentence.
     final = "." if match[2][-1] == "." and not match.string[match.end() :].strip("\"') ") else ""
-    single = _is_one(amount) or is_attribute(match.string, match.start())
+    is_one = amount.lstrip("-") in ("1", "1/2", "1/3", "1/4", "3/4")
+    single = is_one or is_attribute(match.string, match.start())
     return f"{quantity(amount)} {name if single else _plural(name)}{final}"
-
-
-def _is_one(amount: str) -> bool:
-    return amount.lstrip("-") in ("1", "1/2", "1/3", "1/4", "3/4")
 
 
 def _feet(match: re.Match[str]) -> str:

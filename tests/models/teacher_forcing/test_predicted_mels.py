@@ -22,7 +22,7 @@ from models.teacher_forcing.voice_data import VoiceData
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
-from preprocessors.split import read_splits
+from preprocessors.manifest import read_splits
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
 from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice

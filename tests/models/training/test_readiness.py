@@ -2,8 +2,7 @@ import pytest
 
 from models.base.assets import Assets, Speaker
 from models.training.readiness import empty_splits, last_speaker
-from preprocessors.manifest import Splits
-from preprocessors.split import write_splits
+from preprocessors.manifest import Splits, write_splits
 from tests.models.training.small_tasks import PREPROCESS, write_voice_config
 
 

@@ -227,10 +227,7 @@ def test_validation_takes_the_beginning_of_each_recording(recordings):
 
 @pytest.mark.parametrize(
     "make",
-    [
-        partial(SegmentDataset, n_frames=4, log_floor=FLOOR),
-        partial(MelWavDataset, longest_s=1.0),
-    ],
+    [partial(SegmentDataset, n_frames=4, log_floor=FLOOR), partial(MelWavDataset, longest_s=1.0)],
 )
 def test_a_missing_recording_is_refused_at_once(make, recordings):
     with pytest.raises(InputError, match="no features of 'nobody'"):

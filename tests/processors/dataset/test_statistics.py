@@ -15,12 +15,7 @@ from processors.dataset.statistics import (
     corpus_stats,
     without_outliers,
 )
-from processors.dataset.store import (
-    FeatureStore,
-    features_folder,
-    write_index,
-    write_mel_config,
-)
+from processors.dataset.store import FeatureStore, features_folder, write_index, write_mel_config
 from processors.records import Features
 from tests.processors.stores import write_shard
 from utils.errors import InputError

@@ -12,12 +12,7 @@ from safetensors import safe_open
 from modules.mel import MelConfig
 from processors.dataset import store as store_module
 from processors.dataset.shard_file import checksum, tensors_of
-from processors.dataset.store import (
-    FeatureStore,
-    features_folder,
-    write_index,
-    write_mel_config,
-)
+from processors.dataset.store import FeatureStore, features_folder, write_index, write_mel_config
 from processors.records import Features, WordPhones
 from tests.processors.stores import damaged_ids, write_shard
 from utils.errors import InputError

@@ -18,8 +18,7 @@ import soundfile
 
 from config.preprocess import CorpusConfig
 from modules.mel import MelConfig
-from preprocessors.manifest import Utterance, read_manifest
-from preprocessors.split import read_splits
+from preprocessors.manifest import Utterance, read_manifest, read_splits
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
 from processors.extraction import shards

@@ -12,12 +12,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance
 from processors.audio.files import read_audio
 from processors.extraction.shards import Trace
-from processors.extraction.tts import (
-    FeatureError,
-    FeatureTools,
-    cut_aligned,
-    frame_durations,
-)
+from processors.extraction.tts import FeatureError, FeatureTools, cut_aligned, frame_durations
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError
 

@@ -13,7 +13,7 @@ import torch
 from config.preprocess import CorpusConfig, SplitConfig
 from config.schema import Config
 from modules.mel import MelConfig, MelSpectrogram
-from preprocessors.split import read_splits
+from preprocessors.manifest import read_splits
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
 from tests.processors.small_corpus import (

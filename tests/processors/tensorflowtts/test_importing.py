@@ -5,8 +5,7 @@ import pytest
 import soundfile
 
 from config.text import TextConfig
-from preprocessors.manifest import read_manifest
-from preprocessors.split import read_splits
+from preprocessors.manifest import read_manifest, read_splits
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import check_made_with

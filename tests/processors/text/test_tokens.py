@@ -10,7 +10,7 @@ def tokens(text):
 
 def test_words_and_pauses():
     assert tokens("Well, yes: it's well-known. Really?") == [
-        *("Well", "<,>", "yes", "<,>", "it's", "well-known", "<.>", "Really", "<?>"),
+        *("Well", "<,>", "yes", "<,>", "it's", "well-known", "<.>", "Really", "<?>")
     ]
 
 

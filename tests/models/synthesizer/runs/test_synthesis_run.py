@@ -16,8 +16,7 @@ from models.synthesizer.runs.synthesis_run import (
     synthesise_each,
     utterances_of,
 )
-from preprocessors.manifest import Splits, Utterance, write_manifest
-from preprocessors.split import write_splits
+from preprocessors.manifest import Splits, Utterance, write_manifest, write_splits
 from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
 

@@ -28,8 +28,7 @@ from models.synthesizer.speech import Part, Speech, join
 from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.text.text_files import InputText, read_input_texts
 from modules.variance.pitch_transform import PitchTransform
-from preprocessors.manifest import Listing, Splits, Utterance, write_manifest
-from preprocessors.split import write_splits
+from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.extraction.tts import feature_dependence
 from processors.records import TimedPhone, TimedWord, Word

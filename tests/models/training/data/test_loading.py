@@ -11,7 +11,7 @@ from config.train import DataLoaderConfig
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.training.data.loading import ProcessRank, collect_assets, load_data, windows
-from preprocessors.split import read_splits
+from preprocessors.manifest import read_splits
 from processors.dataset.store import write_index
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.records import WordPhones

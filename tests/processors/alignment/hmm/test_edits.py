@@ -145,10 +145,7 @@ def test_a_word_that_is_missing_in_the_text_is_found_at_its_place(drawn, model):
 
 SEGMENTS = segments_of([(1,), (2, 1)], [False, False])
 SPOKEN = SpokenText(
-    "in the",
-    "in the",
-    ("<sil>", "I", "D", "I", "<.>"),
-    (Word("in", 1, 2), Word("the", 2, 4)),
+    "in the", "in the", ("<sil>", "I", "D", "I", "<.>"), (Word("in", 1, 2), Word("the", 2, 4))
 )
 STATES = np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23], 5)
 

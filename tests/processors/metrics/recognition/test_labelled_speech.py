@@ -7,11 +7,7 @@ import pytest
 import soundfile
 
 from processors.metrics.recognition import labelled_speech
-from processors.metrics.recognition.labelled_speech import (
-    LabelledSpeech,
-    recognise,
-    words_of,
-)
+from processors.metrics.recognition.labelled_speech import LabelledSpeech, recognise, words_of
 from processors.metrics.recognition.user_models import UserModels
 from utils.errors import InputError
 
