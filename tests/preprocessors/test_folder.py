@@ -2,7 +2,6 @@ import pytest
 
 from config.preprocess import CorpusConfig
 from preprocessors.folder import utterances
-from preprocessors.manifest import Rejection
 from utils.errors import InputError
 
 
@@ -190,20 +189,6 @@ def test_a_path_that_leaves_the_folder_is_rejected(corpus, id):
     (rejection,) = listing(root).rejected
     assert rejection.id == id
     assert "is not a safe id" in rejection.reason
-
-
-def test_wrong_column_count_is_rejected_with_its_line(corpus):
-    root = corpus({"metadata.csv": "a|x|One.\nb|Two.\n", "a.wav": "", "b.wav": ""})
-    assert listing(root, columns=("id", "-", "text")).rejected == [
-        Rejection("b", "corpus", "metadata.csv:2: 2 columns, expected 3 (id, -, text)")
-    ]
-
-
-def test_latin_1_table_is_an_error_with_file_line_byte_and_key(corpus):
-    root = corpus({"metadata.csv": b"a|Gr\xfc\xdfe\n", "a.wav": ""})
-    match = r"metadata\.csv:1: byte 0xfc .*preprocess\.corpus\.Mine\.encoding"
-    with pytest.raises(InputError, match=match):
-        listing(root)
 
 
 def test_a_utf_16_table_is_named_as_such(corpus):

@@ -38,13 +38,6 @@ def test_a_text_without_audio_is_rejected(corpus):
     ]
 
 
-def test_audio_without_a_text_is_counted_in_a_notice(corpus):
-    audio = f"{CHAPTER}/103_1241_000002_000000.wav"
-    assert listing(corpus(FILES | {audio: ""})).notices == [
-        f"LibriTTS: audio files without a text are left out (1): {audio}"
-    ]
-
-
 def test_the_same_id_in_two_subsets_is_an_error_that_names_both(corpus):
     copy = {name.replace("clean-100", "clean-360"): text for name, text in FILES.items()}
     with pytest.raises(InputError, match=r"occurs twice: train-clean-100/.* and train-clean-360/"):

@@ -51,11 +51,6 @@ def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
     assert notice.startswith("VCTK: audio files without a text are left out (2): wav48_")
 
 
-def test_an_empty_text_file_is_rejected(corpus):
-    (rejection,) = listing(corpus(RELEASE_092 | {"txt/p226/p226_001.txt": "\n"})).rejected
-    assert rejection.reason == "txt/p226/p226_001.txt: the text is empty"
-
-
 def test_a_folder_of_another_layout_is_an_error_that_names_the_key(corpus):
     root = corpus({"wavs/a.wav": ""})
     with pytest.raises(InputError, match=r"expected txt/ and wav48_.*set dataset_path\.VCTK"):

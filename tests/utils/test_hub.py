@@ -180,12 +180,6 @@ def test_a_missing_revision(hub):
     assert "has no such branch, tag or commit" in refusal(f"org/name@{'0' * 40}")
 
 
-@pytest.mark.parametrize("name", ["org/a--b", "org/a..b", "org/name.git", f"org/{'a' * 300}"])
-def test_a_name_that_the_hub_does_not_allow(hub, name):
-    assert "the request to the Hub failed: " in refusal(name)
-    assert hub.asked == []
-
-
 def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
     def none(names):
         raise InputError(f"no model among {len(names)} files")

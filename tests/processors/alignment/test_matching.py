@@ -1,12 +1,8 @@
 """Boundaries of words in another rendering of the same text."""
 
-import random
-from itertools import accumulate, combinations, pairwise
-
 import pytest
 
 from processors.alignment.matching import (
-    MAX_EDITED,
     first_missing_word,
     is_same_text,
     match_boundaries,
@@ -104,32 +100,3 @@ def test_phones_of_another_set_cannot_be_compared():
     words = [("dh", "ah"), ("k", "ae", "t"), ("s", "ae", "t")]
     assert first_missing_word(words, [[p] for p in ("dh", "ah", "s", "ae", "t")]) == (1, 2)
     assert first_missing_word(words, [[p] for p in ("D", "@", "k", "{", "t")]) is None
-
-
-def test_a_missing_word_is_one_that_brute_force_finds():
-    """All subsets of symbols of a text are tried as the ones that have no counterpart."""
-    generator = random.Random(0)
-    for _ in range(60):
-        words = ["".join(generator.choices("ab", k=generator.randint(1, 2))) for _ in range(3)]
-        text = "".join(words)
-        other = "".join(generator.choices("ab", k=generator.randint(1, len(text))))
-        found = first_missing_word(words, other)
-        assert (None if found is None else found.word) == _missing_by_brute_force(words, other)
-
-
-def _missing_by_brute_force(words, other):
-    text = "".join(words)
-    spans = list(pairwise([0, *accumulate(map(len, words))]))
-    edits = {}
-    for n in range(min(len(text), len(other)) + 1):
-        for kept in combinations(range(len(text)), n):
-            for counterparts in combinations(range(len(other)), n):
-                pairs = zip(kept, counterparts, strict=True)
-                swapped = sum(text[a] != other[b] for a, b in pairs)
-                cost = swapped + len(text) + len(other) - 2 * n
-                gone = {i for i, (a, b) in enumerate(spans) if not {*range(a, b)} & {*kept}}
-                edits.setdefault(cost, set()).update(gone)
-    least = min(edits)
-    if least - abs(len(text) - len(other)) > MAX_EDITED * min(len(text), len(other)):
-        return None
-    return min(edits[least], default=None)

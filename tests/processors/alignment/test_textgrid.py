@@ -247,15 +247,6 @@ def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
         align(tmp_path, content)
 
 
-@pytest.mark.parametrize("words", [("no", "cat"), ("cat", "sat")])
-def test_a_file_of_another_text_is_refused_by_its_words(tmp_path, words):
-    spans = [(0.2, 0.4, words[0]), (0.6, 0.8, words[1])]
-    said = " ".join(words)
-    message = rf"u1.TextGrid: its words are '{said}', those of the text 'Hi, you!'; does it"
-    with pytest.raises(AlignmentError, match=message):
-        align(tmp_path, long_form({"words": spans, "phones": PHONES}))
-
-
 def test_a_missing_folder_is_an_error_that_says_where_to_put_files(tmp_path):
     remedy = r"no folder .*TextGrid; put <id>.TextGrid files there.* pocketsphinx .* or hmm"
     with pytest.raises(InputError, match=remedy):
@@ -274,25 +265,3 @@ def test_the_folder_can_be_anywhere(tmp_path):
     assert (
         find_aligner(config).files(config, Path("elsewhere"))(utterance) == tmp_path / "u1.TextGrid"
     )
-
-
-def test_mfa_output_for_a_real_recording_is_read():
-    said = {
-        "in": "IH0 N",
-        "being": "B IY1 IH0 NG",
-        "comparatively": "K AH0 M P EH1 R AH0 T IH0 V L IY0",
-        "modern": "M AA1 D ER0 N",
-    }
-    phones = " ".join(said.values()).split()
-    ends = np.cumsum([len(name.split()) for name in said.values()]).tolist()
-    starts = [0, *ends[:-1]]
-    words = tuple(Word(w, a + 1, b + 1) for w, a, b in zip(said, starts, ends, strict=True))
-    text = "in being comparatively modern."
-    spoken = SpokenText(text, text, ("<sil>", *phones, "<.>"), words)
-    utterance = Utterance("LJ001-0002", DEMO / "wavs/LJ001-0002.flac", text, "LJSpeech")
-    wav = np.zeros(41885, dtype=np.float32)
-    alignment = make_aligner(CONFIG, DEMO)(utterance, wav, 22050, spoken)
-    assert alignment.phones == ("<sil>", "IH1", *spoken.phones[2:])  # MFA's lexicon has IH1
-    assert alignment.words == words
-    assert alignment.boundaries_s[[0, 1, 2]] == pytest.approx([0, 0, 0.08])
-    assert alignment.boundaries_s[-2:] == pytest.approx([1.84, 41885 / 22050], abs=0.005)

@@ -65,16 +65,6 @@ def test_wav_cut_to_half_is_rejected(recording):
         read_audio(path, CONFIG)
 
 
-def test_rf64_is_read_whole_and_rejected_when_cut(tmp_path):
-    path = tmp_path / "clip.wav"
-    soundfile.write(path, tone(), RATE, format="RF64", subtype="PCM_16")
-    assert len(read_audio(path, CONFIG).wav) == RATE
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(AudioError, match="promises 44100 bytes of audio"):
-        read_audio(path, CONFIG)
-
-
 def test_flac_cut_to_half_is_rejected(recording):
     path = recording(tone() + 0.1 * np.random.default_rng(0).standard_normal(RATE), name="a.flac")
     content = path.read_bytes()
@@ -162,11 +152,6 @@ def test_stereo_is_averaged_with_one_notice(recording):
     wav, notices = read_audio(recording(np.stack([left, right], axis=1)), CONFIG)
     assert np.allclose(wav, (left + right) / 2, atol=1 / 32768)
     assert notices == ("2 channels averaged to mono",)
-
-
-def test_stereo_with_one_empty_channel_is_accepted(recording):
-    wav, _ = read_audio(recording(np.stack([tone(), np.zeros(RATE)], axis=1)), CONFIG)
-    assert np.allclose(wav, tone() / 2, atol=1 / 32768)
 
 
 def test_stereo_whose_channels_cancel_out_is_rejected(recording):
@@ -266,12 +251,6 @@ def test_written_audio_is_read_back_bit_by_bit(tmp_path):
     info = soundfile.info(tmp_path / "deep/er/out.wav")
     assert (info.samplerate, info.channels, info.subtype) == (RATE, 1, "PCM_16")
     assert np.array_equal(read_audio(tmp_path / "deep/er/out.wav", CONFIG).wav, wav)
-
-
-def test_full_scale_is_written_without_wrapping_around(tmp_path):
-    write_wav(tmp_path / "out.wav", np.array([1.0, -1.0, 0.5]), RATE)
-    samples, _ = soundfile.read(tmp_path / "out.wav", dtype="int16")
-    assert samples.tolist() == [32767, -32768, 16384]
 
 
 def test_audio_beyond_full_scale_is_written_scaled_down_and_the_factor_returned(tmp_path):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from processors.audio.mel_cepstrum import N_FFT, ORDER, log_envelopes, mel_alpha, mel_cepstra
-from processors.audio.pitch import extract_f0
 
 RATE = 16000
 HOP = 80
@@ -99,24 +98,6 @@ def test_it_has_the_values_that_world_computed_once(frame, expected):
     assert log_envelope(wav, RATE, f0, HOP, TINY)[frame, bins] == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize("rate", [8000, 16000, 22050])
-def test_it_is_the_envelope_of_world(rate):
-    pyworld = pytest.importorskip("pyworld", exc_type=ImportError)
-    from modules.mel import MelConfig
-
-    time = np.arange(rate) / rate
-    phase = 2 * np.pi * np.cumsum(140 + 60 * np.sin(2 * np.pi * 2 * time)) / rate
-    voice = sum(np.cos(k * phase) / k for k in range(1, 15))
-    noise = 0.01 * np.random.default_rng(0).normal(size=rate)
-    wav = np.where(time < 0.7, voice, 0) + noise
-    hop = rate // 200
-    f0 = extract_f0(wav, MelConfig(rate, hop_length=hop, f_max=rate / 2), rate // hop)
-    times = np.arange(len(f0)) * hop / rate
-    world = pyworld.cheaptrick(wav, f0.astype(float), times, rate, fft_size=N_FFT)
-    ours = log_envelope(wav, rate, f0, hop, TINY)
-    assert np.abs(ours - np.log(world)).max() < 1e-3  # nats
-
-
 def bent(omega: np.ndarray, alpha: float) -> np.ndarray:
     """The phase of a first-order all-pass filter, by its definition."""
     z = np.exp(-1j * omega)
@@ -150,14 +131,3 @@ def test_a_gain_is_the_first_coefficient_alone():
 def test_the_axis_is_bent_as_usual_at_each_rate(rate, alpha):
     """The first three are those of the manual of SPTK."""
     assert mel_alpha(rate) == pytest.approx(alpha, abs=0.011)
-
-
-def test_no_other_axis_is_nearer_to_the_mel_scale():
-    omega = np.linspace(0, np.pi, 400)
-    mel = np.log1p(omega / np.pi * 22050 / 2000)
-
-    def distance(alpha: float) -> float:
-        return np.mean((bent(omega, alpha) / np.pi - mel / mel[-1]) ** 2)
-
-    best = mel_alpha(22050)
-    assert distance(best) < min(distance(best - 0.01), distance(best + 0.01))

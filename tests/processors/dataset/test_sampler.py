@@ -92,12 +92,6 @@ def test_processes_share_an_epoch_in_whole_windows():
     assert sorted(i for share in shares for batch in share for i in batch) == list(range(307))
 
 
-def test_a_small_corpus_is_split_rather_than_repeated():
-    sampler = FrameBudgetSampler([10, 20, 30, 40], budget=1000, seed=0, window=2, processes=2)
-
-    assert sorted(sampler.plan(0)) == [[0], [1], [2], [3]]
-
-
 @pytest.mark.parametrize(("n_utterances", "window"), [(3, 2), (5, 4), (7, 3)])
 def test_too_few_long_utterances_for_whole_windows_are_joined(n_utterances, window):
     lengths = np.arange(100, 100 + n_utterances)
@@ -166,11 +160,6 @@ def test_no_other_choice_of_shapes_pads_less(n_shapes, seed):
     assert len(found) == n_shapes
 
 
-def test_the_last_shape_holds_every_utterance():
-    phones, frames = corpus()
-    assert choose_shapes(phones, frames, 6)[-1] == (phones.max(), frames.max())
-
-
 def test_there_are_no_more_shapes_than_lengths():
     shapes = choose_shapes(np.array([2, 3, 3]), np.array([9, 12, 12]), 5)
     assert shapes == (Shape(2, 9), Shape(3, 12))
@@ -220,13 +209,6 @@ def test_the_share_of_padding_is_that_of_the_batches():
     # 2 x (4 phones, 40 frames), and 2 x (4 phones, 20 frames)
     assert batches.batch_shapes == (BatchShape(2, 4, 40), BatchShape(2, 4, 20))
     assert batches.padding() == (1 - 14 / 16, 1 - 110 / 120)
-
-
-def test_more_shapes_waste_less():
-    phones, frames = corpus(2000)
-    shares = [FixedBatches(phones, frames, n, budget=6000).padding()[1] for n in (1, 2, 4, 8)]
-    assert shares == sorted(shares, reverse=True)
-    assert shares[-1] < 0.15 < 0.4 < shares[0]
 
 
 @pytest.mark.parametrize(("n_utterances", "multiple"), [(3, 2), (5, 4), (7, 3), (4, 4)])

@@ -123,14 +123,6 @@ def test_records_match_their_checksums(folder):
     assert damaged_ids(FeatureStore(folder)) == []
 
 
-def test_a_checksum_shows_that_bytes_of_its_record_changed(folder):
-    path = features_folder(folder) / "shard-00000.safetensors"
-    with safe_open(path, framework="numpy") as file:
-        mel = file.get_tensor("c/mel").tobytes()
-    damage(path, path.read_bytes().index(mel) + 100)
-    assert damaged_ids(FeatureStore(folder)) == ["c"]
-
-
 def test_no_record_of_a_shard_that_was_cut_short_can_be_read(folder):
     path = features_folder(folder) / "shard-00000.safetensors"
     os.truncate(path, path.stat().st_size // 2)
@@ -175,12 +167,6 @@ def test_an_index_that_was_cut_short_is_refused_with_the_remedy(folder):
         FeatureStore(folder)
 
 
-def test_an_index_of_another_version_is_refused(folder):
-    (features_folder(folder) / "index.jsonl").write_text(json.dumps({"id": "a", "file": 1}) + "\n")
-    with pytest.raises(InputError, match="not an index of this version"):
-        FeatureStore(folder)
-
-
 @pytest.mark.parametrize(
     ("key", "value"), [("frames", 10**20), ("frames", "many"), ("crc32", 10**20), ("speaker", None)]
 )
@@ -221,16 +207,6 @@ def test_utterances_without_durations_are_stored_without_them(tmp_path):
     assert damaged_ids(store) == []
 
 
-def test_an_index_of_before_says_nothing_of_durations_and_has_them(folder):
-    path = features_folder(folder) / "index.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for row in rows:
-        del row["timed"]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    assert FeatureStore(folder).timed
-
-
 WORDS = (WordPhones(0, 1, 3, ("HH", "AY1")), WordPhones(2, 3, 4, ("ˈaɪ", "B", "'")))
 
 
@@ -249,15 +225,16 @@ def test_phones_of_words_in_letters_come_back_where_there_are_any(tmp_path):
     assert checksum(tensors_of(wrong)) != store.checksum("a")
 
 
-def test_a_store_from_before_words_had_phones_is_readable(folder):
+def test_a_store_of_an_older_version_is_readable(folder):
     path = folder / "features/index.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert all(row.pop("mixed") is False for row in rows)
+    assert all((row.pop("mixed"), row.pop("timed")) == (False, True) for row in rows)
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
     store = FeatureStore(folder)
     assert_same(store.read("c"), features("c", 9))
     assert store.read("c").word_phones == ()
+    assert store.timed
 
 
 def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):

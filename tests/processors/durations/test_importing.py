@@ -116,15 +116,6 @@ def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tm
     }
 
 
-def test_tensors_are_read_as_arrays_are(corpus, spoken, tmp_path):
-    (tmp_path / "durations").mkdir()
-    for id in IDS:
-        frames = torch.from_numpy(durations_of(id, len(spoken[id].phones))).float()
-        torch.save(frames, tmp_path / "durations" / f"{id}.pt")
-    run(corpus, tmp_path, tmp_path / "durations")
-    assert report(tmp_path)["imported"] == 9
-
-
 def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(corpus, tmp_path):
     (tmp_path / "durations").mkdir()
     text = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
@@ -337,21 +328,6 @@ def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path, aligner):
         lines = (tmp_path / "processed" / NAME / "rejected.jsonl").read_text().splitlines()
         rows = {row["id"]: row for row in map(json.loads, lines)}
     assert {id: row["reason"] for id, row in rows.items()} == {"LJ001-0008": reason}
-
-
-def test_a_broken_line_of_ctm_rejects_its_utterance_alone(corpus, spoken, tmp_path):
-    source = tmp_path / "all.ctm"
-    rows = [
-        f"{id} 1 {start_s:.3f} {length_s:.3f} {name}"
-        for id in IDS
-        for name, start_s, length_s in phones_of(id, spoken)
-    ]
-    rows[0] = f"{IDS[0]} 1 0.0 zz AH"
-    source.write_text("\n".join(rows))
-    run(corpus, tmp_path, source, max_bad_ratio=0.5)
-    reason = rejected(tmp_path)[IDS[0]]["reason"]
-    assert reason.startswith(f"{source}:1: expected `utterance channel start length label`, found")
-    assert (tmp_path / f"imported/{IDS[1]}.json").is_file()
 
 
 def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, tmp_path):

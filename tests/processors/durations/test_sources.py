@@ -14,7 +14,6 @@ from tests.processors.durations.examples import (
     COUNTED,
     DEMO,
     FILES,
-    PHONES,
     TIMED,
     read,
     write,
@@ -112,15 +111,6 @@ def test_a_file_cut_short_is_one_line_with_the_name(tmp_path, format):
     assert "\n" not in str(caught.value)
 
 
-def test_a_line_cut_short_is_named_by_its_number(tmp_path):
-    name, made = TIMED["ctm"]
-    lines = made(PHONES).splitlines()
-    lines[3] = lines[3].rpartition(" ")[0]
-    (tmp_path / name).write_text("\n".join(lines[:4]))
-    with pytest.raises((AlignmentError, InputError), match=rf"{name}:4: expected .*cut short"):
-        read(tmp_path, "ctm")
-
-
 def test_the_format_of_a_folder_with_several_must_be_given(tmp_path):
     write(tmp_path, "textgrid")
     write(tmp_path, "ctm")
@@ -132,27 +122,6 @@ def test_the_format_of_a_folder_with_several_must_be_given(tmp_path):
         find_format(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("content", [b"PK\x03\x04 no archive", None])
-def test_an_array_with_a_damaged_head_is_one_line_with_the_name(tmp_path, content):
-    path = tmp_path / "u1.npy"
-    np.save(path, np.arange(5))
-    path.write_bytes(content or path.read_bytes().replace(b")", b"\0"))
-    with pytest.raises(AlignmentError, match=r"u1.npy: not a complete .npy file"):
-        read(tmp_path, "npy")
-
-
-@pytest.mark.parametrize("junk", [True, False])
-def test_objects_and_junk_in_an_array_are_refused_without_advice_to_allow_them(tmp_path, junk):
-    path = tmp_path / "u1.npy"
-    np.save(path, np.array([{"a": 1}], dtype=object))
-    if junk:
-        path.write_text("3 4 5\n")
-    with pytest.raises(AlignmentError) as caught:
-        read(tmp_path, "npy")
-    expected = f"{path}: not a complete .npy file of numbers; make it again by numpy.save"
-    assert str(caught.value) == expected
-
-
 def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
     for name in ("train_utt_ids", "train/duration/u1-durations", "valid/ids/u1-ids"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -160,15 +129,6 @@ def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
     entries = durations_in(tmp_path).entries
     assert [entry.name for entry in entries] == ["u1-durations"]
     assert entries[0].read().frames.tolist() == [0, 1, 2]
-
-
-def test_code_in_a_tensor_file_is_refused(tmp_path):
-    torch.save(Path("anything"), tmp_path / "u1.pt")
-    with pytest.raises(AlignmentError, match=r"u1.pt: not a complete tensor file"):
-        read(tmp_path, "pt")
-    torch.save({"durations": torch.tensor([1])}, tmp_path / "u1.pt")
-    with pytest.raises(AlignmentError, match=r"u1.pt: it holds a dict, expected one tensor"):
-        read(tmp_path, "pt")
 
 
 def test_a_tensor_that_was_trained_is_read(tmp_path):

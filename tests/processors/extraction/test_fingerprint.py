@@ -214,15 +214,6 @@ def test_an_added_utterance_gives_the_same_as_a_fresh_run(place, tmp_path):
         assert (place / "data/LJSpeech" / name).read_bytes() == fresh.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["stats.json", "features/index.jsonl", "train.json"])
-def test_a_lost_file_is_made_again_without_new_features(name, place):
-    path = place / "data/LJSpeech" / name
-    before = path.read_bytes()
-    path.unlink()
-    assert prepare(place).n_extracted == 0
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("name", ["stats.json", "features/index.jsonl", "manifest.jsonl"])
 @pytest.mark.parametrize("at_the_end_of_a_line", [True, False])
 def test_a_file_that_was_cut_short_is_made_again(name, at_the_end_of_a_line, place, caplog):
@@ -245,14 +236,6 @@ def test_a_shard_that_was_cut_short_is_made_again_alone(place, caplog):
     assert prepare(place).n_extracted == len(shard)
     assert path.read_bytes() == before
     assert "missing or cut short" in " ".join(caplog.text.split())
-
-
-def test_a_lost_shard_is_made_again_alone(place):
-    shard = shard_of(place, ID)
-    store = FeatureStore(place / "data/LJSpeech")
-    name = store._shards[store.index_of(ID)]
-    (place / f"data/LJSpeech/features/{name}.safetensors").unlink()
-    assert prepare(place).n_extracted == len(shard)
 
 
 def fingerprint(config: PreprocessConfig, *utterances: Utterance) -> Fingerprint:
@@ -429,19 +412,6 @@ def test_the_place_of_audio_and_text_does_not_count():
     assert fingerprint(config, UTTERANCE) == fingerprint(config, moved)
 
 
-def test_a_lexicon_counts_by_its_content(tmp_path):
-    paths = [tmp_path / name for name in ("one", "two")]
-    configs = [PreprocessConfig(text=TextConfig(lexicon_path=str(path))) for path in paths]
-    for path in paths:
-        path.write_text("ARION  ER0 AY1 AH0 N\n")
-    assert fingerprint(configs[0]) == fingerprint(configs[1])
-    paths[0].write_text("ARION  AE1 R IY0 AH0 N\n")
-    assert fingerprint(configs[0]) != fingerprint(configs[1])
-    paths[0].unlink()
-    with pytest.raises(InputError, match="lexicon_path: no file"):
-        fingerprint(configs[0])
-
-
 def test_features_are_not_said_to_be_kept_when_they_are_made_again():
     old = fingerprint(PreprocessConfig(), UTTERANCE)
     both = PreprocessConfig(n_mels=40, max_bad_ratio=0.5)
@@ -449,12 +419,6 @@ def test_features_are_not_said_to_be_kept_when_they_are_made_again():
         "features are made again",
         "splits and statistics are made again",
     ]
-
-
-def test_another_version_of_the_features_is_said():
-    old = replace(fingerprint(PreprocessConfig(), UTTERANCE), version=1)
-    (line,) = changes(old, fingerprint(PreprocessConfig(), UTTERANCE))
-    assert "version 1, now 2: all are made again" in line
 
 
 def test_what_an_older_version_wrote_is_made_again_and_said(place, caplog):

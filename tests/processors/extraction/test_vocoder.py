@@ -110,14 +110,6 @@ def test_half_made_features_are_not_overwritten_either(corpus, tmp_path, monkeyp
     assert prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1).n_extracted == 0
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_workers_change_nothing(n_jobs, corpus, prepared, tmp_path):
-    prepare_dataset(vocoder_config(corpus, tmp_path, backend="loky"), "LJSpeech", n_jobs)
-    for path in sorted(prepared.rglob("*.safetensors")):
-        other = tmp_path / path.relative_to(prepared.parent)
-        assert path.read_bytes() == other.read_bytes()
-
-
 @pytest.mark.parametrize(
     "keys",
     [

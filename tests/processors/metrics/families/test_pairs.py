@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 from scipy import stats
 
 from processors.metrics.families.pairs import (
@@ -131,28 +130,6 @@ def test_a_tone_that_is_higher_by_20_hz_is_20_off():
     assert score_of(score_f0rmse, high, low) == pytest.approx(20, abs=0.2)
 
 
-def test_errors_are_squared():
-    """Three vowels of 150, 180 and 130 Hz are off by 5 % of that."""
-    expected = np.sqrt(np.average([7.5**2, 9**2, 6.5**2], weights=[0.2, 0.15, 0.25]))
-    value = score_of(score_f0rmse, sing(FLAT), sing(FLAT, pitch=1.05), same_timing=True)
-    assert value == pytest.approx(expected, rel=0.03)
-
-
-def test_delay_level_and_speed_do_not_count():
-    wav = sing(FLAT)
-    assert score_of(score_f0rmse, wav, 0.2 * np.pad(wav, (1234, 3000))) < 1
-    assert score_of(score_f0rmse, wav, sing(FLAT, stretch=1.4)) < 1
-
-
-def test_a_copy_is_compared_at_the_same_times():
-    part = AH._replace(seconds=0.5, f0=150, glide=1.2)  # 60 Hz a second
-    wav = sing((part,))
-    later = np.pad(wav, (800, 0))[: len(wav)]
-    assert score_of(score_f0rmse, wav, later, same_timing=True) == pytest.approx(
-        0.05 * 60, rel=0.15
-    )
-
-
 @pytest.mark.parametrize("cents", [0, 100, -100, 350])
 @pytest.mark.parametrize("same_timing", [True, False])
 def test_a_voice_that_is_higher_by_cents_is_off_by_them(cents, same_timing):
@@ -251,26 +228,10 @@ def test_twice_as_loud_is_6_db(gain, same_timing):
     assert value == pytest.approx(20 * np.log10(2), abs=1e-3)
 
 
-def test_it_is_the_root_of_the_mean_square_along_the_frames():
-    """Of three vowels one is 10 dB louder: a third of the time."""
-    vowels = [part._replace(seconds=0.5, level=0.05, glide=1.0) for part in (AH, OO, EE)]
-    louder = [*vowels[:2], vowels[2]._replace(level=0.05 * 10**0.5)]
-    value = score_of(score_energy_rmse, sing(tuple(vowels)), sing(tuple(louder)), same_timing=True)
-    assert value == pytest.approx(np.sqrt(100 / 3), rel=0.02)
-    assert score_of(score_energy_rmse, sing(tuple(louder)), sing(tuple(vowels))) == pytest.approx(
-        value, rel=0.05
-    )
-
-
 def test_how_silent_a_pause_is_does_not_count():
     wav = sing()
     hiss = 1e-5 * np.random.default_rng(0).normal(size=len(wav))
     assert score_of(score_energy_rmse, wav, wav + hiss.astype(np.float32)) < 0.01
-
-
-def test_silence_around_does_not_count():
-    wav = sing()
-    assert score_of(score_energy_rmse, wav, np.pad(wav, (8000, 900))) < 0.01
 
 
 def test_the_same_sound_at_any_level_correlates():
@@ -279,18 +240,6 @@ def test_the_same_sound_at_any_level_correlates():
     assert score_of(score_energy_pc, wav, np.pad(3 * wav, (4000, 900))) == pytest.approx(
         1, abs=1e-3
     )
-
-
-def test_it_is_pearsons_of_the_levels():
-    pair = AlignedPair(
-        AcousticFeatures(sing(), RATE),
-        AcousticFeatures(sing((EE, OO, PAUSE, ES, AH)), RATE),
-        same_timing=True,
-    )
-    theirs, ours = (voice.energy[pair.path[:, 0]] for voice in pair.features)
-    expected = stats.pearsonr(theirs, ours).statistic
-    assert score_energy_pc(pair).value == pytest.approx(expected)
-    assert expected < 0.5
 
 
 WAV = np.ones(10)  # it is not listened to
@@ -339,14 +288,6 @@ def test_it_is_the_speed_relative_to_the_recording(stretch):
     )
 
 
-def test_silence_around_does_not_count_of_speech_rate():
-    wav = sing()
-    noise = 1e-5 * np.random.default_rng(0).normal(size=len(wav) + 9600).astype(np.float32)
-    assert score_of(score_speech_rate, wav, noise + np.pad(wav, (8000, 1600))) == pytest.approx(
-        1, rel=0.01
-    )
-
-
 def test_errors_are_squared_and_averaged():
     assert rmse(np.array([[0.0, 3.0], [5.0, 1.0]])) == pytest.approx(np.sqrt((9 + 16) / 2))
     assert rmse(np.zeros((0, 2))) is None
@@ -376,43 +317,11 @@ def test_it_is_in_db():
     assert mel_cepstral_distortion(cepstra, other) == pytest.approx(10 / np.log(10) * 2**0.5 / 2)
 
 
-def test_a_ripple_in_the_spectrum_has_its_depth_in_db():
-    """A cosine of one coefficient: its root mean square over the bent axis is the distortion."""
-    level_db = 20 / np.log(10) * 0.1 * np.cos(np.pi * np.arange(1000) / 1000)
-    cepstra = np.zeros((1, 24))
-    other = np.zeros((1, 24))
-    other[0, 0] = 0.1
-    expected = np.sqrt(np.mean(level_db**2))
-    assert mel_cepstral_distortion(cepstra, other) == pytest.approx(expected, rel=1e-3)
-
-
 @pytest.mark.parametrize("gain", [1, 0.25, 4])
 def test_the_same_sound_later_and_at_another_level_has_no_distance(gain):
     wav = sing()
     later = gain * np.pad(wav, (80 * 70, 3000))
     assert mcd(wav, later) == pytest.approx(0, abs=0.01)
-
-
-def test_it_is_the_mean_along_the_cheapest_path():
-    pair = AlignedPair(
-        AcousticFeatures(sing(), RATE), AcousticFeatures(sing(stretch=1.2, seed=1), RATE)
-    )
-    theirs, ours = (voice.cepstra[slice(*voice.sound)] for voice in pair.features)
-    distances = np.linalg.norm(theirs[:, None] - ours, axis=2)  # (N, M)
-    N, M = distances.shape
-    table = np.full((N + 1, M + 1, 2), (np.inf, 0.0))  # sum and length of the path to each cell
-    table[0, 0] = 0
-    for i, j in np.ndindex(N, M):
-        before = min((table[i, j], table[i, j + 1], table[i + 1, j]), key=lambda cell: cell[0])
-        table[i + 1, j + 1] = before + np.array([distances[i, j], 1])
-    total, length = table[-1, -1]
-    expected = 10 / np.log(10) * 2**0.5 * total / length
-    assert 0.3 < score_mcd(pair).value == pytest.approx(expected, rel=1e-9)
-
-
-def test_it_is_the_same_the_other_way_round():
-    theirs, ours = sing(), sing((EE, ES, OO, AH))
-    assert mcd(theirs, ours) == pytest.approx(mcd(ours, theirs), rel=1e-9)
 
 
 def test_speed_and_pitch_count_for_little_and_other_sounds_for_much():
@@ -444,18 +353,6 @@ def test_a_copy_is_warped_like_all_others():
     assert score_mcd(copy).value == mcd(wav, later) < 0.1
 
 
-def test_frames_of_a_copy_are_compared_at_the_same_times():
-    wav, wav_hat = sing(), sing(seed=1)
-    pair = AlignedPair(
-        AcousticFeatures(wav, RATE), AcousticFeatures(wav_hat, RATE), same_timing=True
-    )
-    frames = slice(*pair.features[0].sound)
-    theirs, ours = (voice.cepstra[frames] for voice in pair.features)
-    expected = np.sqrt(2 * ((ours - theirs) ** 2).sum(axis=1)).mean() * 10 / np.log(10)
-    assert score_mcd_frames(pair).value == pytest.approx(expected, rel=1e-9)
-    assert score_mcd_frames(pair).value > score_mcd(pair).value > 0.2
-
-
 def test_a_copy_that_is_late_is_worse():
     wav = sing()
     pairs = [
@@ -481,15 +378,6 @@ def test_phones_are_compared_with_the_same_phones():
     assert score_mcd_frames(pair).value < 1.2
     assert score_mcd_frames(misplaced).value > 3 + score_mcd_frames(pair).value
     assert score_mcd(misplaced).value == score_mcd(pair).value
-
-
-def test_it_is_the_same_the_other_way_round_of_mcd_frames():
-    parts = (EE, ES, OO._replace(seconds=0.4), AH)
-    parts_hat = (EE._replace(seconds=0.3), ES, OO, AH)
-    voices = [AcousticFeatures(sing(each), RATE, times(each)) for each in (parts, parts_hat)]
-    forward, backward = AlignedPair(*voices), AlignedPair(*reversed(voices))
-    value = score_mcd_frames(forward).value
-    assert score_mcd_frames(backward).value == pytest.approx(value, rel=0.02)
 
 
 @pytest.mark.parametrize("known", [(True, False), (False, True), (False, False)])
@@ -524,20 +412,6 @@ def test_it_is_the_cosine_of_both_vectors():
     assert score_similarity(pair(one, half, look_up)).value == pytest.approx(24 / 25)
     assert score_similarity(pair(half, two, look_up)).value == pytest.approx(0)
     assert score_similarity(pair(two, two, look_up)).value == pytest.approx(1)
-
-
-def test_one_speaker_is_more_like_herself_than_like_another_voice():
-    read = [soundfile.read(DEMO / "wavs" / f"LJ001-000{n}.flac", dtype="float32") for n in (4, 6)]
-    (first, rate), (second, _) = read
-    same = AlignedPair(
-        AcousticFeatures(first, rate, (), encode), AcousticFeatures(second, rate, (), encode)
-    )
-    deeper = AlignedPair(
-        AcousticFeatures(first, rate, (), encode),
-        AcousticFeatures(second, round(0.8 * rate), (), encode),
-    )
-    assert score_similarity(same).value > 0.85
-    assert score_similarity(deeper).value < score_similarity(same).value - 0.05
 
 
 def test_the_recording_is_encoded_once_for_all_systems():
