@@ -28,10 +28,6 @@ class FeatureDataset(Dataset[TtsItem]):
             utterances. The run is a function of (seed, epoch, utterance id).
         p_arpabet: Probability of phones, of each word that has letters and phones. Which it is, is
             a function of (seed, epoch, utterance id, index of the word).
-
-    Attributes:
-        ids: Utterance ids, in the order of the items.
-        lengths: Frames of each item, int64; for crops the expected number.
     """
 
     def __init__(
@@ -167,10 +163,6 @@ class SegmentDataset(Dataset[VocoderItem]):
     Args:
         per_second: Segments of an epoch for each second of a recording, per store; 0: one of each
             recording, however long.
-
-    Attributes:
-        ids: Utterance ids, in the order of the items.
-        lengths: Frames of each item, int64.
     """
 
     def __init__(
@@ -218,12 +210,7 @@ class SegmentDataset(Dataset[VocoderItem]):
 
 
 class MelWavDataset(Dataset[VocoderItem]):
-    """Up to `longest_s` from the beginning of recordings, for validation, in any epoch.
-
-    Attributes:
-        ids: Utterance ids, in the order of the items.
-        lengths: Frames of each item, int64.
-    """
+    """Up to `longest_s` from the beginning of recordings, for validation, in any epoch."""
 
     def __init__(
         self, stores: Sequence[RecordingSource], ids: Sequence[Sequence[str]], *, longest_s: float

@@ -92,10 +92,6 @@ class FixedBatches:
     Args:
         phones: Largest number of phones of each utterance, (K,).
         n_shapes: How many shapes, at most.
-
-    Attributes:
-        shapes: Shapes that utterances are padded to, in ascending order.
-        batch_shapes: Shapes of the batches of an epoch, each once.
     """
 
     def __init__(
@@ -189,11 +185,6 @@ class FrameBudgetSampler:
         rank: This process, from 0.
         fixed: Makes batches of fixed shapes of these utterances, in place of those by the budget,
             given what their number is a multiple of.
-
-    Attributes:
-        fixed: The batches of fixed shapes; None without.
-        processes: Number of processes.
-        n_frames: Frames of all utterances.
 
     Raises:
         InputError: If there are fewer utterances than micro-batches in one update.

@@ -40,9 +40,6 @@ class ShardWriter:
 
     The header comes first in the file and holds the offset of each tensor; it is written last, into
     reserved space, of which the format allows the rest to be blanks.
-
-    Attributes:
-        rows: Index of what was added.
     """
 
     def __init__(self, file: BinaryIO, name: str, ids: Collection[str], mel: MelConfig) -> None:

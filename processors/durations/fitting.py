@@ -47,11 +47,7 @@ class Interpretation:
 
 
 class Fitter:
-    """Fits the entries of a source.
-
-    Attributes:
-        rate: Length of a frame: as given, as in the table, or that of stage 1.
-    """
+    """Fits the entries of a source."""
 
     def __init__(self, config: PreprocessConfig, interpretation: Interpretation) -> None:
         self._config = config

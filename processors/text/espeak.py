@@ -34,13 +34,7 @@ def is_installed() -> bool:
 
 
 class EspeakPhonemizer:
-    """IPA pronunciations of the words of any language that espeak-ng has a voice for.
-
-    Attributes:
-        language: espeak language code, such as "en-us", "de" or "fr-fr".
-        user_lexicon: IPA pronunciations by lower-case word; they take precedence.
-        known_phone: Whether a symbol is one IPA phone.
-    """
+    """IPA pronunciations of the words of any language that espeak-ng has a voice for."""
 
     def __init__(self, language: str, user_lexicon: Mapping[str, Phones] | None = None) -> None:
         self.language = language

@@ -23,13 +23,7 @@ _WORD = "word"  # placeholder for inline phones when the text after them is norm
 
 
 class PhoneSequence:
-    """Grows from left to right; SpokenText describes its form.
-
-    Attributes:
-        phones: Phones, letters and pauses.
-        word_phones: Phones of the words that are in letters.
-        unknown: Words that no lexicon holds.
-    """
+    """Grows from left to right; SpokenText describes its form."""
 
     def __init__(self, config: TextConfig) -> None:
         self._keeps_marks = config.has_nvidia_symbols
@@ -106,10 +100,6 @@ class TextFrontend:
 
     The normaliser `english` applies to English only: in other languages only characters are
     cleaned, a few signs become words, and espeak-ng reads the numbers and the other signs.
-
-    Attributes:
-        config: The `preprocess.text` section.
-        language: espeak language code of the text, such as "en-us".
     """
 
     def __init__(self, config: TextConfig, language: str) -> None:

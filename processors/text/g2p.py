@@ -24,12 +24,7 @@ def is_arpabet(symbol: str) -> bool:
 
 
 class LexiconPhonemizer:
-    """ARPAbet pronunciations of English words.
-
-    Attributes:
-        user_lexicon: Pronunciations by lower-case word; they take precedence over CMUdict.
-        known_phone: Whether a symbol belongs to the phone set.
-    """
+    """ARPAbet pronunciations of English words."""
 
     known_phone = staticmethod(is_arpabet)
 

@@ -24,9 +24,6 @@ class LetterPhonemizer:
     """The letters of words; see Phonemizer.
 
     With phones, words get them in addition to their letters, and braces hold phones.
-
-    Attributes:
-        user_lexicon: Phones by lower-case word; they take precedence over CMUdict.
     """
 
     def __init__(
