@@ -72,7 +72,7 @@ class GeneratedStore:
     for messages. Another seed gives other utterances of the same lengths, the shortest first.
     """
 
-    def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int) -> None:
+    def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int = 0) -> None:
         self.folder = Path("generated data") / name
         self.mel = mel
         self.ids = tuple(f"generated-{number:05d}" for number in range(n_utterances))
@@ -193,9 +193,6 @@ class GeneratedRecordings(GeneratedStore):
     All are parts of one sound, made once per process, with its mel; which part is a function of
     (seed, id).
     """
-
-    def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int = 0) -> None:
-        super().__init__(name, n_utterances, mel, seed=seed)
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Generates one recording, or some frames of it, by id or position."""

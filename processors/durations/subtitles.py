@@ -5,6 +5,7 @@ characters of a line): at most two lines of 42 characters, shown for 5/6 to 7 se
 """
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from itertools import pairwise
 from textwrap import wrap
 
@@ -46,14 +47,17 @@ def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], fo
     """
     cues = [cue for sentence in _by_sentence(sentences, words) for cue in _split(sentence)]
     cues = _merged(cues)
-    return _srt(cues) if format == "srt" else _vtt(cues)
+    if format == "vtt":
+        return _vtt(cues)
+    texts = ("\n".join(_lines(_text(cue))) for cue in cues)
+    return _srt([(*span, text) for span, text in zip(_spans(cues), texts, strict=True)])
 
 
 def word_subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> str:
     """The content of an .srt file with a cue for each word."""
     by_sentence = _by_sentence(sentences, words)
     rows = [(w.start_s, w.end_s, w.text) for sentence in by_sentence for w in sentence]
-    return _srt_of(rows)
+    return _srt(rows)
 
 
 def _by_sentence(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> Iterator[Cue]:
@@ -149,12 +153,7 @@ def _lines(text: str) -> list[str]:
     return next(lines for width in widths if len(lines := _wrapped(text, width)) == MOST_LINES)
 
 
-def _srt(cues: Sequence[Cue]) -> str:
-    texts = ("\n".join(_lines(_text(cue))) for cue in cues)
-    return _srt_of([(*span, text) for span, text in zip(_spans(cues), texts, strict=True)])
-
-
-def _srt_of(rows: Sequence[tuple[float, float, str]]) -> str:
+def _srt(rows: Sequence[tuple[float, float, str]]) -> str:
     return "\n".join(
         f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{text}\n"
         for n, (start, end, text) in enumerate(rows, start=1)
@@ -179,12 +178,8 @@ def _timed_text(cue: Cue) -> str:
     times = iter(["", *(f"<{b}>" if b > a else "" for a, b in pairwise(clocks))])
     lines = (line.split(" ") for line in _lines(_text(cue)))
     return "\n".join(
-        " ".join(f"{next(times, '')}{_escaped(word)}" for word in line) for line in lines
+        " ".join(f"{next(times, '')}{escape(word, quote=False)}" for word in line) for line in lines
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _clock(seconds: float, point: str = ".") -> str:

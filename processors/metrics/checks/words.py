@@ -77,9 +77,8 @@ def check(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | 
 
 def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | None:
     """All skipped or repeated words; None without a text, or a recogniser of its language."""
-    from processors.text.normalisation.english import (
-        is_english,
-    )  # not at the top: it takes a tenth of a second
+    # not at the top: it takes a tenth of a second
+    from processors.text.normalisation.english import is_english
 
     if words and is_english(speech.language):
         return _faults_by_grammar(words, speech)

@@ -103,15 +103,6 @@ def test_arrays_come_with_the_names_of_their_phones(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", ["ctm", "npy"])
-def test_tables_of_many_utterances_hold_all_of_them(tmp_path, name):
-    other = AlignedSpeech(**{**vars(SPEECH), "id": "u2"})
-    WRITERS[name](tmp_path, [SPEECH, other])
-    table = {"ctm": "phones.ctm", "npy": "phones.txt"}[name]
-    rows = [row for row in (tmp_path / table).read_text().splitlines() if row[0] != "#"]
-    assert {row[:2] for row in rows} == {"u1", "u2"}
-
-
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     """An experiment whose features were made by the TextGrid aligner."""
@@ -174,14 +165,6 @@ def test_exported_textgrids_are_read_by_the_textgrid_aligner_frame_by_frame(prep
     )
     prepare_dataset(replace(prepared, preprocess=preprocess), NAME, 1)
     assert_same_features(processed, tmp_path / "processed" / NAME)
-
-
-def test_exported_json_is_what_stage_1_reads(prepared, tmp_path):
-    processed = Path(prepared.preprocess.processed_dir) / NAME
-    export_store(prepared.preprocess, processed, "json", tmp_path / "imported")
-    config, folder = with_imported(prepared, tmp_path)
-    prepare_dataset(config, NAME, 1)
-    assert_same_features(processed, folder)
 
 
 def test_each_format_is_listed():

@@ -125,13 +125,6 @@ def test_keys_of_text_alignment_and_pitch_change_nothing(keys, corpus, prepared)
     assert prepare_dataset(vocoder_config(corpus, prepared.parent, **keys), "LJSpeech", 1) is None
 
 
-@pytest.mark.parametrize("keys", [{"hop_length": 200}, {"max_seconds": 20.0}, {"n_mels": 40}])
-def test_keys_of_audio_and_mel_make_all_again(keys, corpus, tmp_path):
-    prepare_dataset(vocoder_config(corpus, tmp_path), "LJSpeech", 1)
-    summary = prepare_dataset(vocoder_config(corpus, tmp_path, **keys), "LJSpeech", 1)
-    assert summary.n_extracted == 9
-
-
 def test_a_new_text_makes_no_recording_again(tmp_path):
     corpus = copy_corpus(tmp_path / "corpus")
     config = vocoder_config(corpus, tmp_path / "data")
@@ -140,19 +133,6 @@ def test_a_new_text_makes_no_recording_again(tmp_path):
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted == 0
     manifest = read_jsonl(tmp_path / "data/LJSpeech/manifest.jsonl")
     assert manifest[0]["text"] == "Something else."
-
-
-def test_bad_recordings_are_rejected_with_their_reason(tmp_path):
-    corpus = copy_corpus(tmp_path / "corpus")
-    (corpus / "wavs/LJ001-0008.flac").write_bytes(b"")
-    soundfile.write(corpus / "wavs/LJ001-0011.flac", np.zeros(22050), 22050)
-    summary = prepare_dataset(vocoder_config(corpus, tmp_path / "data"), "LJSpeech", 1)
-    assert (summary.n_usable, summary.n_rejected) == (7, 2)
-    rejected = read_jsonl(tmp_path / "data/LJSpeech/rejected.jsonl")
-    assert [(row["id"], row["stage"]) for row in rejected] == [
-        ("LJ001-0008", "audio"),
-        ("LJ001-0011", "audio"),
-    ]
 
 
 UNUSED = ("parselmouth", "pyworld", "phonemizer", "pocketsphinx", "praatio", "librosa")

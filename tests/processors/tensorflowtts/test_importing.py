@@ -131,18 +131,6 @@ def test_what_does_not_fit_is_left_out_and_named(dump, tmp_path):
     assert "No such file" in reasons[gone]
 
 
-def test_arrays_of_text_in_place_of_numbers_are_left_out_and_named(dump, tmp_path):
-    written = add_durations(dump, tmp_path / "foreign")
-    first, second = IDS[:2]
-    (path,) = (tmp_path / "foreign").rglob(f"{first}-durations.npy")
-    layout.write_array(path, np.array(["3"] * len(written[first])))
-    layout.write_array(file_of(dump, layout.ENERGY, second), np.array(["loud"]))
-    _, data, _ = imported(dump, tmp_path / "data", tmp_path / "foreign", max_bad_ratio=0.9)
-    reasons = {row["id"]: row["reason"] for row in read_jsonl(data / "rejected.jsonl")}
-    assert f"{first}-durations.npy: values of type <U1, expected numbers" in reasons[first]
-    assert f"{second}-raw-energy.npy: values of type <U4, expected numbers" in reasons[second]
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

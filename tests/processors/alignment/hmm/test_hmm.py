@@ -177,19 +177,6 @@ def test_learning_takes_as_much_of_each_speaker_as_there_is():
     assert set(choose(rich[1:], most=30)) - set(choose(rich, most=30)) <= {rich[0], *rich[1:]}
 
 
-def test_learning_takes_no_more_speech_than_memory_is_allowed_for(tmp_path, monkeypatch):
-    heard = []
-    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.append(examples))
-    monkeypatch.setattr(hmm, "save_model", lambda *args: None)
-    plan = plan_training(CONFIG, [utterance(id) for id in SHORTEST], tmp_path)
-    for limit in (10**6, 2000):
-        monkeypatch.setattr(hmm, "MOST_FRAMES", limit)
-        plan.carry_out(1)
-    n_frames = [sum(len(one.frames) for one in examples) for examples in heard]
-    assert n_frames[0] > 5000
-    assert 1000 < n_frames[1] <= 2000
-
-
 def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monkeypatch):
     heard = []
     monkeypatch.setattr(hmm, "read_audio", lambda *args: Audio(np.zeros(1), ()))

@@ -65,13 +65,6 @@ def test_what_is_missing_is_named(folder):
             load_function(name)
 
 
-def test_a_function_that_fails_is_named_with_the_line(folder):
-    write(folder, "mine_h", "def hear(wav, rate, language):\n    return 1 / 0\n")
-    message = r"^mine_h:hear fails: ZeroDivisionError: division by zero \(.*mine_h\.py, line 2\)$"
-    with pytest.raises(InputError, match=message):
-        load_function("mine_h:hear")(np.zeros(3), 8000, "en-us")
-
-
 def test_it_fails_in_one_line_that_names_a_line_of_its_own(folder):
     code = "import json\nfrom functools import cache\n\n@cache\ndef of_two(wav, rate): ...\n\n"
     code += "def hear(wav, rate, language):\n    json.loads('no')\n\n"
