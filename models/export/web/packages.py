@@ -25,27 +25,25 @@ PACKAGES = {
 
 
 def fetch_packages(folder: Path) -> None:
-    """Gets the files with npm, which checks them, and writes them into a folder per package.
+    """Gets the packages with npm, which checks them, and writes their files, a folder for each.
 
     Raises:
         InputError: If npm is missing, or cannot get a package.
     """
     npm = shutil.which("npm")
     if npm is None:
-        raise InputError("npm, which gets onnxruntime-web and Pyodide, is missing: install Node.js")
+        raise InputError("npm is missing, by which onnxruntime-web and Pyodide come: install it")
     for package, names in PACKAGES.items():
         with TemporaryDirectory() as temporary:
             command = [npm, "pack", package, "--pack-destination", temporary]
             done = subprocess.run(command, capture_output=True, text=True, cwd=temporary)
             if done.returncode != 0:
-                lines = done.stderr.splitlines()
-                reason = next((line for line in lines if line.startswith("npm error ")), lines[-1:])
-                raise InputError(f"npm pack {package} failed ({reason}); is the registry reachable?")
+                reason = " ".join(done.stderr.split())[:200]
+                raise InputError(f"npm pack {package} failed; check the network: {reason}")
             (archive,) = Path(temporary).glob("*.tgz")
+            with tarfile.open(archive) as file:
+                file.extractall(temporary, filter="data")
             target = folder / package.partition("@")[0]
             target.mkdir()
-            with tarfile.open(archive) as file:
-                for name in names:
-                    member = file.extractfile(f"package/{name}")
-                    assert member is not None
-                    (target / Path(name).name).write_bytes(member.read())
+            for name in names:
+                shutil.copy(Path(temporary) / "package" / name, target)

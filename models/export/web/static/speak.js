@@ -32,14 +32,24 @@ export class Voice {
       this.#asked.delete(number);
       if (error) reject(new Error(error)); else resolve(answer);
     };
+    this.#worker.onerror = ({ message }) => {
+      for (const [, reject] of this.#asked.values())
+        reject(new Error(message ?? "a file of the voice is missing, or the browser is too old"));
+    };
   }
 
   /** Speaks a text of any length; settings as of `generate`. Resolves to (S,) in [-1, 1]. */
   async speak(text, settings) {
     const pieces = [];
-    for await (const { wav } of this.generate(text, settings)) pieces.push(...wav);
-    const peak = pieces.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-    return Float32Array.from(pieces, (value) => peak > 1 ? value * PEAK / peak : value);
+    for await (const { wav } of this.generate(text, settings)) pieces.push(wav);
+    const speech = new Float32Array(pieces.reduce((n, wav) => n + wav.length, 0));
+    let start = 0;
+    for (const wav of pieces) {
+      speech.set(wav, start);
+      start += wav.length;
+    }
+    const peak = speech.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    return peak > 1 ? speech.map((value) => value * PEAK / peak) : speech;
   }
 
   /**
