@@ -68,7 +68,7 @@ test: .venv/.optional
 test-slow: .venv/.optional
 	$(TEST) -m slow
 
-# The pages of stage 4 and of the server in Chromium or Chrome, where one is installed.
+# The pages of stage 4, of the server and of exported voices in Chromium or Chrome, where one is installed.
 test-page: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m page -rs
 

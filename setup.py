@@ -22,6 +22,8 @@ setup(
         "processors.dataset": ["*.csv.gz"],
         "processors.text": ["data/*"],
         "models.evaluation.report": ["static/*"],
+        "models.export.web": ["static/*"],
+        "models.page": ["page.html"],
         "models.server": ["static/*"],
     },
     entry_points={"console_scripts": ["arion = bins.arion:entry_point"]},

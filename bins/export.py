@@ -24,9 +24,10 @@ def main() -> None:
     weights = choice("fp32", "fp16", "int8")
     add("--weights", type=weights.argument, default="fp32", metavar=weights.metavar, help="how"
         " weights are stored: fp32, fp16 or int8 (default: %(default)s)")  # fmt: skip
-    formats = choice("arion", "piper", "sherpa-onnx")
+    formats = choice("arion", "piper", "sherpa-onnx", "web")
     add("--format", type=formats.argument, default="arion", metavar=formats.metavar, help="who"
-        " speaks: arion (speak.py), piper or sherpa-onnx (default: %(default)s)")  # fmt: skip
+        " speaks: arion (speak.py), piper, sherpa-onnx or web (a page for browsers; default:"
+        " %(default)s)")  # fmt: skip
     given = parser.parse_args()
     setup_logging()
     voice, target = find_voice(given.voice), user_path(given.target)
@@ -35,12 +36,18 @@ def main() -> None:
         from models.export.folder import export_voice, open_voice
         from models.export.piper import export_piper
         from models.export.sherpa import export_sherpa
+        from models.export.web.folder import export_web
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "onnxscript"):
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[onnx]'") from error
 
-    writers = {"arion": export_voice, "piper": export_piper, "sherpa-onnx": export_sherpa}
+    writers = {
+        "arion": export_voice,
+        "piper": export_piper,
+        "sherpa-onnx": export_sherpa,
+        "web": export_web,
+    }
     writers[given.format](open_voice(voice, given.vocoder_dir), target, given.weights)
 
 

@@ -1,10 +1,14 @@
 """Records that travel between the steps from text and audio to what training reads."""
 
+from __future__ import annotations  # front ends without NumPy import this file
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Word(NamedTuple):
@@ -59,9 +63,9 @@ def timed_phones(
     names: Sequence[str], durations: Sequence[int] | np.ndarray, frame_s: float
 ) -> tuple[TimedPhone, ...]:
     """Phones one after another, without gaps, by the frames of each, (N,)."""
-    edges = np.concatenate([[0], np.cumsum(durations)]) * frame_s  # (N + 1,)
-    spans = zip(names, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    return tuple(TimedPhone(*span) for span in spans)
+    edges = [int(n) * frame_s for n in accumulate(durations, initial=0)]  # (N + 1,)
+    spans = zip(names, pairwise(edges), strict=True)
+    return tuple(TimedPhone(name, start, end) for name, (start, end) in spans)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ MAY_IMPORT = {
 # The rooms of a package, from the ground up: each may import those named, and itself.
 ROOMS = {
     "models": {
+        "page": set(),
         "plots": set(),
         "base": {"plots"},
         "tts": {"base"},
@@ -34,8 +35,8 @@ ROOMS = {
         "evaluation": {"base", "plots", "checkpoint", "synthesizer"},
         "benchmark": {"base", "synthesizer", "training"},
         "books": {"synthesizer"},
-        "server": {"checkpoint", "synthesizer", "voices"},
-        "export": {"base", "checkpoint", "synthesizer"},
+        "server": {"checkpoint", "page", "synthesizer", "voices"},
+        "export": {"base", "checkpoint", "page", "synthesizer"},
     },
     "processors": {
         "records": set(),

@@ -3,12 +3,11 @@
 import hashlib
 import random
 
-import numpy as np
-
 
 def seed_everything(seed: int) -> None:
     """Seeds the global generators of Python, NumPy and PyTorch (every device) with any integer."""
-    import torch  # here: the text front end needs seeds without it
+    import numpy as np  # both here: the text front end needs seeds without them
+    import torch
 
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  (libraries draw from the global generator)

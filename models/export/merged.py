@@ -32,7 +32,7 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     Raises:
         InputError: If the voice takes more than one pass, or noise.
     """
-    _check(voice)
+    check_one_pass(voice)
     acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
     model: onnx.ModelProto = merge_models(
         acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"]
@@ -118,7 +118,8 @@ def _node(kind: str, output: str, *inputs: str, **attributes: Any) -> onnx.NodeP
     return helper.make_node(kind, names, [f"merged_{output}"], **attributes)
 
 
-def _check(voice: ExportedVoice) -> None:
+def check_one_pass(voice: ExportedVoice) -> None:
+    """Raises InputError if a voice takes more than one pass, or noise."""
     if set(voice.graphs) != set(_GRAPHS) or "noise" in voice.graphs["vocoder"].inputs:
         raise InputError(
             f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.text import TextConfig
-from processors.records import SpokenText
+from processors.records import SpokenText, Word
 from processors.text.clauses import ClauseSplitter
 from processors.text.symbols import Vocabulary
 from processors.text.voice_phones import VoicePhones
@@ -19,6 +19,7 @@ class Clause(NamedTuple):
     text: str
     phones: tuple[str, ...]
     phone_ids: list[int]
+    words: tuple[Word, ...]  # with the spans of their phones
 
 
 class Reader:
@@ -54,4 +55,5 @@ class Reader:
         return [[self._clause(next(fitted)) for _ in sentence] for sentence in sentences]
 
     def _clause(self, spoken: SpokenText) -> Clause:
-        return Clause(spoken.text, spoken.phones, self._vocabulary.ids(spoken.phones))
+        ids = self._vocabulary.ids(spoken.phones)
+        return Clause(spoken.text, spoken.phones, ids, spoken.words)

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
 
+from models.page import PAGE
 from models.server.errors import ApiError
 from models.server.limits import Guard, Limits
 from models.server.metrics import Metrics
@@ -31,10 +32,10 @@ from processors.text.ssml.document import Ssml
 from utils.errors import InputError
 
 T = TypeVar("T")
-_PAGE = Path(__file__).with_name("static") / "page.html"
+_SPEECH = Path(__file__).with_name("static") / "speech.js"
 _HEADERS = {  # of the page
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; media-src blob:;"
-    " script-src 'unsafe-inline'; connect-src 'self' blob:; img-src data:",
+    " script-src 'self' 'unsafe-inline'; connect-src 'self' blob:; img-src data:",
     "X-Frame-Options": "DENY",
 }
 
@@ -91,11 +92,15 @@ def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
 
 
 def _add_page(api: FastAPI) -> None:
-    page = _PAGE.read_text(encoding="utf-8")
+    page, speech = (path.read_text(encoding="utf-8") for path in (PAGE, _SPEECH))
 
     @api.get("/")
     async def show_page() -> Response:
         return HTMLResponse(page, headers=_HEADERS)
+
+    @api.get("/speech.js")
+    async def show_speech() -> Response:
+        return Response(speech, media_type="text/javascript")
 
 
 def _add_errors(api: FastAPI) -> None:

@@ -15,7 +15,7 @@ from models.server.errors import ApiError
 from models.server.metrics import Metrics
 from utils.logging import get_logger
 
-_OPEN_PATHS = ("/", "/health")  # without a token
+_OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
 
 

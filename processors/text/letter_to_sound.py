@@ -1,29 +1,11 @@
-"""Letter-to-sound conversion of English words: a recurrent network of 0.7 million weights.
-
-Each letter becomes zero, one or two phones of ARPAbet. The network has two layers of bidirectional
-gated recurrent units (Cho et al. 2014, arXiv:1406.1078), stored in 8 bits with a scale per row.
-`python -m tests.benchmarks.letter_to_sound --write` trained it on CMUdict.
-"""
+"""Letter-to-sound conversion of English words by the network in letter_network.py."""
 
 import unicodedata
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
+from processors.text.letter_network import Network, phones_of
 
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
-PATH = Path(__file__).with_name("data") / "letter_to_sound.npz"
 _VOWELS = frozenset("aeiouy")
-_LAYERS = 2
-
-
-class Network(NamedTuple):
-    """Weights, and what a letter can become."""
-
-    weights: dict[str, np.ndarray]  # named as PyTorch does
-    choices: tuple[tuple[str, ...], ...]  # phones of each class of the output
 
 
 def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | None:
@@ -35,44 +17,4 @@ def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | No
     letters = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
     if not set(letters) <= set(LETTERS) or not _VOWELS & set(letters):
         return None
-    weights, names = network or _trained()
-    states = weights["embedding"][[LETTERS.index(letter) for letter in letters]]
-    for layer in range(_LAYERS):
-        ahead = _recurrent(states, weights, f"l{layer}")
-        back = _recurrent(states[::-1], weights, f"l{layer}_reverse")[::-1]
-        states = np.concatenate([ahead, back], axis=1)
-    choices = (states @ weights["output"].T + weights["output_bias"]).argmax(axis=1)
-    return tuple(phone for choice in choices for phone in names[choice]) or None
-
-
-def unpacked(stored: Mapping[str, np.ndarray]) -> Network:
-    """Dequantises the arrays of a file."""
-    names = tuple(tuple(name.split()) for name in str(stored["phones"]).split(","))
-    weights = {}
-    for key, array in stored.items():
-        if key != "phones" and not key.endswith("_scale"):
-            scale = stored.get(f"{key}_scale", np.ones(1))
-            weights[key] = (array * scale.reshape(-1, *[1] * (array.ndim - 1))).astype(np.float32)
-    return Network(weights, names)
-
-
-@cache
-def _trained() -> Network:
-    with np.load(PATH, allow_pickle=False) as file:
-        return unpacked(dict(file))
-
-
-def _recurrent(inputs: np.ndarray, weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    """States (N, H) after each of the inputs (N, C). The gates are ordered as in PyTorch."""
-    rows = inputs @ weights[f"weight_ih_{name}"].T + weights[f"bias_ih_{name}"]  # (N, 3 H)
-    of_state, bias = weights[f"weight_hh_{name}"], weights[f"bias_hh_{name}"]
-    hidden = of_state.shape[1]
-    state = np.zeros(hidden, np.float32)
-    states = []
-    for row in rows:
-        summed = of_state @ state + bias
-        gates = 1 / (1 + np.exp(-(row + summed)[: 2 * hidden]))
-        new = np.tanh(row[2 * hidden :] + gates[:hidden] * summed[2 * hidden :])
-        state = new + gates[hidden:] * (state - new)
-        states.append(state)
-    return np.stack(states)
+    return tuple(phones_of([LETTERS.index(letter) for letter in letters], network)) or None

@@ -1,5 +1,5 @@
 # ruff: noqa: T201
-"""Trains the network of processors/text/letter_to_sound.py on CMUdict; half an hour of one core.
+"""Trains the network of processors/text/letter_network.py on CMUdict; half an hour of one core.
 
 Without --write, words whose checksum is divisible by 20 are held back, and spoken by the network
 and by espeak-ng. With it, all are trained on.
@@ -19,7 +19,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 
 from processors.text import espeak
 from processors.text.espeak_arpabet import to_arpabet, with_primary_stress
-from processors.text.letter_to_sound import LETTERS, PATH, pronounce, unpacked
+from processors.text.letter_network import PATH, unpacked
+from processors.text.letter_to_sound import LETTERS, pronounce
 from processors.text.lexicon import CMUDICT_PATH
 
 Phones = tuple[str, ...]

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from processors.text.letter_to_sound import PATH, pronounce, unpacked
+from processors.text.letter_network import PATH, unpacked
+from processors.text.letter_to_sound import pronounce
 from processors.text.lexicon import lookup
 
 # Names and words that CMUdict does not have.

@@ -1,0 +1,1 @@
+"""Voices that speak in a browser, offline: a folder for any static file server."""

@@ -1,0 +1,68 @@
+"""Writes a voice as a page that speaks, which needs no server but one of static files."""
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import onnx
+from safetensors.numpy import save_file
+
+from models.export.folder import ExportedVoice, copy_licences, facts_of
+from models.export.frontend import write_frontend
+from models.export.merged import check_one_pass
+from models.export.onnx_file import to_onnx
+from models.export.web.packages import fetch_packages
+from models.export.weights import WeightType
+from models.page import PAGE
+from processors.text.letter_network import PATH, bundled_network
+from processors.text.lexicon import CMUDICT_PATH
+from utils.errors import InputError
+from utils.files import new_folder, write_json
+
+_STATIC = Path(__file__).with_name("static")
+# in place of the file that needs NumPy; worker.js defines the module
+_LETTER_NETWORK = "from browser import phones_of\n\nNetwork = object\n"
+
+
+def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
+    """Writes the folder, completely or not at all.
+
+    Args:
+        voice: A voice with phones of ARPAbet, or with letters.
+        target: Folder to make; empty or missing.
+        weight_type: How weights are stored.
+
+    Raises:
+        InputError: If the voice cannot speak in a browser, a package cannot be got, or `target`
+            is not empty.
+    """
+    check_one_pass(voice)
+    if voice.model.config.preprocess.text.phone_extractor == "espeak":
+        raise InputError(
+            f"{voice.model.home}: this voice needs phones of espeak-ng, which browsers do not have;"
+            " use another --format"
+        )
+    with new_folder(target) as folder:
+        fetch_packages(folder)
+        for name, graph in voice.graphs.items():
+            onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
+        write_json(folder / "voice.json", facts_of(voice))
+        _write_frontend(voice, folder)
+        for path in _STATIC.iterdir():
+            shutil.copyfile(path, folder / path.name)
+        shutil.copyfile(PAGE, folder / "index.html")
+        copy_licences(voice, folder)
+        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+
+
+def _write_frontend(voice: ExportedVoice, folder: Path) -> None:
+    """Writes the front end as an archive, and its letter-to-sound network apart, in 32 bits."""
+    with TemporaryDirectory() as temporary:
+        package = Path(temporary) / "frontend" / "processors" / "text"
+        write_frontend(voice.model.config, voice.model.assets, Path(temporary))
+        (package / "letter_network.py").write_text(_LETTER_NETWORK, encoding="utf-8")
+        (package / "data" / PATH.name).unlink()
+        shutil.make_archive(str(folder / "frontend"), "zip", temporary)
+    weights, choices = bundled_network()
+    phones = ",".join(" ".join(choice) for choice in choices)
+    save_file(weights, folder / "letter_to_sound.safetensors", {"phones": phones})

@@ -1,0 +1,97 @@
+"""What the folder of a voice for browsers holds, without a browser."""
+
+import base64
+import json
+import shutil
+import subprocess
+import sys
+from zipfile import ZipFile
+
+import pytest
+from safetensors.numpy import load_file
+
+from models.export.folder import open_voice
+from models.export.web import folder as web
+from models.export.web.folder import export_web
+from processors.text.letter_network import PATH, bundled_network, phones_of
+from processors.text.symbols import vocabulary_of
+from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
+from utils.errors import InputError
+
+NODE = shutil.which("node")
+WORDS = ["flibberty", "shibboleth", "o'blorked", "a", "spectrogram", "pannartz", "zyzzyva"]
+# Reads a text without NumPy; the module `browser` is the page's.
+READ = """
+import json, sys, types
+from pathlib import Path
+sys.modules["numpy"] = sys.modules["torch"] = None
+sys.modules["browser"] = types.SimpleNamespace(phones_of=lambda letters, network: ["Z"])
+sys.path.insert(0, ".")
+from frontend import Reader
+print(json.dumps([clause._asdict() for clause in Reader(Path("."))(sys.argv[1], "en-us")[0]]))
+"""
+
+
+@pytest.fixture
+def no_packages(monkeypatch):
+    monkeypatch.setattr(web, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
+
+
+@pytest.fixture
+def exported(no_packages, tmp_path):
+    home = make_voice(tmp_path / "voice")
+    export_web(open_voice(home, make_vocoder(tmp_path / "vocoder")), tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_the_folder_has_all_that_its_files_load(exported):
+    names = {path.name for path in exported.iterdir()}
+    assert names == {
+        *("index.html", "speech.js", "speak.js", "worker.js", "letter_to_sound.js", "pyodide"),
+        *("acoustic.onnx", "vocoder.onnx", "voice.json", "frontend.zip"),
+        *("letter_to_sound.safetensors", "LICENSE", "cmudict.LICENSE", "THIRD_PARTY_LICENSES.txt"),
+    }
+    assert json.loads((exported / "voice.json").read_text())["speakers"][0]["name"] == "one"
+    stored = load_file(exported / "letter_to_sound.safetensors")
+    assert stored.keys() == bundled_network().weights.keys()
+
+
+def test_the_front_end_reads_without_numpy(exported, tmp_path):
+    with ZipFile(exported / "frontend.zip") as file:
+        assert PATH.name not in " ".join(file.namelist())
+        file.extractall(tmp_path / "apart")
+    command = [sys.executable, "-I", "-c", READ, "The blorked fox."]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=tmp_path / "apart"
+    )
+    [clause] = json.loads(done.stdout)
+    assert clause["phones"] == ["<sil>", "DH", "AH0", "Z", "F", "AA1", "K", "S", "<.>"]
+    assert clause["words"] == [["The", 1, 3], ["blorked", 3, 4], ["fox", 4, 8]]
+
+
+@pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
+def test_the_letter_network_in_javascript_is_that_of_the_toolkit(exported, tmp_path):
+    shutil.copy(exported / "letter_to_sound.js", tmp_path / "letters.mjs")
+    data = base64.b64encode((exported / "letter_to_sound.safetensors").read_bytes()).decode()
+    (tmp_path / "run.mjs").write_text(
+        'import { openLetterNetwork } from "./letters.mjs";\n'
+        f'const phonesOf = await openLetterNetwork("data:;base64,{data}");\n'
+        "console.log(JSON.stringify(JSON.parse(process.argv[2]).map(phonesOf)));\n"
+    )
+    letters = [["'abcdefghijklmnopqrstuvwxyz".index(sign) for sign in word] for word in WORDS]
+    command = [NODE, str(tmp_path / "run.mjs"), json.dumps(letters)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout) == [phones_of(word) for word in letters]
+
+
+def test_voices_that_a_browser_cannot_speak_are_refused(no_packages, tmp_path):
+    home = make_voice(
+        tmp_path / "espeak", vocabulary=vocabulary_of(["a", "b"]), phone_extractor="espeak"
+    )
+    with pytest.raises(InputError, match="needs phones of espeak-ng, which browsers do not have"):
+        export_web(open_voice(home, "griffin_lim"), tmp_path / "out")
+    noisy = open_voice(make_voice(tmp_path / "voice"), make_waveglow(tmp_path / "waveglow"))
+    with pytest.raises(InputError, match="a vocoder without noise"):
+        export_web(noisy, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
