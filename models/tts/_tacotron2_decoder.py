@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from models.tts._tacotron2_attention import LocationAttention
 from models.tts._tacotron2_recurrent import StepLinear, StepMixture, lstm_state
+from modules.layers.dropout import drop
 
 PRENET_DROPOUT = 0.5  # in training, validation and synthesis
 _BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
@@ -160,7 +161,7 @@ class Decoder(nn.Module):
         given = None if masks is None else masks.first(K).to(frames.device)
         for index, layer in enumerate(self.prenet):
             frames = layer(frames).relu()
-            frames = F.dropout(frames, PRENET_DROPOUT) if given is None else frames * given[index]
+            frames = drop(frames, PRENET_DROPOUT) if given is None else frames * given[index]
         return frames
 
     def _previous_frames(self, mel: Tensor) -> Tensor:
@@ -190,7 +191,7 @@ class Decoder(nn.Module):
         for gate_offset, context_offset in offsets:
             gates = gate_offset + recurrence(torch.cat((context, hidden), dim=1))
             hidden, cell = lstm_state(gates, cell)
-            hidden = F.dropout(hidden, dropout, self.training)
+            hidden = drop(hidden, dropout, self.training)
             weights = self.attention(hidden, keys, past, kernel, phone_mask)
             context = context_offset + mixture(weights)
             past = torch.stack((weights, past[:, 1] + weights), dim=1)
@@ -205,7 +206,7 @@ class Decoder(nn.Module):
         states: list[Tensor] = []
         for offset in recurrence.bind(F.linear(inputs, lstm.weight_ih, _bias(lstm))):
             hidden, cell = lstm_state(offset + recurrence(hidden), cell)
-            hidden = F.dropout(hidden, dropout, self.training)
+            hidden = drop(hidden, dropout, self.training)
             states.append(hidden)
         return torch.stack(states)
 
