@@ -13,8 +13,10 @@ def drop(values: Tensor, share: float, training: bool = True) -> Tensor:
     On a CPU the share is rounded to a multiple of 2^-16, and the mask is drawn as 16 random bits
     for each value: PyTorch's takes 6.6 ms forward and back for 0.87 million values, this 2.9 ms.
     """
-    if share == 0 or not training:
-        return values
+    return _dropped(values, share) if training and share > 0 else values
+
+
+def _dropped(values: Tensor, share: float) -> Tensor:
     if values.device.type != "cpu" or torch.compiler.is_compiling():
         return F.dropout(values, share)
     n_dropped = min(round(share * _LEVELS), _LEVELS - 1)
