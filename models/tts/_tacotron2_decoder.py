@@ -3,8 +3,9 @@
 Training knows all frames. The prenet and its share of the attention LSTM are computed for all
 steps at once, then a loop runs the attention LSTM and the attention, which do not depend on the
 decoder LSTM. The inputs of the decoder LSTM are then known and mapped at once; a second loop runs
-its recurrence. Mel and gate are computed for all steps at the end. Both loops are in float32
-whatever the precision of the rest: half precision overflowed in cells under dropout.
+its recurrence. Mel and gate are computed for all steps at the end. With bf16, the maps to the gates
+of the LSTMs multiply in bfloat16. All else in both loops is in float32 whatever the precision of
+the rest: half precision overflowed in cells under dropout.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from models.tts._tacotron2_attention import LocationAttention
 from models.tts._tacotron2_recurrent import StepLinear, StepMixture, lstm_state
+from modules.layers.dropout import drop
 
 PRENET_DROPOUT = 0.5  # in training, validation and synthesis
 _BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
@@ -138,9 +140,11 @@ class Decoder(nn.Module):
         """
         _, T, _ = mel.shape
         prenet = self.run_prenet(self._previous_frames(mel), masks)  # (B, K, P)
+        dtype = _gate_type(mel.device.type)
         with torch.autocast(mel.device.type, enabled=False):
-            read = self._attend(prenet.float(), memory.float(), phone_mask)
-            hidden = self._decode(torch.cat((read.hidden, read.contexts), dim=2))  # (K, B, L)
+            read = self._attend(prenet.float(), memory.float(), phone_mask, dtype)
+            inputs = torch.cat((read.hidden, read.contexts), dim=2)  # (K, B, L + H)
+            hidden = self._decode(inputs, dtype)  # (K, B, L)
         features = torch.cat((hidden, read.contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
         r = self.config.n_frames_per_step
         return DecoderOutput(
@@ -160,7 +164,7 @@ class Decoder(nn.Module):
         given = None if masks is None else masks.first(K).to(frames.device)
         for index, layer in enumerate(self.prenet):
             frames = layer(frames).relu()
-            frames = F.dropout(frames, PRENET_DROPOUT) if given is None else frames * given[index]
+            frames = drop(frames, PRENET_DROPOUT) if given is None else frames * given[index]
         return frames
 
     def _previous_frames(self, mel: Tensor) -> Tensor:
@@ -174,14 +178,16 @@ class Decoder(nn.Module):
         is_kept = torch.rand(B, n_steps, 1, device=mel.device) >= dropout
         return frames * is_kept
 
-    def _attend(self, prenet: Tensor, memory: Tensor, phone_mask: Tensor) -> "_Reading":
+    def _attend(
+        self, prenet: Tensor, memory: Tensor, phone_mask: Tensor, dtype: torch.dtype
+    ) -> "_Reading":
         """The first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
         (B, N, H), P = memory.shape, prenet.shape[2]
         lstm, dropout = self.attention_lstm, self.config.attention_dropout
-        recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1))
+        recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1), dtype)
         mixture = StepMixture(memory)
         of_prenet = lstm.weight_ih[:, :P]
-        prenet_gates = F.linear(prenet.transpose(0, 1), of_prenet, _bias(lstm))  # (K, B, 4L)
+        prenet_gates = _gates(prenet.transpose(0, 1), of_prenet, _bias(lstm), dtype)  # (K, B, 4L)
         offsets = zip(recurrence.bind(prenet_gates), mixture.bind(len(prenet_gates)), strict=True)
         keys, kernel = self.attention.key(memory), self.attention.location_kernel()
         hidden = cell = memory.new_zeros(B, lstm.hidden_size)
@@ -190,22 +196,22 @@ class Decoder(nn.Module):
         for gate_offset, context_offset in offsets:
             gates = gate_offset + recurrence(torch.cat((context, hidden), dim=1))
             hidden, cell = lstm_state(gates, cell)
-            hidden = F.dropout(hidden, dropout, self.training)
+            hidden = drop(hidden, dropout, self.training)
             weights = self.attention(hidden, keys, past, kernel, phone_mask)
             context = context_offset + mixture(weights)
             past = torch.stack((weights, past[:, 1] + weights), dim=1)
             steps.append((hidden, context, weights))
         return _Reading(*(torch.stack(values) for values in zip(*steps, strict=True)))
 
-    def _decode(self, inputs: Tensor) -> Tensor:
+    def _decode(self, inputs: Tensor, dtype: torch.dtype) -> Tensor:
         """The second loop: (K, B, L + H) -> hidden states (K, B, L)."""
         lstm, dropout = self.decoder_lstm, self.config.decoder_dropout
-        recurrence = StepLinear(lstm.weight_hh)
+        recurrence = StepLinear(lstm.weight_hh, dtype)
         hidden = cell = inputs.new_zeros(inputs.shape[1], lstm.hidden_size)
         states: list[Tensor] = []
-        for offset in recurrence.bind(F.linear(inputs, lstm.weight_ih, _bias(lstm))):
+        for offset in recurrence.bind(_gates(inputs, lstm.weight_ih, _bias(lstm), dtype)):
             hidden, cell = lstm_state(offset + recurrence(hidden), cell)
-            hidden = F.dropout(hidden, dropout, self.training)
+            hidden = drop(hidden, dropout, self.training)
             states.append(hidden)
         return torch.stack(states)
 
@@ -220,3 +226,15 @@ class _Reading(NamedTuple):
 
 def _bias(lstm: nn.LSTMCell) -> Tensor:
     return lstm.bias_ih + lstm.bias_hh
+
+
+def _gates(inputs: Tensor, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> Tensor:
+    """The share of the inputs (K, B, I) in the gates, (K, B, 4L) float32; multiplies in `dtype`."""
+    return F.linear(inputs.to(dtype), weight.to(dtype), bias.to(dtype)).float()
+
+
+def _gate_type(device: str) -> torch.dtype:
+    """In which products for the gates are computed: bfloat16 under its autocast, else float32."""
+    if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
+        return torch.bfloat16
+    return torch.float32

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from config.checks import require_at_least, require_odd, require_share
 from modules.layers.conv import MaskedConv1d
+from modules.layers.dropout import Dropout
 from modules.layers.masking import length_mask
 from modules.layers.postnet import MaskedBatchNorm
 
@@ -40,7 +41,7 @@ class Encoder(nn.Module):
             MaskedConv1d(size, next_size, config.kernel_size) for size, next_size in pairwise(sizes)
         )
         self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.lstm = nn.LSTM(config.hidden, config.hidden // 2, batch_first=True, bidirectional=True)
         for conv in self.convs:
             nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))

@@ -32,16 +32,33 @@ class _Deferred(torch.autograd.Function):
         return gradient, ctx.gradient(gradient), None
 
 
+class _Product(torch.autograd.Function):
+    """A linear map in bfloat16 of float32 inputs, without a gradient of the weight."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, transposed: Tensor) -> Tensor:  # noqa: ANN401
+        ctx.transposed = transposed
+        return F.linear(inputs.to(weight.dtype), weight).float()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        return F.linear(gradient.to(ctx.transposed.dtype), ctx.transposed).float(), None, None
+
+
 class StepLinear:
     """A linear map in every step of a loop.
 
     Args:
         weight: (O, I).
+        dtype: In which it multiplies, float32 or bfloat16. In bfloat16 the weight and its transpose
+            are cast once, which takes 0.4 of the time of float32 for 8 items on a CPU.
     """
 
-    def __init__(self, weight: Tensor) -> None:
+    def __init__(self, weight: Tensor, dtype: torch.dtype = torch.float32) -> None:
         self._weight = weight
-        self._fixed = weight.detach()
+        self._fixed = weight.detach().to(dtype)
+        self._transposed = None if dtype == torch.float32 else self._fixed.mT.contiguous()
         self._inputs: list[Tensor] = []
 
     def bind(self, offsets: Tensor) -> Tensor:
@@ -57,14 +74,18 @@ class StepLinear:
         return bound
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        """Maps (B, I) to (B, O)."""
+        """Maps (B, I) to (B, O), float32 both."""
         if torch.is_grad_enabled():
-            self._inputs.append(inputs.detach())
-        return F.linear(inputs, self._fixed)
+            self._inputs.append(inputs.detach().to(self._fixed.dtype))
+        if self._transposed is None:
+            return F.linear(inputs, self._fixed)
+        product: Tensor = _Product.apply(inputs, self._fixed, self._transposed)
+        return product
 
     def _gradient(self, gradient: Tensor) -> Tensor:
-        inputs = torch.stack(self._inputs)  # (T, B, I)
-        return gradient.flatten(0, 1).mT @ inputs.flatten(0, 1)
+        inputs = torch.stack(self._inputs).flatten(0, 1)  # (T * B, I)
+        gradients = gradient.flatten(0, 1).to(inputs.dtype)  # (T * B, O)
+        return (gradients.mT @ inputs).to(self._weight.dtype)
 
 
 class StepMixture:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from modules.layers.conv import MaskedConv1d
+from modules.layers.dropout import Dropout
 from modules.layers.masking import clear_padding
 
 
@@ -102,7 +103,7 @@ class PostNet(nn.Module):
             MaskedConv1d(size, next_size, kernel_size) for size, next_size in pairwise(sizes)
         )
         self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
         """Refines a mel (B, T, M); padding is not cleared."""

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.layers.conv import Linear, MaskedConv1d
+from modules.layers.dropout import Dropout, drop
 from modules.layers.masking import clear_padding
 
 # columns of positions: sines in the even ones and cosines in the odd ones, or all sines first
@@ -54,7 +55,7 @@ def matrix_attention(
     bias = torch.zeros(mask.shape, dtype=queries.dtype, device=mask.device)
     scores = queries / math.sqrt(queries.shape[-1]) @ keys.mT  # (B, heads, T, N)
     weights = (scores + bias.masked_fill(~mask, -math.inf)).softmax(dim=-1)
-    return F.dropout(weights, dropout) @ values
+    return drop(weights, dropout) @ values
 
 
 class SelfAttention(nn.Module):
@@ -127,14 +128,15 @@ class FFTBlock(nn.Module):
         self.conv_1 = MaskedConv1d(hidden, filter_size, kernel_size[0])
         self.conv_2 = MaskedConv1d(filter_size, hidden, kernel_size[1])
         self.conv_norm = nn.LayerNorm(hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
         """Transforms phones or frames, (B, T, H); padding 0."""
-        attended = self.dropout(self.attention(frames, mask))
+        # sums of two types take four times as long
+        attended = self.dropout(self.attention(frames, mask)).to(frames.dtype)
         frames = clear_padding(self.attention_norm(attended + frames), mask)
         filtered = self.dropout(self.conv_2(self.activate(self.conv_1(frames)), mask))
-        return clear_padding(self.conv_norm(filtered + frames), mask)
+        return clear_padding(self.conv_norm(filtered.to(frames.dtype) + frames), mask)
 
 
 class FFTStack(nn.Module):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.layers.conv import Linear, MaskedConv1d
+from modules.layers.dropout import Dropout
 from modules.layers.masking import clear_padding, length_mask
 
 
@@ -33,7 +34,7 @@ class VariancePredictor(nn.Module):
             self.add_module(f"conv_{number}", MaskedConv1d(channels, filter_size, kernel_size))
             self.add_module(f"norm_{number}", nn.LayerNorm(filter_size))
         self.linear = Linear(filter_size, 1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Predicts one value per phone or frame: (B, L, H) -> (B, L), padding 0."""

@@ -5,6 +5,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from modules.layers.conv import MaskedConv1d
+from modules.layers.dropout import Dropout
 from modules.layers.masking import clear_padding
 from modules.variance.adaptor import VariancePredictor, average_by_phone, join_phones
 from modules.variance.contour import ContourControl, ContourStats, Level, SpeakerNorm
@@ -38,7 +39,7 @@ class ConvolvedContour(nn.Module):
         self.norm = SpeakerNorm(stats.mean, stats.std)
         self.predictor = predictor
         self.embedding = MaskedConv1d(1, hidden, kernel_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def target(
         self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
@@ -107,7 +108,7 @@ def add_convolved(
     phones: Tensor,
     values: Tensor,
     mask: Tensor,
-    dropout: nn.Dropout | None = None,
+    dropout: Dropout | None = None,
 ) -> Tensor:
     """Adds the vectors of values (B, N) to phones (B, N, H); padding 0."""
     vectors = embedding(values.unsqueeze(2), mask)  # (B, N, H)

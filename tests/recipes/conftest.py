@@ -136,7 +136,10 @@ def listening(tmp_path):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    ignored = {"CUDA_VISIBLE_DEVICES", "PYTHONPATH", "OMP_NUM_THREADS", "ACCELERATE_USE_CPU"}
+    ignored = {
+        *("CUDA_VISIBLE_DEVICES", "PYTHONPATH", "ACCELERATE_USE_CPU"),
+        *("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
+    }
     kept = {name: value for name, value in os.environ.items() if name not in ignored}
     return kept | {"PYTHON": str(python), "RECORD": str(tmp_path / "calls.jsonl")}
 

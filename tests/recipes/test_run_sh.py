@@ -88,6 +88,15 @@ def test_training_on_the_cpu_is_one_process_with_all_cores(recipe, clone):
     assert fewer.environment["OMP_NUM_THREADS"] == "1"
 
 
+def test_waiting_threads_sleep_soon_unless_the_user_decides(recipe):
+    (call,) = recipe("--stage", "2", "--name", "voice").calls
+    assert call.environment["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert call.environment["GOMP_SPINCOUNT"] == "5000"
+    (call,) = recipe("--stage", "2", "--name", "voice", OMP_WAIT_POLICY="ACTIVE").calls
+    assert call.environment["OMP_WAIT_POLICY"] == "ACTIVE"
+    assert "GOMP_SPINCOUNT" not in call.environment
+
+
 def test_training_on_several_gpus_starts_one_process_on_each(recipe):
     call = recipe("--stage", "2", "-n", "a", "--gpu", "0,1,2,3", FAKE_GPUS="4").calls[0]
     assert call.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"

@@ -18,6 +18,7 @@ SILENCE_UNIT = 0
 SilencePlace = Literal["edge", "punctuation", "word"]
 SILENCE_PLACES: tuple[SilencePlace, ...] = ("edge", "punctuation", "word")
 _PRUNED = 1e-100  # states at the ends of the active span are dropped below this probability
+_LOWEST = -300.0  # nats below the best state of a frame: products with `_PRUNED` stay above 0
 
 
 class Segment(NamedTuple):
@@ -86,25 +87,25 @@ def chain_of(
 
 
 @compiled
-def _arrival(chain: Chain, before: np.ndarray, s: int) -> float:  # at s, from the frame before
-    value = before[s] * chain.stay[s]
-    if s > 0:
-        value += before[s - 1] * chain.step[s - 1]
-    if chain.skip[s] > 0:
-        value += before[s - SKIP] * chain.skip[s]
-    return float(value)
+def _arrive(chain: Chain, before: np.ndarray, span: np.ndarray, row: np.ndarray) -> None:
+    # probabilities before the emission, from those of the frame before
+    stay, step, skip = chain.stay, chain.step, chain.skip  # in the loop, lookups would take longer
+    for s in range(span[0], span[1]):
+        value = before[s] * stay[s]
+        if s > 0:
+            value += before[s - 1] * step[s - 1]
+        if skip[s] > 0:
+            value += before[s - SKIP] * skip[s]
+        row[s] = value
 
 
 @compiled
-def _emit(row: np.ndarray, emissions: np.ndarray, columns: np.ndarray, span: np.ndarray) -> float:
-    # multiplies row by the emissions, scales it to sum 1 and prunes span at both ends
+def _emit(row: np.ndarray, likelihoods: np.ndarray, columns: np.ndarray, span: np.ndarray) -> float:
+    # multiplies row by the likelihoods, scales it to sum 1 and prunes span at both ends
     low, high = span
-    best, scale = -np.inf, 0.0
+    scale = 0.0
     for s in range(low, high):
-        if row[s] > 0:
-            best = max(best, emissions[columns[s]])
-    for s in range(low, high):
-        row[s] *= np.exp(min(emissions[columns[s]] - best, 0.0))
+        row[s] *= likelihoods[columns[s]]
         scale += row[s]
     if not scale > 0:
         return -np.inf
@@ -116,30 +117,33 @@ def _emit(row: np.ndarray, emissions: np.ndarray, columns: np.ndarray, span: np.
     row[span[0] : low] = 0.0
     row[high : span[1]] = 0.0
     span[0], span[1] = low, high
-    return best + np.log(scale)
+    return float(np.log(scale))
 
 
 @compiled
 def _forward(
-    emissions: np.ndarray, columns: np.ndarray, chain: Chain, forward: np.ndarray, spans: np.ndarray
+    likelihoods: np.ndarray,
+    columns: np.ndarray,
+    chain: Chain,
+    forward: np.ndarray,
+    spans: np.ndarray,
 ) -> float:  # fills forward (T, S), each frame scaled to 1, and spans (T, 2) of the active states
     T, S = forward.shape
     forward[0] = chain.start
     spans[0, 1] = S
-    total = _emit(forward[0], emissions[0], columns, spans[0])
+    total = _emit(forward[0], likelihoods[0], columns, spans[0])
     for t in range(1, T):
         if not np.isfinite(total):
             break
         spans[t, 0], spans[t, 1] = spans[t - 1, 0], min(S, spans[t - 1, 1] + SKIP)
-        for s in range(spans[t, 0], spans[t, 1]):
-            forward[t, s] = _arrival(chain, forward[t - 1], s)
-        total += _emit(forward[t], emissions[t], columns, spans[t])
+        _arrive(chain, forward[t - 1], spans[t], forward[t])
+        total += _emit(forward[t], likelihoods[t], columns, spans[t])
     return total
 
 
 @compiled
 def _depart(chain: Chain, weight: np.ndarray, span: np.ndarray, later: np.ndarray) -> None:
-    # backward variable of the frame before: the reverse of _arrival
+    # backward variable of the frame before: the reverse of _arrive
     later[:] = 0.0
     for s in range(span[0], span[1]):
         later[s] += chain.stay[s] * weight[s]
@@ -151,7 +155,7 @@ def _depart(chain: Chain, weight: np.ndarray, span: np.ndarray, later: np.ndarra
 
 @compiled
 def _backward(
-    emissions: np.ndarray,
+    likelihoods: np.ndarray,
     columns: np.ndarray,
     chain: Chain,
     occupancy: np.ndarray,
@@ -162,15 +166,14 @@ def _backward(
     later, weight = chain.final.copy(), np.zeros(S)
     for t in range(T - 1, -1, -1):
         low, high = spans[t]
-        scale, best = 0.0, -np.inf
+        scale = 0.0
         for s in range(low, high):
             scale += occupancy[t, s] * later[s]
-            best = max(best, emissions[t, columns[s]])
         if not scale > 0:
             return False
         for s in range(low, high):
             occupancy[t, s] *= later[s] / scale
-            weight[s] = later[s] / scale * np.exp(emissions[t, columns[s]] - best)
+            weight[s] = later[s] / scale * likelihoods[t, columns[s]]
         if t > 0:
             _depart(chain, weight, spans[t], later)
             reached = (occupancy[t - 1] * later).sum()
@@ -198,12 +201,14 @@ def forward_backward(emissions: np.ndarray, columns: np.ndarray, chain: Chain) -
         columns: Column of `emissions` for each state, (S,).
     """
     T, S = len(emissions), len(columns)
+    peaks = emissions.max(axis=1, keepdims=True)
+    likelihoods = np.exp(np.maximum(emissions - peaks, _LOWEST))  # of each frame, 1 at most
     occupancy, skipped = np.zeros((T, S)), np.zeros(S)
     spans = np.zeros((T, 2), dtype=np.int64)
-    total = _forward(emissions, columns, chain, occupancy, spans)
+    total = _forward(likelihoods, columns, chain, occupancy, spans)
     ending = float(occupancy[-1] @ chain.final)
     if not (np.isfinite(total) and ending > 0):
         return Posteriors(occupancy, skipped, -np.inf)
-    if not _backward(emissions, columns, chain, occupancy, spans, skipped):
+    if not _backward(likelihoods, columns, chain, occupancy, spans, skipped):
         return Posteriors(occupancy, skipped, -np.inf)
-    return Posteriors(occupancy, skipped, total + float(np.log(ending)))
+    return Posteriors(occupancy, skipped, float(total + peaks.sum() + np.log(ending)))

@@ -58,14 +58,31 @@ def _log_density(
 
 
 @compiled
+def _log_densities(features: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) -> np.ndarray:
+    # of frames (D, T) under each Gaussian, with its log-weight: (K, U, T) float32
+    D, T = features.shape
+    K = gaussians.means.shape[1]
+    result = np.empty((K, len(pdfs), T), np.float32)
+    for k in range(K):
+        for column, pdf in enumerate(pdfs):
+            logs = result[k, column]
+            logs[:] = gaussians.constants[pdf, k]
+            if gaussians.constants[pdf, k] > UNUSED:
+                for d in range(D):
+                    mean = gaussians.means[pdf, k, d]
+                    half = np.float32(0.5) * gaussians.precisions[pdf, k, d]
+                    for t in range(T):  # frames are innermost, since the CPU takes many at once
+                        difference = features[d, t] - mean
+                        logs[t] -= half * difference * difference
+    return result
+
+
 def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) -> np.ndarray:
     """Log-likelihood of frames (T, D) under the mixtures `pdfs` (U,): (T, U) float64."""
-    shares = np.empty(gaussians.means.shape[1])
-    result = np.empty((len(frames), len(pdfs)))
-    for column in range(len(pdfs)):
-        for t in range(len(frames)):
-            result[t, column] = _log_density(frames[t], gaussians, pdfs[column], shares)
-    return result
+    logs = _log_densities(np.ascontiguousarray(frames.T), gaussians, pdfs)  # (K, U, T)
+    best = logs.max(axis=0)
+    mixed = best + np.log(np.exp(logs - best).sum(axis=0)) if len(logs) > 1 else best
+    return np.ascontiguousarray(mixed.T, dtype=np.float64)
 
 
 @compiled

@@ -110,7 +110,8 @@ class PhoneHmm:
         chain = self.chain(segments)
         unscaled = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
         emissions = _EMISSION_SCALE * unscaled
-        posteriors = forward_backward(emissions, chain.pdfs, chain)
+        pdfs, columns = np.unique(chain.pdfs, return_inverse=True)
+        posteriors = forward_backward(emissions[:, pdfs], columns, chain)
         if not np.isfinite(posteriors.log_likelihood):
             return None
         lengths = posteriors.occupancy.sum(axis=0).reshape(len(segments), N_STATES).sum(axis=1)

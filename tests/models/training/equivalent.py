@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from accelerate import Accelerator
 from torch import Tensor
 
@@ -18,6 +17,7 @@ from models.base.task import Scheduled, Task
 from models.benchmark.configs import generated_config
 from models.training.data.loading import ProcessRank, collect_assets, load_data, make_collator
 from models.training.optimizers.updates import Updater
+from modules.layers import dropout
 from modules.layers.postnet import MaskedBatchNorm
 from processors.dataset.sampler import Draw
 from utils.cli import leave
@@ -62,7 +62,7 @@ def outcome_of(model: str, n_batches: int, place: ProcessRank = ProcessRank()) -
     Without what differs between micro-batches by design: dropout and other random numbers, and the
     statistics of batch normalisation, whose running means are used instead.
     """
-    F.dropout = lambda values, *_, **__: values
+    dropout._dropped = lambda values, _: values
     name, overrides = MODELS[model]
     config = generated_config(name, [*_FEW, *overrides], small=True)
     assets: Assets = collect_assets(config)

@@ -378,6 +378,20 @@ def test_half_precision_trains_with_cells_in_float32():
     assert all(p.grad.dtype == torch.float32 for p in network.parameters())
 
 
+def test_half_precision_has_nearly_the_gradients_of_float32():
+    batch, network = batch_of(), network_of().eval()
+
+    def gradients(is_half: bool) -> torch.Tensor:
+        network.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_half):
+            losses = losses_of(network, batch)
+        sum(term.total for term in losses.values()).backward()
+        return torch.cat([p.grad.flatten() for p in network.parameters()])
+
+    exact = gradients(is_half=False)
+    assert (gradients(is_half=True) - exact).norm() < 0.05 * exact.norm()
+
+
 def test_samples_show_the_attention():
     network = Tacotron2(SMALL, len(arpabet_vocabulary()), MelConfig().n_mels).eval()
     batch = batch_of((5,), (2,))

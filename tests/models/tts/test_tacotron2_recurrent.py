@@ -25,6 +25,26 @@ def test_a_linear_map_in_a_loop_gets_the_gradients_that_autograd_finds():
     torch.testing.assert_close(gradients(deferred=True), gradients(deferred=False))
 
 
+def test_a_linear_map_in_bfloat16_gets_nearly_the_gradients_of_float32():
+    torch.manual_seed(0)
+    weight, offsets = torch.randn(64, 64) / 8, torch.randn(T, B, 64)
+
+    def gradients(dtype: torch.dtype) -> list[torch.Tensor]:
+        own_weight, own_offsets = weight.clone().requires_grad_(), offsets.clone().requires_grad_()
+        step = StepLinear(own_weight, dtype)
+        state, total = torch.zeros(B, 64), torch.zeros(())
+        for offset in step.bind(own_offsets):
+            state = torch.tanh(offset + step(state))
+            total = total + state.square().sum()
+        total.backward()
+        assert own_weight.grad.dtype == own_offsets.grad.dtype == torch.float32
+        return [own_weight.grad, own_offsets.grad]
+
+    for half, exact in zip(gradients(torch.bfloat16), gradients(torch.float32), strict=True):
+        assert not torch.equal(half, exact)
+        assert (half - exact).norm() < 0.02 * exact.norm()
+
+
 def test_a_mixture_in_a_loop_gets_the_gradients_that_autograd_finds():
     torch.manual_seed(0)
     queries = torch.randn(T, B, N)
