@@ -65,7 +65,7 @@ def main() -> None:
     folder = processed_folder(config.preprocess, dataset)
     find = None
     if given.infer_expt_dir is not None:
-        from models.teacher_forcing.learned_durations import duration_finder
+        from models.teacher_forcing.durations import duration_finder
 
         find = duration_finder(given.infer_expt_dir, folder)
     export_store(config.preprocess, folder, given.format, given.output, find)

@@ -145,7 +145,7 @@ def _source(
     given: argparse.Namespace, preprocess: "PreprocessConfig", dataset: str
 ) -> "DurationSource":
     """Files of durations, or a voice that reads the features of a dataset."""
-    from models.teacher_forcing.attended_durations import attention_source, is_voice
+    from models.teacher_forcing.durations import attention_source, is_voice
     from processors.alignment.textgrid import Tiers
     from processors.dataset.store import processed_folder
     from processors.durations.sources import durations_in

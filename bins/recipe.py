@@ -2,17 +2,22 @@
 
 import importlib
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bins._flags.parsers import recipe_arguments
-from bins._recipe.next_command import next_command
-from bins._recipe.places import ROOT, find_recipe, recipes
-from bins._recipe.steps import Step, plan, shown_config
+from bins._flags.steps import ROOT, Recipe, Step, find_recipe, plan, recipes, shown_config
 from utils.cli import Parser, print_text, run
 from utils.commands import run_command
 from utils.errors import InputError, printable
+
+_EXAMPLES = {
+    "tts": ("--infer_text", "Any text."),
+    "vocoder": ("--infer_audio_dir", "/path/to/recordings"),
+}
 
 
 def main() -> None:
@@ -51,6 +56,30 @@ def main() -> None:
             _log(f"next: {next_command(recipe, last.command.stage, texts)}")
         except InputError as error:  # a file was changed meanwhile; the stage has succeeded
             _log(f"next: unknown ({error})")
+
+
+def next_command(recipe: Recipe, stage: int, texts: Mapping[str, Any]) -> str:
+    """Returns the command of the next stage, with what has to be done before it.
+
+    Args:
+        stage: The stage that has ended: 1 or 2.
+        texts: Flags that it was run with.
+    """
+    from models.training.readiness import empty_splits, last_speaker  # PyTorch is loaded by now
+
+    config, overrides = texts["config"], texts.get("set", [])
+    before = ""
+    if stage == 2:
+        flags = ["3", "--name", texts["name"], "--infer_mode", "single", *_EXAMPLES[recipe.kind]]
+        if speaker := last_speaker(Path(config), overrides, texts["name"]):
+            flags += ["--speaker", speaker]
+    elif empty := empty_splits(Path(config), overrides):
+        flags = ["1"]
+        before = f"no utterances in {', '.join(empty)}: add some or change preprocess.split, then "
+    else:
+        flags = ["2", "--name", texts.get("name", "my_model")]
+    settings = [word for setting in overrides for word in ("--set", setting)]
+    return before + shlex.join([*recipe.command, "--stage", *flags, "--config", config, *settings])
 
 
 def _show_config(path: Path, overrides: Sequence[str]) -> None:

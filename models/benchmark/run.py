@@ -11,25 +11,56 @@ from pathlib import Path
 import torch
 
 from config.schema import Config
-from models.base.registry import load_config
-from models.benchmark.configs import ROOT, generated_config, known_models
-from models.benchmark.results import Result, figures_of, ratios_of
-from models.benchmark.synthesis import (
+from models.base.registry import load_config, model_names
+from models.benchmark.results import Result, Subject, Work, figures_of, measure, ratios_of
+from models.benchmark.subjects import (
     PrecisionError,
     check_precision,
     speech_steps,
     synthesis_step,
+    training_step,
 )
-from models.benchmark.timing import Subject, Work, measure
-from models.benchmark.training import training_step
-from utils.errors import InputError
+from processors.dataset.generated.utterances import N_LJSPEECH
+from utils.errors import InputError, nearest
 from utils.logging import get_logger
+
+ROOT = Path(__file__).parents[2]
 
 MODES = ("training", "inference", "speech", "start-up")
 VOICE = ROOT / "egs" / "_voices" / "kathleen"
 _STATEMENTS = ("import torch", "import models.synthesizer.synthesizer")
 
 log = get_logger(__name__)
+
+
+def known_models() -> dict[str, str]:
+    """The task of each model that has a recipe, by its name."""
+    names = {name: task for task in ("tts", "vocoder") for name in model_names(task)}
+    return {name: task for name, task in names.items() if _recipes(name)}
+
+
+def generated_config(model: str, overrides: Sequence[str] = (), *, small: bool = False) -> Config:
+    """Reads the configuration of a model's recipe, for generated data.
+
+    Args:
+        small: Read `config/tiny/<model>.json` where there is one: a tiny network, few utterances.
+
+    Raises:
+        InputError: If the model is unknown, or a value is wrong.
+    """
+    names = known_models()
+    if model not in names:
+        listed = ", ".join(names)
+        raise InputError(f"no model {model!r}{nearest(model, names)} (known: {listed})")
+    tiny = ROOT / "config" / "tiny" / f"{model}.json"
+    if small and tiny.exists():
+        return load_config(tiny, overrides)
+    return load_config(_recipes(model)[0], [f"train.synthetic_utterances={N_LJSPEECH}", *overrides])
+
+
+def _recipes(model: str) -> list[Path]:
+    paths = (ROOT / "egs").glob("*/*/exp_config.json")
+    return [path for path in paths if path.parent.name.lower() == model]
 
 
 @dataclass(frozen=True)

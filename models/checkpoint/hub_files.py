@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from models.base.assets import AUDIO
-from models.checkpoint.foreign import importers
-from models.checkpoint.importers._files import RESULTS, FileNames, is_weights, newest
+from models.checkpoint.foreign import RESULTS, FileNames, importers, is_weights, newest
 from utils.errors import InputError, listed
 from utils.hub import resolve
 

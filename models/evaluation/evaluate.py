@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.evaluation_set import (
     EvaluationSet,
     add_references,
@@ -12,6 +11,7 @@ from models.evaluation.inputs.evaluation_set import (
     user_models_by_system,
 )
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
+from models.evaluation.inputs.systems import SHOWN, refuse
 from models.evaluation.metric_selection import MetricSelection
 from models.evaluation.output import write_results
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
@@ -103,9 +103,9 @@ def _score_all(
             faults += [_crash(item) for item in chunk.lost]
             n_tried += 1
             bar.advance()
-            if len(faults) >= input_checks.SHOWN:
+            if len(faults) >= SHOWN:
                 break
-    input_checks.refuse(sorted(faults), "utterances could not be scored", n_tried)
+    refuse(sorted(faults), "utterances could not be scored", n_tried)
     return {system: sorted(rows, key=lambda scores: scores.id) for system, rows in scored.items()}
 
 

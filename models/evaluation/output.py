@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from models.base.result_files import COMPARISON, SCORES, UTTERANCES
-from models.evaluation.bootstrap import CONFIDENCE, DIGITS
 from models.evaluation.results import (
+    CONFIDENCE,
+    DIGITS,
     Comparison,
     Evaluation,
     MeanScore,

@@ -1,16 +1,49 @@
 """The body of a request for speech: OpenAI's fields, and those of Arion."""
 
+import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
 from config.controls import CONTROL_RANGE, MOST_SEED
-from models.server.errors import ApiError
 
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
 MODELS = ("arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
+
+
+class ApiError(Exception):
+    """A request that is refused.
+
+    Args:
+        status: Of HTTP.
+        message: What was found, what is expected.
+        param: Field of the request.
+        code: For programs.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self._headers = headers
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        self._error = {"message": message, "type": kind, "param": param, "code": code}
+
+    def response(self) -> Response:
+        """The error as a response; ASCII, since a request may hold what is no Unicode."""
+        body = json.dumps({"error": self._error})
+        return Response(body, self.status, self._headers, "application/json")
 
 
 class VoiceId(BaseModel):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.checkpoint.loading import open_model
-from models.server.errors import ApiError
+from models.server.requests import ApiError
 from models.synthesizer.synthesizer import Synthesizer
 from models.voices import find_voice, installed_voices, voices_in
 from utils.errors import InputError, nearest

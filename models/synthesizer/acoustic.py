@@ -10,11 +10,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, InferenceConfig
 from models.base.acoustic.output import Control, TtsOutput
-from models.base.compilers import require_compiler
+from models.base.devices import chosen_precision, require_compiler
 from models.base.interfaces import AcousticModel
 from models.checkpoint.loading import LoadedModel
 from models.synthesizer.pitch import PitchContour
-from models.synthesizer.precision import chosen_precision
 from models.synthesizer.settings import Settings
 from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities

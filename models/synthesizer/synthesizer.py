@@ -20,8 +20,7 @@ from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels
 from models.synthesizer.breaks import BreakFitter, Fitted, places_of
-from models.synthesizer.fingerprint import fingerprint, model_facts
-from models.synthesizer.overrides import with_overrides
+from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.pitch import RangeWarning
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import (
@@ -39,8 +38,7 @@ from models.synthesizer.speech import (
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.text.passages import Passage, TextReader, check_text
-from models.synthesizer.text.styled import StyledReader
+from models.synthesizer.text.passages import Passage, StyledReader, TextReader, check_text
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from modules.alignment.attention_quality import AttentionQuality

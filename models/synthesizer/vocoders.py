@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import InferenceConfig, VocoderPrecision
+from models.base.devices import chosen_precision
 from models.base.interfaces import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
-from models.synthesizer.precision import chosen_precision
 from modules.mel import MelConfig
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.mel_conversion import MelConverter

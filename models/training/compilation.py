@@ -14,7 +14,7 @@ import torch._dynamo  # optimizers import it anyway
 from torch import nn
 
 from config.train import CompileMode
-from models.base.compilers import require_compiler
+from models.base.devices import require_compiler
 from modules.execution.graphs import allow_graphs, compile_options
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.dataset.shapes import BatchShape

@@ -36,14 +36,14 @@ from models.training.data.loading import (
     global_batch,
     load_data,
 )
-from models.training.initialisation.finetune import initialise
-from models.training.initialisation.new_speakers import (
+from models.training.initialisation import (
     begin_at_mean,
     check_whole,
     extend_assets,
+    initialise,
     train_only_speakers,
 )
-from models.training.processes.agreement import check_agreement
+from models.training.processes.exchange import check_agreement
 from models.training.resuming.changes import (
     check_unchanged,
     flat_config,
@@ -53,8 +53,7 @@ from models.training.resuming.changes import (
 )
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.backends import LOG, TrackedRun, check_backends, open_backends
-from models.training.tracking.speed import smaller_config
-from models.training.tracking.tracker import Tracker
+from models.training.tracking.tracker import Tracker, smaller_config
 from models.training.trainer import Observers, Trainer, last_update
 from processors.dataset.shapes import FixedBatches
 from utils.errors import InputError

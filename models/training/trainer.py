@@ -35,8 +35,7 @@ from models.training.resuming.state import (
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.validation import eval_mode, validate
 from models.training.tracking.profiling import UpdateProfiler
-from models.training.tracking.speed import Meter
-from models.training.tracking.tracker import Tracker
+from models.training.tracking.tracker import Meter, Tracker
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError, listed
 from utils.logging import Progress, get_logger, progress

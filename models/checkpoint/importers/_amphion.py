@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from models.checkpoint.importers._files import ACCELERATE_WEIGHTS, FileNames, beside
+from models.checkpoint.foreign import ACCELERATE_WEIGHTS, FileNames, beside
 from utils.config import read_values
 
 ARGS = "args.json"

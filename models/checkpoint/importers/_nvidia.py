@@ -8,10 +8,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._files import FileNames
-from models.checkpoint.importers._settings import tree_of
-from models.checkpoint.importers._tensors import size_of
+from models.checkpoint.foreign import FileNames, ImportedModel
+from models.checkpoint.importers._tables import size_of, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import PAD, UNNAMED, Vocabulary

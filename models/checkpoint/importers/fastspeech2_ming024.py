@@ -20,10 +20,16 @@ import torch
 from torch import Tensor
 
 from models.base.assets import Speaker
-from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._files import FileNames, beside
-from models.checkpoint.importers._settings import existing, read_yaml, required, tree_of, value_at
-from models.checkpoint.importers._tensors import TensorNames, join
+from models.checkpoint.foreign import FileNames, ImportedModel, beside
+from models.checkpoint.importers._tables import (
+    TensorNames,
+    existing,
+    join,
+    read_yaml,
+    required,
+    tree_of,
+    value_at,
+)
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat

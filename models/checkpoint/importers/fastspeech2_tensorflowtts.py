@@ -20,11 +20,16 @@ import torch
 from torch import Tensor
 
 from models.base.assets import Speaker
-from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._files import FileNames, beside
+from models.checkpoint.foreign import FileNames, ImportedModel, beside
 from models.checkpoint.importers._nvidia import unnamed_symbols
-from models.checkpoint.importers._settings import read_yaml, required, tree_of
-from models.checkpoint.importers._tensors import TensorNames, join, size_of
+from models.checkpoint.importers._tables import (
+    TensorNames,
+    join,
+    read_yaml,
+    required,
+    size_of,
+    tree_of,
+)
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.letters.nvidia import nvidia_vocabulary

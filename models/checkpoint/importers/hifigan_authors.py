@@ -14,9 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.checkpoint.foreign import ImportedModel, TrainingNetworks
-from models.checkpoint.importers._files import FileNames, beside
-from models.checkpoint.importers._settings import existing, required, tree_of
+from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
+from models.checkpoint.importers._tables import existing, required, tree_of
 from models.checkpoint.tensors import named_tensors, read_pickled, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm

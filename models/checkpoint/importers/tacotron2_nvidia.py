@@ -11,8 +11,7 @@ from pathlib import Path
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
-from models.checkpoint.importers._settings import existing
-from models.checkpoint.importers._tensors import TensorNames
+from models.checkpoint.importers._tables import TensorNames, existing
 from utils.errors import InputError
 
 KIND = "Tacotron 2 of NVIDIA (checkpoint_Tacotron2_*.pt and others)"

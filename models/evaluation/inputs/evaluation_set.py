@@ -9,13 +9,21 @@ from typing import NamedTuple
 import soundfile
 
 from models.base.result_files import COMPARISON
-from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.references import MissingRecordingError, ReferenceFinder
-from models.evaluation.inputs.resynthesis import COPY, add_copies
+from models.evaluation.inputs.references import (
+    COPY,
+    MissingRecordingError,
+    ReferenceFinder,
+    add_copies,
+)
 from models.evaluation.inputs.systems import (
     SystemFile,
+    check_folders,
+    check_same_utterances,
+    check_sounds,
+    check_texts,
     read_system_files,
+    refuse,
     select_files,
     sound_files,
     system_names,
@@ -82,7 +90,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
         name: select_files(read_system_files(folder), *split) for name, folder in folders.items()
     }
     vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
-    input_checks.check_folders(inputs.folders, options.folder)
+    check_folders(inputs.folders, options.folder)
     datasets = frozenset(file.dataset for rows in files.values() for file in rows) - {""}
     return EvaluationSet(folders, vocoders, pair_files(files, inputs), output, datasets)
 
@@ -119,10 +127,10 @@ def pair_files(
         InputError: If a file or recording is missing, systems differ in their utterances, or two
             files of a system have the same id; lists them.
     """
-    input_checks.check_sounds([file for files in systems.values() for file in files])
+    check_sounds([file for files in systems.values() for file in files])
     by_id = {name: _by_id(files) for name, files in systems.items()}
-    input_checks.check_same_utterances(by_id)
-    input_checks.check_texts(by_id, inputs.texts)
+    check_same_utterances(by_id)
+    check_texts(by_id, inputs.texts)
     ids = sorted(next(iter(by_id.values())))
     by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
     return _paired(by_utterance, inputs)
@@ -145,7 +153,7 @@ def add_natural(
     by_id = {file.id: {NATURAL: file} for file in readings}
     added = {item.id: item for item in _paired(by_id, inputs, "files of --natural")}
     alone = [id for id, item in added.items() if item.recorded is None]
-    input_checks.refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
+    refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
     for file in readings:
         if (audio := added[file.id].audio) and audio.samefile(file.file):
             raise InputError(f"{file.file} is the recording itself, not a second reading")
@@ -188,7 +196,7 @@ def _paired(
     if missing or len(alone) < len(items):
         missing += [f"{id}: of no dataset; give --recordings" for id in alone]
     n = len(by_utterance)
-    input_checks.refuse(missing, f"{what} have no recording to be compared with", n)
+    refuse(missing, f"{what} have no recording to be compared with", n)
     names, mel = next(iter(by_utterance.values())).keys(), inputs.preprocess.mel
     copying = {
         name: all(_is_copy(by_utterance[item.id][name], item.audio, mel) for item in items)
@@ -244,7 +252,7 @@ def user_models_by_system(data: EvaluationSet, user_models: UserModels) -> dict[
             paths.append(transcript_of(root, item.id, recorded=True))
     missing = [str(path) for path in paths if path.parent.exists() and not path.is_file()]
     message = f"--transcripts: {len(missing)} are missing, of utterances with a text"
-    input_checks.refuse(missing, message)
+    refuse(missing, message)
     return {name: replace(user_models, transcripts=path) for name, path in folders.items()}
 
 

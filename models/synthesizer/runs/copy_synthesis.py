@@ -15,8 +15,7 @@ from models.base.interfaces import Vocoder
 from models.base.registry import config_of
 from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
-from models.synthesizer.fingerprint import fingerprint, model_facts
-from models.synthesizer.overrides import check_overrides
+from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
 from models.synthesizer.runs.mel_sources import MelSource, sources_of_split
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.runs.synthesis_run import (

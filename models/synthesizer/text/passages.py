@@ -1,17 +1,22 @@
 """Splits texts into passages: what one forward pass synthesises, with its place in the text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from models.synthesizer.pitch import check_length
 from preprocessors.manifest import control_characters
-from processors.records import SpokenText
-from processors.text.clauses import ClauseSplitter
-from processors.text.runs import Prosody
+from processors.records import SpokenText, Word
+from processors.text.clauses import Clause, ClauseSplitter, has_word, merge_wordless
+from processors.text.runs import PLAIN, Prosody, Run, cut_runs
+from processors.text.sentences import split_sentences
 from processors.text.symbols import SILENCE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import get_logger
+
+_NOTHING = SpokenText("", "", (), ())
 
 
 def check_text(text: str) -> None:
@@ -112,3 +117,177 @@ def _placed(
             first = end
         placed.append(passages)
     return placed
+
+
+class _Draft(NamedTuple):
+    """A clause with what is before it."""
+
+    clause: Clause
+    break_s: float | None
+    marks: list[tuple[str, int]]
+
+
+class StyledReader:
+    """Reads blocks of runs; no sentence continues from one block to the next."""
+
+    def __init__(self, split: ClauseSplitter, phones: VoicePhones) -> None:
+        self._split = split
+        self._phones = phones
+
+    def __call__(self, blocks: Sequence[Sequence[Run]], language: str) -> list[list[Passage]]:
+        """The passages of each sentence.
+
+        Args:
+            language: Of runs that name none.
+
+        Raises:
+            InputError: If there is no word, or one that cannot be pronounced.
+        """
+        drafting = _Drafting(self._split, language)
+        for block in blocks:
+            drafting.add(block)
+        drafts = drafting.finish()
+        if not drafting.has_words:
+            raise InputError("there is no word to say in the SSML")
+        spoken = [draft.clause.spoken for sentence in drafts for draft in sentence]
+        fitted = iter(self._phones.fit(spoken))
+        total = sum(len(clause.phones) for clause in spoken)
+        first = 0
+        sentences: list[list[Passage]] = []
+        for sentence in drafts:
+            sentences.append([])
+            for draft in sentence:
+                end = first + len(draft.clause.spoken.phones)
+                passage = _passage(draft, next(fitted))
+                sentences[-1].append(passage._replace(start=first / total, end=end / total))
+                first = end
+        return sentences
+
+
+class _Drafting:
+    """Collects the clauses of sentences, and breaks and marks between them."""
+
+    def __init__(self, split: ClauseSplitter, language: str) -> None:
+        self.has_words = False
+        self._split = split
+        self._language = language
+        self._sentences: list[list[_Draft]] = []
+        self._break_s: float | None = None  # before what comes next
+        self._marks: list[str] = []  # of what comes next
+
+    def add(self, block: Sequence[Run]) -> None:
+        """Adds the sentences of a block."""
+        text = "".join(run.text for run in block)
+        pieces = merge_wordless(split_sentences(text))
+        if not has_word(text):
+            self._add_clause(block)
+        for runs in cut_runs(block, pieces) if has_word(text) else ():
+            self._sentences.append([])
+            for part in self._parts(runs):
+                self._add_clause(part)
+            self._link()
+
+    def finish(self) -> list[list[_Draft]]:
+        """The sentences; the last ends in a break or marks if the text does."""
+        if self._break_s is None and self._sentences:
+            self._mark_end()
+        elif self._break_s is not None or self._marks:
+            self._add_draft(Clause(_NOTHING, ()), [])
+        return [sentence for sentence in self._sentences if sentence]
+
+    def _parts(self, runs: Sequence[Run]) -> Iterator[list[Run]]:
+        """Cuts a sentence at breaks, and where the language changes."""
+        part: list[Run] = []
+        spoken: Run | None = None  # the last run with a word in this part
+        for run in runs:
+            is_spoken = has_word(run.text)
+            other = is_spoken and spoken is not None and spoken.language != run.language
+            if run.break_s is not None or other:
+                yield part
+                part, spoken = [], None
+            part.append(run)
+            spoken = run if is_spoken else spoken
+        yield part
+
+    def _add_clause(self, part: Sequence[Run]) -> None:
+        """Adds a part of a sentence; without words, only its breaks and marks count."""
+        if not any(has_word(run.text) for run in part):
+            for run in part:
+                if run.break_s is not None:
+                    self._begin_break(run.break_s)
+                self._marks += [run.mark] * bool(run.mark)
+            return
+        if part[0].break_s is not None:
+            self._begin_break(part[0].break_s)
+        self.has_words = True
+        language = next(run.language for run in part if has_word(run.text))
+        for clause in self._split.clauses(part, language or self._language):
+            ends = clause.spoken.word_ends or (len(clause.spoken.words),)
+            marks = [
+                (run.mark, before)
+                for run, before in zip(clause.runs, (0, *ends), strict=False)
+                if run.mark
+            ]
+            self._add_draft(clause, marks)
+
+    def _add_draft(self, clause: Clause, marks: list[tuple[str, int]]) -> None:
+        if not self._sentences:
+            self._sentences.append([])
+        before = self._waiting_marks()
+        self._sentences[-1].append(_Draft(clause, self._break_s, before + marks))
+        self._break_s = None
+
+    def _waiting_marks(self) -> list[tuple[str, int]]:
+        waiting, self._marks = self._marks, []
+        return [(name, 0) for name in waiting]
+
+    def _begin_break(self, break_s: float) -> None:
+        """Marks before a break are reached when it begins."""
+        if self._marks and self._last is None:
+            self._sentences.insert(0, [_Draft(Clause(_NOTHING, ()), None, self._waiting_marks())])
+        elif self._break_s is None:
+            self._mark_end()
+        self._break_s = (self._break_s or 0) + break_s
+
+    @property
+    def _last(self) -> _Draft | None:
+        drafts = (sentence[-1] for sentence in reversed(self._sentences) if sentence)
+        return next(drafts, None)
+
+    def _mark_end(self) -> None:
+        if self._last is not None:
+            n_words = len(self._last.clause.spoken.words)
+            self._last.marks.extend((name, n_words) for name in self._marks)
+            self._marks = []
+
+    def _link(self) -> None:
+        """Makes the clauses of the last sentence one sentence."""
+        sentence = self._sentences[-1]
+        linked = self._split.link([draft.clause for draft in sentence])
+        self._sentences[-1] = [
+            draft._replace(clause=clause) for draft, clause in zip(sentence, linked, strict=True)
+        ]
+
+
+def _passage(draft: _Draft, spoken: SpokenText) -> Passage:
+    runs = draft.clause.runs
+    ends = spoken.word_ends or (len(spoken.words),) * len(runs)
+    spans = list(pairwise((0, *ends)))
+    words: list[Word] = []
+    prosody = [runs[0].prosody if runs else PLAIN] * len(spoken.phones)
+    for run, (first, end) in zip(runs, spans, strict=True):
+        said = spoken.words[first:end]
+        if run.shown and run.text.startswith("{"):  # phones in braces; its name is that word
+            said = tuple(word._replace(text=run.shown) for word in said)
+        words += said
+        if said:  # a pause goes with the word before it
+            prosody[said[0].start :] = [run.prosody] * (len(spoken.phones) - said[0].start)
+    shown = "".join(run.text if run.shown is None else run.shown for run in runs)
+    return Passage(
+        replace(spoken, text=" ".join(shown.split()), words=tuple(words)),
+        start=0.0,
+        end=0.0,
+        prosody=() if set(prosody) <= {PLAIN} else tuple(prosody),
+        break_s=draft.break_s,
+        marks=tuple(draft.marks),
+    )

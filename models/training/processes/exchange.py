@@ -5,10 +5,13 @@ one forward and one backward pass per network and step, and a GAN task that accu
 has several of both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
+from accelerate.utils import gather_object
 from torch import Tensor, distributed, nn
+
+from utils.errors import InputError
 
 
 def n_processes() -> int:
@@ -47,3 +50,33 @@ def take_from_first(network: nn.Module) -> None:
 
 def _several() -> bool:
     return distributed.is_available() and distributed.is_initialized()
+
+
+def check_agreement(facts: Mapping[str, object]) -> None:
+    """Makes sure that all processes train the same model on the same data in the same way.
+
+    Raises:
+        InputError: In every process, if one has other values; names all that differ.
+    """
+    if different := differences(gather_object([dict(facts)])):
+        raise InputError(
+            f"the processes of this run differ in {', '.join(different)}: give every machine the "
+            "same configuration, flags and output of stage 1"
+        )
+
+
+def differences(everyone: Sequence[Mapping[str, object]]) -> list[str]:
+    """Names of the values in which processes differ, sorted.
+
+    Args:
+        everyone: Values by name, of each process.
+    """
+    first = everyone[0]
+    return sorted(
+        {
+            name
+            for other in everyone
+            for name in first.keys() | other.keys()
+            if (name in first, first.get(name)) != (name in other, other.get(name))
+        }
+    )

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from models.benchmark.configs import generated_config, known_models
-from models.benchmark.run import Options, run_benchmark
+from models.benchmark.run import Options, generated_config, known_models, run_benchmark
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from utils.errors import InputError
 

@@ -123,7 +123,7 @@ def test_a_metric_that_does_not_apply_is_refused_before_any_resynthesis(tmp_path
     wav = store.read(store.ids[-1]).wav / np.float32(32768)
     write_results(folder, [text_line(store.ids[-1])], [wav])
     inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
-    monkeypatch.setattr("models.evaluation.inputs.resynthesis.resynthesise", resynthesise)
+    monkeypatch.setattr("models.evaluation.inputs.references.resynthesise", resynthesise)
     with pytest.raises(InputError, match="--metrics mstft: compares copies"):
         evaluate(inputs, only("mstft"), 1)
 

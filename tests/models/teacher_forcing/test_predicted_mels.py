@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from models.base.registry import find, load_config
 from models.checkpoint.loading import load_model
 from models.teacher_forcing import predicted_mels, voice_data
-from models.teacher_forcing.learned_durations import duration_finder
+from models.teacher_forcing.durations import duration_finder
 from models.teacher_forcing.predicted_mels import prepare_from_acoustic
 from models.teacher_forcing.voice_data import VoiceData
 from models.training.data.loading import ProcessRank, collect_assets, load_data

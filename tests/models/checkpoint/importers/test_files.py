@@ -2,6 +2,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from models.checkpoint.foreign import beside, newest
 from models.checkpoint.importers import (
     fastspeech2_ming024,
     fastspeech2_tensorflowtts,
@@ -9,7 +10,6 @@ from models.checkpoint.importers import (
     hifigan_authors,
     waveglow_nvidia,
 )
-from models.checkpoint.importers._files import beside, newest
 from utils.errors import InputError
 
 AMPHION = hifigan_amphion.FILES

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from models.checkpoint.importers._settings import existing, required, tree_of, value_at
+from models.checkpoint.importers._tables import existing, required, tree_of, value_at
 from utils.errors import InputError
 
 ARGS = {"model": {"hifigan": {"resblock": "1"}}, "train": None, "fmax": None}

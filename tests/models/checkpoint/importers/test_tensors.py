@@ -1,7 +1,7 @@
 import pytest
 
 from models.checkpoint.importers import fastpitch_nvidia, tacotron2_nvidia, waveglow_nvidia
-from models.checkpoint.importers._tensors import TensorNames
+from models.checkpoint.importers._tables import TensorNames
 
 NAMES = TensorNames(
     (

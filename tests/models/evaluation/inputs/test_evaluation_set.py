@@ -14,7 +14,7 @@ from models.evaluation.inputs.evaluation_set import (
     pair_systems,
 )
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.resynthesis import COPY
+from models.evaluation.inputs.references import COPY
 from models.evaluation.inputs.systems import SystemFile, read_system_files, sound_files
 from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16

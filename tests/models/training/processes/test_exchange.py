@@ -5,11 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from torch import nn
 
-from models.training.processes.exchange import sum_gradients, sum_over_processes
+from models.training.processes import exchange
+from models.training.processes.exchange import (
+    check_agreement,
+    differences,
+    sum_gradients,
+    sum_over_processes,
+)
 from tests.models.training.small_tasks import make_processed
+from utils.errors import InputError
 
 ROOT = Path(__file__).parents[4]
 _TWO_PROCESSES = """
@@ -81,3 +89,25 @@ def test_sums_of_one_process_are_its_own_in_double_precision():
     summed = sum_over_processes([1.0, 2.5], torch.device("cpu"))
 
     assert (summed.tolist(), summed.dtype) == ([1.0, 2.5], torch.float64)
+
+
+def test_one_process_agrees_with_itself():
+    check_agreement({"train.max_steps": 5, "data of stage 1": "ab"})
+
+
+def test_all_values_that_differ_anywhere_are_named():
+    first = {"lr": 0.1, "steps": 5, "seed": None}
+
+    assert differences([first, dict(first)]) == []
+    assert differences([first, {"lr": 0.1, "steps": 6, "seed": None}, {"lr": 0.1, "steps": 5}]) == [
+        "seed",
+        "steps",
+    ]
+
+
+def test_processes_that_differ_are_refused(monkeypatch):
+    other = {"train.adam.lr": 0.1, "data of stage 1": "cd"}
+    monkeypatch.setattr(exchange, "gather_object", lambda own: [other, *own])
+
+    with pytest.raises(InputError, match=r"differ in data of stage 1: give every machine the same"):
+        check_agreement({"train.adam.lr": 0.1, "data of stage 1": "ab"})

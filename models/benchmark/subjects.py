@@ -1,24 +1,31 @@
 """Synthesis: acoustic models and vocoders with random weights, and trained ones from text."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
 
 from config.schema import Config, VocoderPrecision
 from models.base.acoustic.output import TtsOutput
+from models.base.devices import chosen_precision
 from models.base.registry import model_of
-from models.benchmark.timing import Work
-from models.synthesizer.precision import chosen_precision
+from models.benchmark.results import Work
 from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.vocoders import open_vocoder
-from models.training.data.loading import ProcessRank, collect_assets, load_data
+from models.training.data.loading import ProcessRank, TrainingData, collect_assets, load_data
+from models.training.tracking.tracker import Tracker
+from models.training.trainer import Observers, Trainer
 from processors.dataset.batch import TtsItem
-from processors.dataset.sampler import Draw
+from processors.dataset.sampler import Draw, FrameBudgetSampler
 from utils.errors import InputError
 from utils.seed import derived_seed, seed_everything
 
@@ -181,3 +188,51 @@ def speech_steps(
         return step
 
     return {name: step_of(part) for name, part in parts.items()}
+
+
+def training_step(
+    config: Config, device: torch.device, *, random_batches: bool = False
+) -> Callable[[], Work]:
+    """Builds an experiment; the returned function runs one update.
+
+    Args:
+        config: The experiment; batches are loaded in this process, and nothing is saved.
+        random_batches: Fill batches at random, with a fixed number of utterances, instead of with
+            those of similar length.
+    """
+    loader = replace(config.train.dataloader, num_worker=0)
+    train = replace(config.train, dataloader=loader, tracker="none", log_steps=0, valid_samples=0)
+    train = replace(train, max_epoch=10**9, max_steps=0)  # endless
+    config = replace(config, train=train)
+    seed_everything(train.random_seed)
+    AcceleratorState._reset_state(reset_partial_state=True)  # one process, several precisions
+    precision = "no" if train.mixed_precision == "fp32" else train.mixed_precision
+    accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=precision)
+    assets = collect_assets(config)
+    task = model_of(config).build_task(config, assets)
+    data = load_data(config, assets, ProcessRank(), device)
+    if random_batches:
+        data = with_random_batches(data, train.batch_size, train.random_seed)
+    nowhere = Path()
+    trainer = Trainer(task, data, train, accelerator, nowhere, Observers(Tracker(nowhere)))
+    updates, mel = trainer.updates(), assets.mel
+
+    def step() -> Work:
+        """Trains for one update."""
+        batches = next(updates)
+        frames = sum(int(batch.mel_lengths.sum()) for batch in batches)
+        cells = sum(batch.mel.shape[0] * batch.mel.shape[2] for batch in batches)
+        n_items = sum(len(batch.ids) for batch in batches)
+        return Work(n_items, frames, cells, frames * mel.hop_length / mel.sample_rate)
+
+    return step
+
+
+def with_random_batches(data: TrainingData, size: int, seed: int) -> TrainingData:
+    """Replaces batches of similar length by random ones of a fixed number of utterances."""
+    items: Any = data.train.dataset
+    sampler = FrameBudgetSampler(np.ones(len(items)), size, seed=seed)  # as if equally long
+    loader: DataLoader[Any] = DataLoader(
+        items, batch_sampler=sampler, collate_fn=data.train.collate_fn
+    )
+    return replace(data, train=loader, sampler=sampler)
