@@ -17,11 +17,7 @@ from utils.cli import Parser, UsageError, run
 
 
 def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If they contradict each other; the message names them.
-    """
+    """Parses and checks the flags."""
     flags = Parser("Exports alignments: of recordings after stage 1, or of speech after stage 3.")
     add_config_arguments(flags, required=False)
     add = flags.add_argument

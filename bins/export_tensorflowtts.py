@@ -27,11 +27,7 @@ def parser() -> Parser:
 
 
 def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If a value makes no sense; the message names its flag.
-    """
+    """Parses and checks the flags."""
     given = parser().parse_args()
     check_at_least(given, 1, "n_cpus")
     if not 0 < given.test_size < 1:

@@ -20,11 +20,7 @@ ATTENTION = "attention"
 
 
 def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If they contradict each other; the message names them.
-    """
+    """Parses and checks the flags."""
     flags = Parser("Imports phone durations for stage 1: of other programs, or of a Tacotron 2.")
     add_config_arguments(flags)
     add = flags.add_argument

@@ -28,11 +28,7 @@ def parser() -> Parser:
 
 
 def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If a value makes no sense; the message names its flag.
-    """
+    """Parses and checks the flags."""
     given = parser().parse_args()
     check_at_least(given, 1, "n_cpus")
     return given

@@ -59,12 +59,7 @@ def main() -> None:
 
 
 def next_command(recipe: Recipe, stage: int, texts: Mapping[str, Any]) -> str:
-    """Returns the command of the next stage, with what has to be done before it.
-
-    Args:
-        stage: The stage that has ended: 1 or 2.
-        texts: Flags that it was run with.
-    """
+    """Returns the command of the next stage, with what has to be done before it."""
     from models.training.readiness import empty_splits, last_speaker  # PyTorch is loaded by now
 
     config, overrides = texts["config"], texts.get("set", [])

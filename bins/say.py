@@ -173,11 +173,7 @@ def _open(
 
 
 def _book(given: argparse.Namespace) -> Path | None:
-    """The file of a book, if that is the text.
-
-    Raises:
-        UsageError: If the text is the name of another file, or --file gives an EPUB.
-    """
+    """The file of a book, if that is the text."""
     if given.file is not None and given.file.suffix.lower() == ".epub":
         raise UsageError(f"{given.file} is a book: give it as TEXT, and a folder as -o")
     path = user_path(text := " ".join(given.text))

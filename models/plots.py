@@ -53,9 +53,6 @@ def plot_synthesis(
 
     Returns:
         The figure, free of pyplot's global state.
-
-    Raises:
-        ValueError: If durations do not match the phones or the mel, or a curve the mel.
     """
     from matplotlib.figure import Figure
 
@@ -91,9 +88,6 @@ def plot_mels(
     """Draws log-mels (M, T), by name, above one another, with the same colours and time axis.
 
     Other arguments are those of `plot_synthesis`.
-
-    Raises:
-        ValueError: If one of them is not a mel, or has no frames.
     """
     from matplotlib.figure import Figure
 
@@ -126,9 +120,6 @@ def plot_attention(
     Args:
         attention: Weights, (T, N); other arguments are those of `plot_synthesis`.
         gate: Probability that speech ends, (T,), drawn below; None: no such panel.
-
-    Raises:
-        ValueError: If the phones do not match the weights.
     """
     from matplotlib.figure import Figure
 
@@ -211,11 +202,7 @@ def wrap(title: str, width_in: float) -> str:
 def add_panels(
     figure: "Figure", heights_in: Sequence[float], n_label_rows: int, title: str
 ) -> list["Axes"]:
-    """Adds panels below one another with a common time axis, and sets the figure's height.
-
-    Args:
-        n_label_rows: Rows of phone names above the first panel.
-    """
+    """Adds panels below one another with a common time axis, and sets the figure's height."""
     title_in = 0.16 * len(title.splitlines()) + 0.08
     top_in = title_in + n_label_rows * LABEL_ROW_IN + 0.1
     bottom_in, gap_in = 0.45, 0.12
@@ -252,11 +239,7 @@ def colour_limits(mels: Iterable[np.ndarray]) -> tuple[float, float]:
 def draw_mel(
     panel: "Axes", mel: np.ndarray, edges: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """Draws the mel (M, T) as an image, with a thin line at each phone boundary (N + 1,).
-
-    Args:
-        limits: Lowest and highest value of the colour scale.
-    """
+    """Draws the mel (M, T) as an image, with a thin line at each phone boundary (N + 1,)."""
     extent = (0.0, float(edges[-1]), 0.0, float(mel.shape[0]))
     panel.imshow(
         mel,

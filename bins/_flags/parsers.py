@@ -50,11 +50,7 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 
 
 def check_together(command: Command, given: Namespace) -> None:
-    """Makes sure that the flags of a command go together; sets `duration_control` from --pace.
-
-    Raises:
-        UsageError: If they do not, or a flag is missing; the message names them.
-    """
+    """Makes sure that the flags of a command go together; sets `duration_control` from --pace."""
     _require(f"stage {command.stage}", command.needs, given)
     if command.name == "preprocess" and given.acoustic_data is not None:
         _require("--acoustic_data", ("from_acoustic",), given)
@@ -242,11 +238,7 @@ def add_flags(parser: Parser, flags: Iterable[Flag]) -> None:
 
 
 def flag_values(flags: Iterable[Flag], texts: Namespace) -> dict[str, Any]:
-    """The value of each flag by its name; of those not given, the default.
-
-    Raises:
-        UsageError: If a value is wrong; the message names the flag.
-    """
+    """The value of each flag by its name; of those not given, the default."""
     return {flag.name: _value(flag, vars(texts)[flag.name]) for flag in flags}
 
 

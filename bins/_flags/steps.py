@@ -49,9 +49,6 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     Args:
         name: `kind/Model`, such as tts/FastSpeech2, or the model alone.
         shell_caller: The folder from which run.sh was called; None: not by run.sh.
-
-    Raises:
-        UsageError: If there is none; the message lists those there are.
     """
     scripts = recipes()
     name = next((full for full in scripts if full.split("/")[1] == name), name)
@@ -107,11 +104,7 @@ class Step:
 
 
 def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
-    """Checks the flags of all stages and sets the environment of this process.
-
-    Raises:
-        UsageError: If a flag or the machine is wrong; the message names it.
-    """
+    """Checks the flags of all stages and sets the environment of this process."""
     stages = _stages(texts)
     for name in ("config", "name"):
         if stages[0] >= 3 and "infer_expt_dir" in texts and texts.pop(name, None):
@@ -131,11 +124,7 @@ def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
 
 
 def shown_config(recipe: Recipe, texts: dict[str, Any]) -> Path:
-    """Finds the configuration that --show_config prints: of a recipe, or of an experiment.
-
-    Raises:
-        UsageError: If the model is no local experiment.
-    """
+    """Finds the configuration that --show_config prints: of a recipe, or of an experiment."""
     _place(recipe, (3,), texts)
     if "infer_expt_dir" not in texts:
         return Path(texts["config"])

@@ -90,11 +90,7 @@ class Assets:
 
     @classmethod
     def load(cls, folder: Path) -> "Assets":
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: If audio.json is missing, or a file holds something else.
-        """
+        """Reads what `save` wrote."""
         return cls(
             mel=build_complete(MelConfig, read_json(folder / AUDIO), folder / AUDIO),
             vocabulary=_read_if_exists(folder / VOCABULARY, _vocabulary),
@@ -106,11 +102,7 @@ class Assets:
 
 
 def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
-    """Reads the speakers of datasets that stage 1 prepared, each once, sorted by name.
-
-    Raises:
-        InputError: If a speakers.json is missing or holds something else.
-    """
+    """Reads the speakers of datasets that stage 1 prepared, each once, sorted by name."""
     speakers: dict[str, Speaker] = {}
     for folder in folders:
         for speaker in _read(folder / SPEAKERS, _speakers):
@@ -124,10 +116,6 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
     Args:
         name: Or its end, if no other name ends so, such as p225 for VCTK_p225; None: the model
             has one only.
-
-    Raises:
-        InputError: If the name is no text, there is none of that name, or several and no name;
-            lists those there are.
     """
     names = [speaker.name for speaker in speakers]
     listed = f"known: {', '.join(names)}"

@@ -40,9 +40,6 @@ def resolved_device(name: str | torch.device = "auto") -> str:
 def require_compiler(key: str, device: torch.device) -> None:
     """Refuses to compile where `torch.compile` has no compiler for its kernels.
 
-    Args:
-        device: On which the graphs run.
-
     Raises:
         InputError: If there is none: g++ or what CXX names, clang++ on macOS, on a CPU; Triton on
             a GPU.

@@ -36,12 +36,7 @@ def vocoder_graphs(module: nn.Module, n_mels: int) -> Graphs:
 
 
 class FeedForward(nn.Module):
-    """Phones to mel, with factors on durations, pitch and energy.
-
-    Args:
-        network: Its `infer` takes a control for each of `factors`.
-        factors: Names of controls.
-    """
+    """Phones to mel, with factors on durations, pitch and energy."""
 
     def __init__(self, network: nn.Module, factors: tuple[str, ...]) -> None:
         super().__init__()

@@ -55,22 +55,11 @@ class Model(Generic[C]):
     options: tuple[str, ...] = ()
 
     def build_network(self, config: Config, assets: Assets) -> nn.Module:
-        """Builds the network of an experiment, with random weights.
-
-        Args:
-            assets: Mel definition; of acoustic models also vocabulary, speakers and statistics.
-
-        Raises:
-            InputError: If an asset that it needs is missing.
-        """
+        """Builds the network of an experiment, with random weights."""
         return cast("nn.Module", self.network(cast("C", config.model), assets))
 
     def build_task(self, config: Config, assets: Assets) -> Task[Any]:
-        """Builds the training task of an experiment.
-
-        Raises:
-            InputError: If an asset is missing, or the configuration does not fit the task.
-        """
+        """Builds the training task of an experiment."""
         return self.task(cast("C", config.model), config, assets)
 
     def check_config(self, config: Config) -> None:

@@ -28,13 +28,6 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
     """Synthesises utterances from their phones with Griffin-Lim; figures show mel, f0 and energy.
 
     Speech of more than three times the length of the recording is cut off there.
-
-    Args:
-        network: In evaluation mode, on the batch's device.
-        batch: Its phones, speakers and lengths of recordings are used.
-
-    Raises:
-        InputError: If there is no vocabulary.
     """
     out = network.infer(
         batch.phone_ids,

@@ -123,11 +123,7 @@ class Result:
 
 
 def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
-    """Summarises a measurement; calls without frames have no rates.
-
-    Args:
-        on_cpu: Times and rates are of CPU time, not of elapsed time.
-    """
+    """Summarises a measurement; calls without frames have no rates."""
     calls = measurement.calls
     seconds = [call.cpu_s if on_cpu else call.wall_s for call in calls]
     utterances, frames, cells, audio_s = map(sum, zip(*(c.work for c in calls), strict=True))

@@ -44,9 +44,6 @@ def generated_config(model: str, overrides: Sequence[str] = (), *, small: bool =
 
     Args:
         small: Read `config/tiny/<model>.json` where there is one: a tiny network, few utterances.
-
-    Raises:
-        InputError: If the model is unknown, or a value is wrong.
     """
     names = known_models()
     if model not in names:
@@ -88,11 +85,7 @@ class Options:
 
 
 def run_benchmark(options: Options) -> Iterator[Result]:
-    """Measures everything that was asked for; yields and logs each result as it is done.
-
-    Raises:
-        InputError: If options contradict each other, or a model cannot be loaded.
-    """
+    """Measures everything that was asked for; yields and logs each result as it is done."""
     torch.set_num_threads(options.threads)
     groups = _groups(options)
     for mode, model in _modes_and_models(options):

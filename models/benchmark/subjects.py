@@ -193,13 +193,7 @@ def speech_steps(
 def training_step(
     config: Config, device: torch.device, *, random_batches: bool = False
 ) -> Callable[[], Work]:
-    """Builds an experiment; the returned function runs one update.
-
-    Args:
-        config: The experiment; batches are loaded in this process, and nothing is saved.
-        random_batches: Fill batches at random, with a fixed number of utterances, instead of with
-            those of similar length.
-    """
+    """Builds an experiment; the returned function runs one update."""
     loader = replace(config.train.dataloader, num_worker=0)
     train = replace(config.train, dataloader=loader, tracker="none", log_steps=0, valid_samples=0)
     train = replace(train, max_epoch=10**9, max_steps=0)  # endless

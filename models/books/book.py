@@ -64,9 +64,6 @@ def book_of(title: str, blocks: Sequence[Block]) -> Book:
 
     Chapters without text, such as the title of a part, go with the next one. Titles that follow
     each other and come again are a table of contents, and are left out.
-
-    Raises:
-        InputError: If there is no word in it.
     """
     blocks = [block for block in blocks if has_word(block.text)]
     if not blocks:
@@ -96,11 +93,7 @@ class BoundedParser(HTMLParser):
         self._n_parts = 0
 
     def count(self) -> None:
-        """Counts a tag or a text.
-
-        Raises:
-            InputError: If there are too many.
-        """
+        """Counts a tag or a text."""
         self._n_parts += 1
         if self._n_parts > _MOST_PARTS:
             raise InputError(f"more than {_MOST_PARTS} tags and texts in one file")
@@ -111,9 +104,6 @@ def blocks_of(markup: str) -> list[Block]:
 
     Left out are code blocks, notes, scripts, formulas and pictures. Each cell of a table and each
     item of a list is a block.
-
-    Raises:
-        InputError: If elements are nested too deeply, or there are too many.
     """
     reader = _Reader()
     reader.feed(markup)

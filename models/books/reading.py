@@ -56,12 +56,7 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 def read_epub(path: Path) -> Book:
-    """Reads the documents in reading order, divided by the table of contents.
-
-    Raises:
-        InputError: If the file is damaged, encrypted or larger than 32 MB of text, or there is no
-            word in it.
-    """
+    """Reads the documents in reading order, divided by the table of contents."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(_Files(archive), path.stem)
@@ -254,14 +249,7 @@ def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Blo
 
 
 def read_book(path: Path) -> Book:
-    """Reads a book.
-
-    Args:
-        path: Of a .txt, .md or .epub file.
-
-    Raises:
-        InputError: If the file is damaged or encrypted, or there is no word in it.
-    """
+    """Reads a book."""
     try:
         if path.suffix.lower() == ".epub":
             return read_epub(path)

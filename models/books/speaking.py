@@ -133,11 +133,7 @@ def file_names(book: Book, format: str) -> list[str]:
 
 
 def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Entries of the manifest by file, of chapters whose files are there.
-
-    Raises:
-        InputError: If the folder holds something else.
-    """
+    """Entries of the manifest by file, of chapters whose files are there."""
     path = folder / MANIFEST
     if not path.exists():
         if found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):

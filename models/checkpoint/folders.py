@@ -79,11 +79,7 @@ def write_manifest(folder: Path, names: Collection[str]) -> None:
 
 
 def checksums_in(folder: Path) -> Mapping[str, Any]:
-    """The content of manifest.json; empty if there is none.
-
-    Raises:
-        InputError: If it holds something else.
-    """
+    """The content of manifest.json; empty if there is none."""
     path = folder / MANIFEST
     listed = read_json(path) if path.is_file() else {}
     if not isinstance(listed, dict):
@@ -92,11 +88,7 @@ def checksums_in(folder: Path) -> Mapping[str, Any]:
 
 
 def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
-    """Explains why a checkpoint cannot be used; empty if it can.
-
-    Args:
-        names: Files to check; if empty, all of the manifest.
-    """
+    """Explains why a checkpoint cannot be used; empty if it can."""
     try:
         manifest = checksums_in(checkpoint)
         chosen = names or list(manifest)
@@ -119,14 +111,7 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
 
 
 def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
-    """Finds the newest whole checkpoint; warns of newer ones that are damaged.
-
-    Args:
-        names: Files to check; if empty, all of each manifest.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Finds the newest whole checkpoint; warns of newer ones that are damaged."""
     steps, faults = steps_of(folder), []
     for step in reversed(steps):
         checkpoint = step_folder(folder, step)

@@ -90,9 +90,6 @@ def beside(weights: Path, name: str, levels: int = 0) -> Path:
 
     Args:
         levels: Folders above that may have it.
-
-    Raises:
-        InputError: If there is none.
     """
     for folder in weights.parents[: levels + 1]:
         if (folder / name).is_file():
@@ -186,9 +183,6 @@ def find(path: Path) -> Foreign | None:
 
     Args:
         path: The file of its weights, or a folder. The newest of a folder is taken.
-
-    Raises:
-        InputError: If there are several models in a folder, or a file is missing.
     """
     path = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
     checkpoints: dict[Path, Foreign] = {}

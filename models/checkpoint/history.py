@@ -73,11 +73,7 @@ class History:
 
     @classmethod
     def load(cls, folder: Path) -> "History":
-        """Reads history.json; without that file, the history is empty.
-
-        Raises:
-            InputError: If the file is not a history.
-        """
+        """Reads history.json; without that file, the history is empty."""
         path = folder / HISTORY
         if not path.exists():
             return cls()
@@ -91,11 +87,7 @@ class History:
 
 
 def history_of(config: Config, folders: Sequence[Path]) -> History:
-    """Starts the history of a model with its data, from the reports of stage 1.
-
-    Args:
-        folders: Results of stage 1, one folder per dataset.
-    """
+    """Starts the history of a model with its data, from the reports of stage 1."""
     hours, acoustic = {}, set()
     for name, folder in zip(config.dataset, folders, strict=True):
         if (folder / "report.json").exists():

@@ -28,9 +28,6 @@ def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
 
     Returns:
         The path of an experiment, or of the weights of another project.
-
-    Raises:
-        InputError: If there is no such model, or it cannot be fetched.
     """
     selection = Selection([])
 
@@ -50,15 +47,7 @@ class Selection(NamedTuple):
 
 
 def needed_files(names: Sequence[str], *, for_training: bool = False) -> Selection:
-    """Selects the files of a repository that a model needs: newest checkpoint and settings.
-
-    Args:
-        names: All files of the repository.
-        for_training: Whether to include discriminators.
-
-    Raises:
-        InputError: If it holds no known model, or several and none is the newest.
-    """
+    """Selects the files of a repository that a model needs: newest checkpoint and settings."""
     if chosen := _own_files(names, for_training=for_training):
         return Selection(sorted(chosen))
     for importer in importers():

@@ -96,11 +96,7 @@ class OpenedModel(NamedTuple):
     stored: Callable[[str], dict[str, Tensor] | None]  # as LoadedModel.stored
 
     def load(self, device: str | torch.device = "cpu") -> LoadedModel:
-        """Builds and fills the network, on the device and in eval mode.
-
-        Raises:
-            InputError: If the weights are missing or do not fit the network.
-        """
+        """Builds and fills the network, on the device and in eval mode."""
         path = self.tree.path
         tensors = self.inference()
         try:
@@ -143,9 +139,6 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
     """Finds a trained model, so that it can be checked before its network is built.
 
     Weights of Arion are not read yet; checkpoints of other projects are read whole.
-
-    Raises:
-        InputError: If files are missing or have changed since they were written.
     """
     path = fetch(reference)
     checkpoint = foreign_checkpoint(path)
@@ -153,11 +146,7 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
 
 
 def foreign_checkpoint(path: Path) -> Foreign | None:
-    """Finds a checkpoint of another project; None for an experiment of Arion or an unknown kind.
-
-    Raises:
-        InputError: If a file of a known kind is missing.
-    """
+    """Finds a checkpoint of another project; None for an experiment of Arion or an unknown kind."""
     return None if is_experiment(path) else foreign.find(path)
 
 
@@ -222,11 +211,7 @@ def _parameters_bounded(tensors: Mapping[str, Tensor]) -> Iterator[None]:
 
 
 def read_config(home: Path) -> tuple[Tree, Config]:
-    """Reads the config of an experiment, as it is and checked.
-
-    Raises:
-        ConfigError: If it is wrong; if it has changed, the message says how to recover it.
-    """
+    """Reads the config of an experiment, as it is and checked."""
     try:
         tree = read_tree(home / CONFIG)
         return tree, config_of(tree)
@@ -257,14 +242,7 @@ def _chosen_weights(folder: Path, config: Config) -> Path:
 
 
 def load_assets(home: Path) -> Assets:
-    """Reads the assets of an experiment; refuses files that changed since its manifest was written.
-
-    Args:
-        home: The experiment, or a folder that holds a published one.
-
-    Raises:
-        InputError: If a file is missing, has changed since it was written, or holds something else.
-    """
+    """Reads the assets of an experiment; refuses files that changed since they were written."""
     listed = checksums_in(home)
     names = [name for name in ASSET_FILES if name in listed]
     if names and (fault := fault_of(home, names)):
@@ -330,9 +308,6 @@ def fill_network(
     Args:
         tensors: By name; weight normalisation in any form.
         described_by: The file that the network was built from, for messages.
-
-    Raises:
-        InputError: If they do not fit the network.
     """
     expected = network.state_dict()
     try:

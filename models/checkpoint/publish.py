@@ -59,10 +59,6 @@ def export(
         name: `org/name` or the name of a folder, for the card.
         licence: Identifier of the Hub for the licence of the weights; None: unknown.
         half: Whether to store the weights in 16 bits, for inference only.
-
-    Raises:
-        InputError: If it cannot be loaded, is of another project, the licence is malformed, or
-            `target` is not empty or cannot be written.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
         raise InputError(
@@ -108,11 +104,7 @@ def publish(
     with_discriminators: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Pushes the files that `export` writes as one commit.
-
-    Raises:
-        InputError: If `export` refuses, or the Hub cannot be reached or refuses.
-    """
+    """Pushes the files that `export` writes as one commit."""
     check_target(target)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "files"
@@ -221,16 +213,7 @@ def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
 
 
 def convert_to_experiment(source: str, target: Path) -> None:
-    """Writes a checkpoint of another project as an experiment; logs its used and unused tensors.
-
-    Args:
-        source: A local path or a name on the Hub, as for `load_model`.
-        target: Folder to make; empty or missing.
-
-    Raises:
-        InputError: If the checkpoint is of unknown kind, broken or incomplete, or if `target` is
-            not empty.
-    """
+    """Writes a checkpoint of another project as an experiment; logs its used and unused tensors."""
     log = get_logger(__name__)
     with new_folder(target) as folder:
         path = fetch(source, for_training=True)

@@ -24,11 +24,7 @@ _PARALLEL = "module."  # prefix of all names in a network saved inside DataParal
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file; half precision becomes float32.
-
-    Raises:
-        InputError: If it is missing, damaged or of another format.
-    """
+    """Reads a safetensors file; half precision becomes float32."""
     try:
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
@@ -37,11 +33,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def read_weights(path: Path) -> object:
-    """Reads safetensors (by the suffix), or a file that `torch.save` wrote.
-
-    Raises:
-        InputError: As `read_tensors` and `read_pickled`.
-    """
+    """Reads safetensors (by the suffix), or a file that `torch.save` wrote."""
     return read_tensors(path) if path.suffix == ".safetensors" else read_pickled(path)
 
 
@@ -53,9 +45,6 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
     Args:
         allowed: Harmless functions and classes that it may also name, such as those of NumPy's
             scalars, in the form of `torch.serialization.safe_globals`.
-
-    Raises:
-        InputError: If it cannot be read, or holds anything else. No code in it is run.
     """
     try:
         is_zip = zipfile.is_zipfile(path)  # files of older versions of torch are not
@@ -69,14 +58,7 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
 
 
 def named_tensors(value: object, where: str) -> dict[str, Tensor]:
-    """Reads a `state_dict` as float32, without the prefix `module.` of parallel training.
-
-    Args:
-        value: A part of what `read_pickled` returned.
-
-    Raises:
-        InputError: If it holds anything else.
-    """
+    """Reads a `state_dict` as float32, without the prefix `module.` of parallel training."""
     if not isinstance(value, Mapping) or not value:
         raise InputError(f"{where}: expected tensors by name, found {type(value).__name__}")
     for name, tensor in value.items():
@@ -93,12 +75,7 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
 
 
 def misfits(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
-    """Explains why stored tensors do not fit a network; empty if they do.
-
-    Args:
-        expected: `state_dict` of the network.
-        stored: Tensors by name; they must be the same, of the same shapes.
-    """
+    """Explains why stored tensors do not fit a network; empty if they do."""
     both = {name: (expected[name], stored[name]) for name in expected if name in stored}
     alike = {n: pair for n, pair in both.items() if pair[0].shape == pair[1].shape}
     faults = {

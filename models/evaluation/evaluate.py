@@ -36,11 +36,6 @@ def evaluate(
 
     The page is written by `models.evaluation.report.page.write_page`.
 
-    Args:
-        inputs: Systems, and where their references are.
-        options: Which files, metrics and references; None: all files and metrics that apply.
-        n_jobs: Worker processes; None: as many as there are cores.
-
     Raises:
         InputError: If a file or recording is missing or cannot be read, systems differ in their
             utterances, a metric is unknown, one that was asked for applies to no system, or none

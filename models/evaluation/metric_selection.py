@@ -18,20 +18,10 @@ _CHECK = "check "  # before the names of checks, among those of metrics
 class MetricSelection:
     """The metrics and checks of a run.
 
-    Args:
-        wanted: Names of metrics, or `all`.
-        checks: Names of checks, or `all`; None: all with all metrics, none with chosen ones.
-        systems: Properties of each system, by name.
-        user_models: Functions and transcripts of the user.
-
     Attributes:
         metrics: Those that apply to any system.
         checks: Names.
         skipped: Reasons by system and name.
-
-    Raises:
-        InputError: If a name is unknown, a metric that was asked for applies to no system, or none
-            applies.
     """
 
     def __init__(
@@ -67,11 +57,7 @@ class MetricSelection:
         return [column for column in columns_of(self.metrics) if column.name in self.metrics]
 
     def skip_unscored(self, scored: Mapping[str, Sequence[UtteranceScores]]) -> None:
-        """Skips metrics and checks that had no utterance to score, of those by system.
-
-        Raises:
-            InputError: If a metric that was asked for has no score in any system, or none has.
-        """
+        """Skips metrics and checks that had no utterance to score, of those by system."""
         for name in self.metrics:
             lacks = {}
             for system in self._applies(name, scored):
@@ -107,11 +93,7 @@ class MetricSelection:
         return [system for system in systems if name not in self.skipped[system]]
 
     def _skip(self, name: str, lacks: Mapping[str, str]) -> None:
-        """Skips a metric or check where a system lacks something.
-
-        Raises:
-            InputError: If it was asked for, and applies to no system.
-        """
+        """Skips a metric or check where a system lacks something."""
         systems_of: dict[str, list[str]] = {}  # compared ones, by reason
         for system, reason in lacks.items():
             if reason:

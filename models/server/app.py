@@ -231,12 +231,7 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
 
 
 def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
-    """The configuration of uvicorn.
-
-    Args:
-        host: Address to listen on.
-        port: 0: any that is free.
-    """
+    """The configuration of uvicorn."""
     return uvicorn.Config(
         build_app(voices, limits),
         host,
@@ -250,17 +245,7 @@ def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> u
 
 
 def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
-    """Serves voices; SIGTERM and SIGINT let running requests end first.
-
-    Args:
-        voices: As for `named_references`.
-        host: Address to listen on.
-        port: 0: any that is free.
-        memory_mb: As of `VoiceStore`.
-
-    Raises:
-        InputError: If a voice cannot be found, or host and port cannot be listened on.
-    """
+    """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port)
     store = VoiceStore(named_references(voices), memory_mb)
     get_logger(__name__).info("voices: %s", ", ".join(store.facts))

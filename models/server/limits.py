@@ -31,12 +31,7 @@ class Metrics:
         self.first_byte_s = 0.0  # the sum of their delays
 
     def text(self, *, n_open: int, open_mb: float) -> str:
-        """All metrics.
-
-        Args:
-            n_open: Voices in memory.
-            open_mb: Their weights, MB.
-        """
+        """All metrics."""
         by_status = [
             (f'requests_total{{status="{status}"}}', count)
             for status, count in sorted(self.requests.items())
@@ -79,13 +74,7 @@ class Limits:
 
 
 class Guard:
-    """ASGI middleware that refuses what exceeds the limits, and ends work that nobody waits for.
-
-    Args:
-        app: Gets whole bodies.
-        limits: Of the server.
-        metrics: Count requests.
-    """
+    """ASGI middleware that refuses what exceeds the limits, and ends work that nobody waits for."""
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
         self._app = app

@@ -16,14 +16,7 @@ Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
 
 
 class ApiError(Exception):
-    """A request that is refused.
-
-    Args:
-        status: Of HTTP.
-        message: What was found, what is expected.
-        param: Field of the request.
-        code: For programs.
-    """
+    """A request that is refused."""
 
     def __init__(
         self,
@@ -82,11 +75,7 @@ class SpeechRequest(BaseModel):
         return self.voice if isinstance(self.voice, str) else self.voice.id
 
     def check(self) -> None:
-        """Checks what the types do not say.
-
-        Raises:
-            ApiError: If the model is unknown, or fields do not go together.
-        """
+        """Checks what the types do not say."""
         if self.model not in MODELS:
             message = f"no model {self.model!r}; expected one of {', '.join(MODELS)}"
             raise ApiError(404, message, param="model", code="model_not_found")
@@ -96,11 +85,7 @@ class SpeechRequest(BaseModel):
 
 
 def explained(faults: list[Any]) -> ApiError:
-    """The first fault that FastAPI found in a body.
-
-    Args:
-        faults: Those of a `RequestValidationError`.
-    """
+    """The first fault that FastAPI found in a body."""
     fault = faults[0]
     field = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
     value = fault.get("input")

@@ -35,11 +35,7 @@ class Reading(NamedTuple):
 
 
 class PassageMels:
-    """Synthesises the mels of passages.
-
-    Raises:
-        InputError: If the settings do not fit the network.
-    """
+    """Synthesises the mels of passages."""
 
     def __init__(self, model: LoadedModel, config: Config, device: torch.device) -> None:
         if config.train.synthetic_utterances:
@@ -58,11 +54,7 @@ class PassageMels:
         return self._network.controls
 
     def __call__(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> Reading:
-        """Runs the acoustic model on one batch.
-
-        Args:
-            speaker: Index of the speaker of all.
-        """
+        """Runs the acoustic model on one batch."""
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
         phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)

@@ -23,12 +23,7 @@ class Place(NamedTuple):
 def places_of(
     sentences: Sequence[Sequence[Passage]], n_pause: int, frame_s: float
 ) -> Iterator[Place]:
-    """The places of passages.
-
-    Args:
-        n_pause: Frames between sentences without a break.
-        frame_s: Seconds per frame.
-    """
+    """The places of passages."""
     passages = [(passage, i == 0) for sentence in sentences for i, passage in enumerate(sentence)]
     breaks = [p.break_s if p.break_s is None else round(p.break_s / frame_s) for p, _ in passages]
     following = [*breaks[1:], None]
@@ -60,11 +55,7 @@ class BreakFitter:
         self._n_kept = 0  # frames of pauses that are already part of the next break
 
     def fit(self, place: Place, durations: np.ndarray) -> Fitted:
-        """Keeps as much of the pauses at both edges as there is room for.
-
-        Args:
-            durations: Frames per phone, (N,).
-        """
+        """Keeps as much of the pauses at both edges as there is room for."""
         phones = place.passage.spoken.phones
         n_silent, n_cut_start, n_cut_end = place.n_before, 0, 0
         if place.is_break:

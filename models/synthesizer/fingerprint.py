@@ -70,9 +70,6 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
     """Applies overrides to the configuration that a model came with.
 
     The lexicon is the one kept with the model, unless an override names another.
-
-    Raises:
-        InputError: If an override is wrong.
     """
     config = config_of(overridden(model.tree, overrides)) if overrides else model.config
     check_overrides(model, config)
@@ -87,11 +84,7 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
 
 
 def check_overrides(model: LoadedModel, config: Config) -> None:
-    """Makes sure that overrides leave alone what the weights were trained with.
-
-    Raises:
-        InputError: If they change its network or its mel.
-    """
+    """Makes sure that overrides leave alone what the weights were trained with."""
     if config.model != model.config.model:
         raise InputError(
             f"--set changes the model section, but {model.folder} is trained; leave that out"

@@ -81,9 +81,6 @@ class Speech:
         Args:
             path: Its suffix decides the format, such as .wav, .flac, .ogg or .mp3. Its folder is
                 created.
-
-        Raises:
-            InputError: If the format is unknown.
         """
         path = Path(path) if isinstance(path, str | Path) else path
         if not isinstance(path, Path) or path.suffix[1:].lower() not in FORMATS:
@@ -99,9 +96,6 @@ class Speech:
         Args:
             path: Its suffix decides the format: .json, .srt (and `.words.srt` by words), .TextGrid
                 or .vtt. Its folder is created.
-
-        Raises:
-            InputError: If the format is unknown.
         """
         from processors.durations.writing import WRITERS, AlignedSpeech
 
@@ -252,11 +246,7 @@ def log_gain(gain: float) -> None:
 
 
 def warn_if_silent(wav: np.ndarray) -> None:
-    """Warns of speech that is hardly audible: its peak is 40 dB and more below full scale.
-
-    Args:
-        wav: (S,) in [-1, 1].
-    """
+    """Warns of speech that is hardly audible: its peak is 40 dB and more below full scale."""
     peak = float(np.abs(wav).max(initial=0.0))
     if peak < AUDIBLE_PEAK:
         get_logger(__name__).warning(
@@ -267,11 +257,7 @@ def warn_if_silent(wav: np.ndarray) -> None:
 
 
 def warn_if_rushed(speech: Speech, slower: float) -> None:
-    """Warns of phones that are too short to be speech, as of a model after few updates.
-
-    Args:
-        slower: Factor on the durations that was asked for.
-    """
+    """Warns of phones that are too short to be speech, as of a model after few updates."""
     spoken = [name not in PAUSES for name in speech.phone_names]
     seconds = float(speech.durations[spoken].sum()) * speech.frame_s
     if sum(spoken) * slower > MOST_PHONES_PER_S * seconds:
@@ -353,11 +339,7 @@ def join(
     sentences: Sequence[TimedSentence] = (),
     marks: Sequence[TimedMark] = (),
 ) -> Speech:
-    """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud.
-
-    Args:
-        parts: At least one.
-    """
+    """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud."""
     wav = np.concatenate([faded(part.wav, sample_rate) for part in parts])
     gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
     return Speech(

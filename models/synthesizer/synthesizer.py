@@ -207,25 +207,13 @@ class Synthesizer:
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
     ) -> tuple[str, ...]:
-        """The phones and pauses that a text is spoken with, as in `Speech.phone_names`.
-
-        Args:
-            duration_control: So short that pauses between sentences vanish, they are not listed.
-
-        Raises:
-            InputError: If the text contains no word, or the speaker is unknown.
-        """
+        """The phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
         language = self.speakers[choose_speaker(self.speakers, speaker)].language
         pauses = self._pause_frames(duration_control) > 0
         return self._reader.phone_names(text, language, pauses=pauses)
 
     def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
-        """Checks settings without a text.
-
-        Raises:
-            InputError: If the model lacks a control, a setting is unknown, of another type or out
-                of range, or two exclude each other.
-        """
+        """Checks settings without a text."""
         if not isinstance(settings, Settings | None):
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
@@ -301,9 +289,6 @@ class Synthesizer:
         times: SpokenTimes,
     ) -> Iterator[int | tuple[_Output, Passage, Fitted]]:
         """Fits what passages give into the breaks around them, and adds its times before it.
-
-        Args:
-            outputs: Of the passages with phones, with the frames per phone, (N,).
 
         Yields:
             Frames of silence, or an output with its passage and how it is cut.

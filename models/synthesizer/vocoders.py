@@ -40,11 +40,7 @@ class OpenedVocoder(NamedTuple):
     name: str  # of the vocoder, for messages and metadata
 
     def load(self, settings: InferenceConfig, device: str) -> Vocoder:
-        """Builds the vocoder; logs its name if it is Griffin-Lim or resamples.
-
-        Raises:
-            InputError: If its weights cannot be read, or it has no such option.
-        """
+        """Builds the vocoder; logs its name if it is Griffin-Lim or resamples."""
         log = get_logger(__name__)
         if self.model is None:
             _check_options(settings.vocoder_options, (), self.name)
@@ -88,9 +84,6 @@ def open_vocoder(
         reference: Experiment, checkpoint or name on the Hub, or "griffin_lim"; None: the bundled
             one, or Griffin-Lim where that was made for another mel.
         resample: Use it also if it was made for another mel or sample rate.
-
-    Raises:
-        InputError: If it cannot be found, is no vocoder, or was made for another mel.
     """
     if reference is None:
         return _bundled(mel)
@@ -125,14 +118,7 @@ def _bundled(mel: MelConfig) -> OpenedVocoder:
 def vocoder_for_inference(
     model: LoadedModel, settings: InferenceConfig, name: str, device: str
 ) -> Vocoder:
-    """Returns a copy of a vocoder's network that is optimised for inference.
-
-    Args:
-        settings: `vocoder_precision` and `vocoder_options` are used.
-
-    Raises:
-        InputError: If it has no such option, or the value is out of range.
-    """
+    """Returns a copy of a vocoder's network that is optimised for inference."""
     network = with_options(model, settings, name)
     precision = chosen_precision(settings.vocoder_precision, model.config, device)
     return cast("TrainedVocoder", network).for_inference(cast("VocoderPrecision", precision))

@@ -55,9 +55,6 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
         folder: `<processed_dir>/<dataset>`: features in the mel and the phones of the voice.
         path: `monotonic`: the most likely alignment in which phones follow each other, each with at
             least one frame; `argmax`: each frame counts for the phone of the largest weight.
-
-    Raises:
-        InputError: If the voice has no attention, or does not fit the features.
     """
     voice = load_model(fetch(reference), resolved_device())
     if model_of(voice.config).needs_durations:
@@ -141,11 +138,7 @@ def _refuse(reason: str) -> Grid:
 
 
 def load_joint_aligner(voice: LoadedModel) -> JointAligner:
-    """Loads the joint aligner of a voice, on the CPU and in eval mode.
-
-    Raises:
-        InputError: If the voice was trained or published without one.
-    """
+    """Loads the joint aligner of a voice, on the CPU and in eval mode."""
     section = model_of(voice.config).aligner
     if voice.config.preprocess.aligner != "learned" or section is None:
         raise InputError(
@@ -165,15 +158,7 @@ def load_joint_aligner(voice: LoadedModel) -> JointAligner:
 
 
 def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features], Features]:
-    """Returns a function that adds durations to features of the data that a voice was trained on.
-
-    Args:
-        folder: `<processed_dir>/<dataset>`.
-
-    Raises:
-        InputError: If the voice has no aligner, or does not fit the features or their speakers; if
-            the features already have durations.
-    """
+    """Returns a function that adds durations to features of the data of a voice."""
     voice = load_model(fetch(reference, for_training=True))
     aligner, store = load_joint_aligner(voice), FeatureStore(folder, voice.mel)
     if store.timed:

@@ -65,10 +65,6 @@ def prepare_from_acoustic(
         n_threads: CPU threads of the network, at most one for each core.
         processed: Holds the data of the acoustic model, as `<processed>/<dataset>`; None: the
             `processed_dir` of its configuration.
-
-    Raises:
-        InputError: If the config is not of a vocoder, the reference not an acoustic model, their
-            mels differ, or the processed data of the acoustic model are missing.
     """
     if config.task != "vocoder":
         raise InputError(
@@ -156,12 +152,7 @@ def _plan(
 
 
 class PredictionWork:
-    """Makes shards of recordings and predicted mels.
-
-    Args:
-        folder: Receives the shards.
-        aligner: Finds the durations if the store has none.
-    """
+    """Makes shards of recordings and predicted mels."""
 
     def __init__(
         self,
@@ -182,14 +173,7 @@ class PredictionWork:
         self._aligner = aligner
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
-        """Predicts and writes one shard.
-
-        Args:
-            utterances: Utterances of the shard; a fault of one of them becomes a rejection.
-
-        Raises:
-            InputError: If features are damaged.
-        """
+        """Predicts and writes one shard."""
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self._folder, name), ids, self._config.mel) as writer:

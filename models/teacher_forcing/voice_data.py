@@ -25,9 +25,6 @@ class VoiceData:
 
     Args:
         any_speaker: A voice of one speaker reads all of them as if they were that one.
-
-    Raises:
-        InputError: If the voice does not know the speaker of an utterance.
     """
 
     def __init__(
@@ -60,22 +57,11 @@ class VoiceData:
         return next(self.voice.network.parameters()).device
 
     def features(self, id: str) -> Features:
-        """The features of an utterance, each word in letters or phones.
-
-        Raises:
-            InputError: If the store does not have it, or its shard is missing or damaged.
-        """
+        """The features of an utterance, each word in letters or phones."""
         return self._items.features(self._draw(id))
 
     def batch(self, ids: Iterable[str]) -> TtsBatch:
-        """Utterances as a batch on the voice's device.
-
-        Args:
-            ids: In the order of the items.
-
-        Raises:
-            InputError: If the store does not have one, or the voice does not know a phone of it.
-        """
+        """Utterances as a batch on the voice's device."""
         items = [self._items[self._draw(id)] for id in ids]
         return on_device(collate(items, self.voice.mel.log_floor_value), self.device)
 

@@ -90,10 +90,6 @@ def train(
 
     Returns:
         The signal that ended it (a checkpoint was saved); None at the planned end.
-
-    Raises:
-        InputError: If flags, config, data or an earlier run of this name do not fit together, or
-            another process is training it.
     """
     folder = _experiment_folder(config, name)
     _check_flags(folder, resume=resume, restart=restart, init_from=init_from)

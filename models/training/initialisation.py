@@ -64,11 +64,6 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     file of their name where there is one; or all from a checkpoint of another project. Tensors on
     another scale, such as linear bin edges where the new ones are logarithmic, are dropped.
 
-    Args:
-        task: Its networks are changed.
-        assets: Phones, speakers and mel of the task.
-        reference: The other model: a folder or a name on the Hub.
-
     Raises:
         InputError: If tensors of one name have different shapes (names the first of them) or are
             not finite, or if no tensor fits: then it is another kind of model.
@@ -196,12 +191,7 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
 
 
 def _log_untrained(transfer: Transfer, trained: PhoneSet) -> None:
-    """Says in one line which phones neither data hold, and whether it matters.
-
-    Args:
-        transfer: From the other model.
-        trained: Phones in the data of either model.
-    """
+    """Says in one line which phones neither data hold, and whether it matters."""
     phones = {name.partition(": ")[2] for name in transfer.untrained}
     stress, others = [], []
     for phone in sorted(phone for phone in phones if phone not in trained):
@@ -229,14 +219,7 @@ def _grouped(names: Iterable[str]) -> str:
 
 
 def extend_assets(voice: Assets, data: Assets) -> Assets:
-    """Adds the speakers of the training data to the assets of a voice.
-
-    Args:
-        voice: Assets of the trained voice; its speakers keep their ids.
-
-    Raises:
-        InputError: If mels or phones differ, or a speaker is in both.
-    """
+    """Adds the speakers of the training data to the assets of a voice."""
     if different := voice.mel.differences(data.mel):
         raise InputError(
             f"train.trained=speakers: the voice has another mel: {', '.join(different)} (voice and"
@@ -265,11 +248,7 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
 
 
 def check_whole(network: nn.Module, transfer: Transfer) -> None:
-    """Makes sure that a network has the weights of a voice and nothing else, but for speakers.
-
-    Raises:
-        InputError: If a tensor that will not be trained is only in the network or in the voice.
-    """
+    """Makes sure that a network has the weights of a voice and nothing else, but for speakers."""
     of_speakers = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
     kept = network.state_dict().keys() - set(of_speakers)
     new = [name for name in transfer.new if name.partition(": ")[0] in kept]

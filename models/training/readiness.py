@@ -11,11 +11,7 @@ from utils.files import user_path
 
 
 def empty_splits(config_path: Path, overrides: Sequence[str]) -> list[str]:
-    """Lists the splits in which stage 1 left no utterance, as "valid of LJSpeech".
-
-    Args:
-        overrides: `key.path=value`.
-    """
+    """Lists the splits in which stage 1 left no utterance, as "valid of LJSpeech"."""
     config = load_config(config_path, overrides)
     return [
         f"{name} of {dataset}"
@@ -26,11 +22,7 @@ def empty_splits(config_path: Path, overrides: Sequence[str]) -> list[str]:
 
 
 def last_speaker(config_path: Path, overrides: Sequence[str], name: str) -> str | None:
-    """Returns the speaker that was added last to a trained voice; None if it has only one.
-
-    Args:
-        overrides: `key.path=value`.
-    """
+    """Returns the speaker that was added last to a trained voice; None if it has only one."""
     folder = user_path(load_config(config_path, overrides).log_dir) / name
     speakers = Assets.load(folder).speakers
     return speakers[-1].name if len(speakers) > 1 else None

@@ -175,11 +175,7 @@ class AlignerTraining:
 
 
 def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
-    """Builds the aligner of an experiment, with random weights.
-
-    Raises:
-        InputError: If the vocabulary is missing.
-    """
+    """Builds the aligner of an experiment, with random weights."""
     n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
     return JointAligner(aligner, n_phones, assets.mel.n_mels, n_speakers)
 
@@ -187,11 +183,7 @@ def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
 def build_aligner_training(
     config: Config, assets: Assets, aligner: JointAlignerConfig
 ) -> AlignerTraining | None:
-    """Builds the training of an experiment's aligner; None if stage 1 stored durations.
-
-    Raises:
-        InputError: If the vocabulary is missing.
-    """
+    """Builds the training of an experiment's aligner; None if stage 1 stored durations."""
     if config.preprocess.aligner != "learned":
         return None
     return AlignerTraining(build_aligner(aligner, assets), aligner)

@@ -18,14 +18,7 @@ Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/i
 
 
 class AcousticTask(Generic[Network]):
-    """A `Task` (models/base/task.py): one step, after that of the aligner if there is one.
-
-    Args:
-        network: The network to train, an `AcousticModel`.
-        assets: Mel definition and vocabulary, for the samples.
-        losses_of: The losses of the network for a batch with durations.
-        aligner_training: Finds the durations; None where the batches have them.
-    """
+    """A `Task` (models/base/task.py): one step, after that of the aligner if there is one."""
 
     exported = "model"
 

@@ -34,11 +34,7 @@ _LJSPEECH = dict(zip(MEL, (22050, 1024, 1024, 256, 0.0, 8000.0), strict=True))
 
 
 def file_names(model: str) -> FileNames:
-    """Names of the files of a model; no other file is needed.
-
-    Args:
-        model: Pattern of its name, in lower case.
-    """
+    """Names of the files of a model; no other file is needed."""
     weights = re.compile(rf"(?i)[^.]*{model}[^.]*(\.(pt|pth|safetensors))?")
     return FileNames(weights, re.compile(r"_(\d+)(?:\.\w+)?$"), weights)
 
@@ -107,11 +103,7 @@ def unnamed_symbols(n_rows: int) -> Vocabulary:
 
 
 def holds(weights: Path, model: str, names: FileNames) -> bool:
-    """Whether a file holds a model of NVIDIA.
-
-    Raises:
-        InputError: If it has the name of such a file and cannot be read.
-    """
+    """Whether a file holds a model of NVIDIA."""
     try:
         return _model_in(weights, weights.stat().st_mtime_ns) == model
     except InputError:
@@ -127,11 +119,7 @@ def _model_in(path: Path, changed_ns: int) -> str:
 
 
 def open_checkpoint(path: Path) -> NvidiaCheckpoint:
-    """Reads a checkpoint. Tensors stay on disk until used.
-
-    Raises:
-        InputError: If it cannot be read, or holds more than tensors and plain values.
-    """
+    """Reads a checkpoint. Tensors stay on disk until used."""
     saved = _saved(path)
     if _model_of(saved):  # tensors alone
         saved = {_LATEST: saved}

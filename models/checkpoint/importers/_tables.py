@@ -33,11 +33,7 @@ def existing(values: Mapping[str, object], table: Table) -> dict[str, object]:
 
 
 def required(values: Mapping[str, object], table: Table, path: Path) -> dict[str, object]:
-    """Selects settings by Arion's keys.
-
-    Raises:
-        InputError: If one is missing; names it.
-    """
+    """Selects settings by Arion's keys."""
     if missing := [key for key in table.values() if not _has(values, key)]:
         raise InputError(
             f"{path}: {', '.join(missing)} is missing; expected the settings that the weights were"
@@ -69,11 +65,7 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
 
 
 def read_yaml(path: Path) -> Mapping[str, object]:
-    """Reads a YAML file of keys: plain values, never objects.
-
-    Raises:
-        InputError: If it cannot be read, or PyYAML is missing.
-    """
+    """Reads a YAML file of keys: plain values, never objects."""
     try:
         import yaml  # not at the top: few models need it
     except ImportError as error:
@@ -123,9 +115,6 @@ def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
     """Replaces tensors by one, their rows one after another.
 
     Nothing is changed if one is missing or their shapes differ: the network then refuses them.
-
-    Args:
-        names: Names of the parts in their order.
     """
     parts = [tensors[name] for name in names if name in tensors]
     if len(parts) == len(names) and len({part.shape for part in parts}) == 1 and parts[0].ndim:
@@ -135,11 +124,7 @@ def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
 
 
 def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> int:
-    """Looks up one size of a tensor.
-
-    Raises:
-        InputError: If there is no such tensor, or if it has fewer axes; names the file.
-    """
+    """Looks up one size of a tensor."""
     shape = tuple(tensors[name].shape) if name in tensors else None
     if shape is None or len(shape) <= axis:
         what = "missing" if shape is None else f"of the shape {shape}"

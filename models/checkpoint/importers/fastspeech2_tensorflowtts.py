@@ -246,13 +246,7 @@ def _read_hdf5(path: Path) -> dict[str, Tensor]:
 def _translated(
     stored: Mapping[str, Tensor], mean: Tensor, scale: Tensor, path: Path
 ) -> dict[str, Tensor]:
-    """Converts tensors to Arion's names, layouts and units; others are left for the strict check.
-
-    Args:
-        stored: By the names in the file.
-        mean: Mean of each band in training, log10, (M,).
-        scale: Standard deviation of each band, log10, (M,).
-    """
+    """Converts tensors to Arion's names, layouts and units: `mean` and `scale` in log10, (M,)."""
     if any("/speaker_embeddings/" in f"/{name}" or "/speaker_fc/" in name for name in stored):
         raise InputError(
             f"{path}: it has several speakers; TensorFlowTTS adds them in five places of the"

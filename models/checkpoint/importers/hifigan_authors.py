@@ -115,9 +115,6 @@ def assemble(
 
     Args:
         settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
-
-    Raises:
-        InputError: If the file or the settings are broken, or do not fit each other.
     """
     tensors, unused = _generator_in(read_weights(weights), key, weights)
     kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
@@ -150,14 +147,7 @@ def assemble(
 
 
 def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetworks:
-    """Reads discriminators for fine-tuning, if they are the same networks as Arion's.
-
-    Args:
-        parts: Tensors of "mpd" and "msd", by the authors' names.
-
-    Raises:
-        InputError: If a part holds other things than tensors.
-    """
+    """Reads discriminators for fine-tuning, if they are the same networks as Arion's."""
     with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
         shapes = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
     fitting: dict[str, Tensor] = {}

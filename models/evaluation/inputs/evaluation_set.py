@@ -74,12 +74,7 @@ class EvaluationSet(NamedTuple):
 
 
 def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
-    """Finds the files of all systems and their recordings, without added references.
-
-    Raises:
-        InputError: If a file or recording is missing, systems differ in their utterances, or a
-            folder is not writable.
-    """
+    """Finds the files of all systems and their recordings, without added references."""
     folders = dict(zip(system_names(inputs.folders, (COPY, NATURAL)), inputs.folders, strict=True))
     several = inputs.folders[0] / COMPARISON
     output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
@@ -98,11 +93,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
 def add_references(
     data: EvaluationSet, inputs: EvaluationInputs, options: EvaluationOptions
 ) -> EvaluationSet:
-    """Adds resynthesised recordings and second readings, as far as they are wanted.
-
-    Raises:
-        InputError: If a vocoder or a recording does not fit.
-    """
+    """Adds resynthesised recordings and second readings, as far as they are wanted."""
     folders, folder = data.folders, data.output / COPY
     items = add_copies(data.items, set(data.vocoders.values()), inputs, options, folder)
     if items is not data.items:
@@ -122,10 +113,6 @@ def pair_files(
 
     Returns:
         Items in the order of their ids. Either all have a recording, or none has.
-
-    Raises:
-        InputError: If a file or recording is missing, systems differ in their utterances, or two
-            files of a system have the same id; lists them.
     """
     check_sounds([file for files in systems.values() for file in files])
     by_id = {name: _by_id(files) for name, files in systems.items()}
@@ -140,9 +127,6 @@ def add_natural(
     items: Sequence[EvaluatedUtterance], readings: Sequence[SystemFile], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
     """Adds second readings by the speaker as the system `natural`.
-
-    Args:
-        readings: Files named by the id of the sentence that they repeat.
 
     Returns:
         The items, then those of sentences that no system synthesised.
@@ -179,11 +163,7 @@ def _paired(
     inputs: EvaluationInputs,
     what: str = "files",
 ) -> list[EvaluatedUtterance]:
-    """Items of files by id and system; `what` names the files in an error.
-
-    Raises:
-        InputError: If some have no recording; lists them.
-    """
+    """Items of files by id and system; `what` names the files in an error."""
     finder, items, missing = ReferenceFinder(inputs), list[EvaluatedUtterance](), []
     for id, files in by_utterance.items():
         # a copy matches one recording sample by sample, as stage 1 cut it
@@ -229,12 +209,7 @@ def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
 
 
 def user_models_by_system(data: EvaluationSet, user_models: UserModels) -> dict[str, UserModels]:
-    """Gives each of several systems its own folder of transcripts.
-
-    Raises:
-        InputError: If the folder of a system is missing, or transcripts of utterances with a text
-            are; lists them.
-    """
+    """Gives each of several systems its own folder of transcripts."""
     root = user_models.transcripts
     if root is None:
         return {}

@@ -189,15 +189,8 @@ def add_copies(
 ) -> list[EvaluatedUtterance]:
     """Adds resynthesised recordings as the system `copy`, or logs why there are none.
 
-    Args:
-        vocoders: Names of the vocoders of the systems; "" if unknown.
-        folder: Where the copies are kept.
-
     Returns:
         Items with copies, or `items` itself.
-
-    Raises:
-        InputError: If the vocoder cannot be opened or does not fit, or a recording is too short.
     """
     if not options.copies:
         return items
@@ -238,15 +231,8 @@ def resynthesise(
     An existing copy is kept while recording, mel, vocoder and its settings are the same. Runs on a
     GPU if there is one, one recording at a time: batches are no faster.
 
-    Args:
-        items: Utterances; those without a recording are left out.
-
     Returns:
         The files by id.
-
-    Raises:
-        InputError: If a recording or the vocoder cannot be read, a recording is shorter than a
-            frame, or a copy is not finite.
     """
     device, settings = resolved_device(), inputs.inference
     network, spectrogram = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)

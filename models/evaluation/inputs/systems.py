@@ -44,11 +44,7 @@ class SystemFile:
 
 
 def read_system_files(folder: Path) -> list[SystemFile]:
-    """Lists the files in `metadata.jsonl` of stage 3; without it, all sound files of the folder.
-
-    Raises:
-        InputError: If there is none, or `metadata.jsonl` was not written by stage 3.
-    """
+    """Lists the files in `metadata.jsonl` of stage 3; without it, all sound files of the folder."""
     path = folder / METADATA
     if not path.is_file():
         if folder.is_dir() and any(file.suffix.lower() in SUFFIXES for file in folder.iterdir()):
@@ -69,11 +65,7 @@ def read_system_files(folder: Path) -> list[SystemFile]:
 
 
 def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
-    """Lists the sound files of a folder, each named by the id of its utterance.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Lists the sound files of a folder, each named by the id of its utterance."""
     files = files_of(folder, SUFFIXES)
     return [SystemFile(file.stem, file, "file", dataset) for file in files]
 
@@ -94,11 +86,7 @@ def select_files(
     testing_set: TestingSet | None,
     processed: Path,
 ) -> Sequence[SystemFile]:
-    """Selects the files of a dataset or split; files of unknown origin count as part of it.
-
-    Raises:
-        InputError: If there is none, or an utterance of the split is missing.
-    """
+    """Selects the files of a dataset or split; files of unknown origin count as part of it."""
     if dataset is None:
         return files
     named = [replace(file, dataset=dataset) if file.kind == "file" else file for file in files]
@@ -121,11 +109,7 @@ def select_files(
 
 
 def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
-    """Returns the name of the vocoder of all files; empty if unknown.
-
-    Raises:
-        InputError: If there are several: a mean over both would describe neither.
-    """
+    """Returns the name of the vocoder of all files; empty if unknown."""
     vocoder, *others = sorted({file.vocoder for file in files})
     if others:
         raise InputError(
@@ -136,11 +120,7 @@ def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Reads texts by id from lines of `id|text` or `id|text|normalised`; the last field counts.
-
-    Raises:
-        InputError: If it cannot be read, a line has another form, or an id occurs twice.
-    """
+    """Reads texts by id from lines of `id|text` or `id|text|normalised`; the last field counts."""
     texts: dict[str, str] = {}
     for n, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
@@ -158,9 +138,6 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
     """Names systems by the shortest ends of their paths that differ, in their order.
 
     `result` and `single` are left out where possible: every experiment has them.
-
-    Raises:
-        InputError: If a folder is given twice.
     """
     parts = [folder.resolve().parts for folder in folders]
     for n, path in enumerate(parts):

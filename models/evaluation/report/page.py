@@ -161,12 +161,7 @@ def _data_of(
 
 
 def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embedded: bool) -> None:
-    """Writes the page, with one utterance of `data` at a time in memory.
-
-    Args:
-        data: JSON of each utterance.
-        embedded: Whether sounds and pictures are in the data.
-    """
+    """Writes the page, with one utterance of `data` at a time in memory."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     files, strict = FileSystemLoader(_STATIC), StrictUndefined

@@ -59,9 +59,6 @@ def write_tracks(
     Args:
         key: Stem of the file names: `<key>-0.flac` and so on. Never made of a text or an id.
         mel: Definition of the pictures; sounds of other rates are resampled for them.
-
-    Raises:
-        InputError: If a sound cannot be read.
     """
     return [_write(key, item, folder, mel) for item in items]
 

@@ -21,9 +21,6 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
 
     Returns:
         Number of alignments.
-
-    Raises:
-        InputError: If nothing was synthesised, or by a version that did not record frames.
     """
     if not (folder / METADATA).is_file() and (folder / SINGLE / METADATA).is_file():
         folder = folder / SINGLE
@@ -34,11 +31,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
 
 
 def write_alignments(folder: Path, output: Path, format: str) -> int:
-    """Writes the alignments of all texts in a folder; returns their number, which may be 0.
-
-    Raises:
-        InputError: If `metadata.jsonl` is something else, or too old.
-    """
+    """Writes the alignments of all texts in a folder; returns their number, which may be 0."""
     lines = read_lines(folder, TextLine)
     for line in lines:
         if line.hop_length == 0 or line.sample_rate == 0 or not line.phones:

@@ -59,10 +59,6 @@ def load_copy_synthesis(
 
     Args:
         output: Folder of the wavs; None: `result` in the experiment's folder.
-
-    Raises:
-        InputError: If it cannot be loaded, is no vocoder, an override changes its mel, or the
-            output must be named and is not.
     """
     device = resolved_device()
     model = load_model(reference, device, overrides)
@@ -83,12 +79,7 @@ def load_copy_synthesis(
 
 
 def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
-    """Mode `batch`: synthesises the mels of a prepared dataset into `<output>/<id>.wav`.
-
-    Raises:
-        InputError: If stage 1 did not prepare the dataset, or a mel could not be synthesised (the
-            others are made).
-    """
+    """Mode `batch`: synthesises the mels of a prepared dataset into `<output>/<id>.wav`."""
     check_prepared(synthesis.preprocess, dataset, "vocoder")
     processed = user_path(synthesis.preprocess.processed_dir)
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
@@ -98,12 +89,7 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
 
 
 def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
-    """Mode `single`: synthesises the mels of the user's files into `<output>/single/<name>.wav`.
-
-    Raises:
-        InputError: If a file would be overwritten, or one could not be synthesised (the others are
-            made).
-    """
+    """Mode `single`: synthesises the mels of the user's files into `<output>/single/<name>.wav`."""
     results = ResultFolder(synthesis.output / SINGLE, CopyLine)
     for source in sources:
         if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():
@@ -191,11 +177,7 @@ def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray
 
 
 def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:
-    """Computes the metric `mel_l1` of a file, reading one piece at a time.
-
-    Args:
-        wav: The recording, (T * hop_length,).
-    """
+    """Computes the metric `mel_l1` of a file, reading one piece at a time."""
     with soundfile.SoundFile(path) as file:
         pieces = (
             (wav[span], file.read(span.stop - span.start, dtype="float32"))

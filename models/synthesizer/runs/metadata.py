@@ -72,14 +72,8 @@ class ResultFolder(Generic[L]):
     any moment loses at most the utterance that it was working on. Files whose names are numbers
     are announced before, so that the next run finds the number.
 
-    Args:
-        folder: Where the files are; need not exist.
-
     Attributes:
         lines: The line about each file, by id.
-
-    Raises:
-        InputError: If its `metadata.jsonl` holds something else.
     """
 
     def __init__(self, folder: Path, kind: type[L]) -> None:
@@ -89,11 +83,7 @@ class ResultFolder(Generic[L]):
         self._added: dict[str, L] = {}
 
     def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
-        """Makes sure that no file of another dataset would be overwritten.
-
-        Raises:
-            InputError: If an id is here already as a sentence of another dataset.
-        """
+        """Makes sure that no file of another dataset would be overwritten."""
         for id in ids:
             line = self.lines.get(id)
             if line is not None and line.dataset != dataset:
@@ -146,14 +136,7 @@ class ResultFolder(Generic[L]):
 
 
 def read_lines(folder: Path, kind: type[L]) -> list[L]:
-    """Reads the lines of a folder's `metadata.jsonl` whose sound files exist, sorted by id.
-
-    Args:
-        folder: May not exist.
-
-    Raises:
-        InputError: If the file holds something else.
-    """
+    """Reads the lines of a folder's `metadata.jsonl` whose sound files exist, sorted by id."""
     path = folder / METADATA
     if not path.exists():
         return []

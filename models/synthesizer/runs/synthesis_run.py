@@ -49,21 +49,13 @@ class Attempt(Generic[I, L]):
         return isinstance(error, InputError)
 
     def done(self, line: L, seconds: float, work_s: float) -> None:
-        """Records the file that was written.
-
-        Args:
-            work_s: Seconds that the model worked.
-        """
+        """Records the file that was written."""
         self._results.add(line)
         self.seconds, self.work_s = seconds, work_s
 
 
 def default_output(reference: str | Path, folder: Path) -> Path:
-    """Returns `result` in the folder of a local experiment.
-
-    Raises:
-        InputError: If the model is from the Hub: its folder is a cache.
-    """
+    """Returns `result` in the folder of a local experiment."""
     if not user_path(reference).exists():
         raise InputError(
             f"{reference} is on the Hub: choose a folder for the wavs by --infer_output_dir"
@@ -72,11 +64,7 @@ def default_output(reference: str | Path, folder: Path) -> Path:
 
 
 def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
-    """Finds the folder of the experiment with this name, in `log_dir` of the configuration.
-
-    Raises:
-        InputError: If the configuration is wrong, or nothing was trained under that name.
-    """
+    """Finds the folder of the experiment with this name, in `log_dir` of the configuration."""
     folder = user_path(load_config(config_path, overrides).log_dir) / name
     if not folder.is_dir():
         raise InputError(f"{folder}: no such experiment; run stage 2, or give --infer_expt_dir")
@@ -84,12 +72,7 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
 
 def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
-    """Reads the utterances of one split of a prepared dataset, sorted by id.
-
-    Raises:
-        InputError: If stage 1 did not prepare the dataset (lists those it did), its files do not
-            belong together, or the split is empty.
-    """
+    """Reads the utterances of one split of a prepared dataset, sorted by id."""
     prepared = sorted(path.parent.name for path in processed.glob(f"*/{MANIFEST}"))
     if dataset not in prepared:
         raise InputError(

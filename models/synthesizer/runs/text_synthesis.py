@@ -72,9 +72,6 @@ def load_text_synthesis(
     Args:
         vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one where it fits.
         output: Folder of the wavs; None: `result` in the experiment's folder.
-
-    Raises:
-        InputError: If anything cannot be loaded, or the output must be named and is not.
     """
     synthesizer = Synthesizer(reference, vocoder, resample=resample, overrides=overrides)
     return TextSynthesis(
@@ -88,9 +85,6 @@ def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
     """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
-
-    Args:
-        settings: Speaker, where a text names none, controls and seed.
 
     Raises:
         InputError: Before any synthesis, if a speaker is unknown, a control cannot be had, a pitch
@@ -152,10 +146,6 @@ def synthesise_dataset(
     """Mode `batch`: synthesises the texts of a prepared dataset into `<output>/<id>.wav`.
 
     Each has the speaker of its recording, unless the settings name one.
-
-    Raises:
-        InputError: If stage 1 did not prepare the dataset, the speaker is unknown, or a text
-            could not be synthesised (the others are made).
     """
     speaker = settings.speaker
     if speaker is not None:
@@ -185,9 +175,6 @@ def assign_ids(
     A text without output that was synthesised by the same speaker with the same controls, pitch
     file and seed keeps its id. Any other text gets the lowest free number: no run overwrites
     another text, no file is named after a text, and a text that failed leaves its number free.
-
-    Args:
-        texts: The user's texts with their speakers; one that is given twice gets two ids.
     """
     ids: dict[str, list[str]] = defaultdict(list)  # of texts that were synthesised before
     for line in results.lines.values():
@@ -269,11 +256,7 @@ def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, fold
 def line_of(
     item: TextItem, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
 ) -> TextLine:
-    """Builds the line about one synthesised text.
-
-    Args:
-        work_s: Seconds that the model worked.
-    """
+    """Builds the line about one synthesised text."""
     return TextLine(
         id=item.id,
         file=f"{item.id}.wav",

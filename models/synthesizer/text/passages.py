@@ -53,27 +53,13 @@ class TextReader:
         self._phones = phones
 
     def phone_names(self, text: str, language: str, *, pauses: bool) -> tuple[str, ...]:
-        """The phones of a text.
-
-        Args:
-            pauses: Whether there is a pause between one sentence and the next.
-
-        Raises:
-            InputError: If the text contains no word, or one that cannot be pronounced.
-        """
+        """The phones of a text."""
         return _names(self._sentences(text, language), pauses=pauses)
 
     def passages(
         self, text: str, language: str, pitch: Sequence[float] | None, *, pauses: bool
     ) -> list[list[Passage]]:
-        """The passages of each sentence; warns of signs and phones that are not spoken.
-
-        Args:
-            pitch: Hz for each of `phone_names`; None: predicted.
-
-        Raises:
-            InputError: As `phone_names`, and if the pitch has not one value per phone.
-        """
+        """The passages of each sentence; warns of signs and phones that are not spoken."""
         sentences = self._sentences(text, language)
         clauses = [clause for sentence in sentences for clause in sentence]
         if unspoken := dict.fromkeys(sign for clause in clauses for sign in clause.unspoken):
@@ -135,14 +121,7 @@ class StyledReader:
         self._phones = phones
 
     def __call__(self, blocks: Sequence[Sequence[Run]], language: str) -> list[list[Passage]]:
-        """The passages of each sentence.
-
-        Args:
-            language: Of runs that name none.
-
-        Raises:
-            InputError: If there is no word, or one that cannot be pronounced.
-        """
+        """The passages of each sentence."""
         drafting = _Drafting(self._split, language)
         for block in blocks:
             drafting.add(block)

@@ -38,10 +38,6 @@ def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[Inp
     Empty lines are left out. The columns of a table are separated by tabs: `text`, and if wanted
     `pitch` (a file of Hz per phone, relative to the table), `output` (name of the wav), `speaker`.
     Empty cells but those of `text` count as missing.
-
-    Raises:
-        InputError: If the file cannot be read or holds no text, a column is missing or unknown, a
-            cell is wrong, or the file of a pitch is.
     """
     path = user_path(path)
     if path.suffix.lower() == ".ssml":

@@ -73,23 +73,14 @@ class TrainingData:
 
 
 def dataset_folders(config: Config) -> list[Path]:
-    """Lists the folder of stage 1 of each dataset.
-
-    Raises:
-        InputError: If stage 1 was run only with other keys of `preprocess`.
-    """
+    """Lists the folder of stage 1 of each dataset."""
     for name in config.dataset:
         check_prepared(config.preprocess, name, config.task, same_keys=True)
     return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 
 def collect_assets(config: Config) -> Assets:
-    """Collects the assets of a model from all datasets of an experiment.
-
-    Raises:
-        InputError: If stage 1 was not run or not finished for one of them, or with other keys of
-            `preprocess`; if the lexicon is missing.
-    """
+    """Collects the assets of a model from all datasets of an experiment."""
     if config.train.synthetic_utterances:
         return generated_assets(config)
     folders, mel = dataset_folders(config), config.preprocess.mel
@@ -150,11 +141,7 @@ def _phones_in(folders: Sequence[Path]) -> set[str]:
 
 
 def make_collator(task: str, mel: MelConfig) -> Collator:
-    """Returns a function that makes a batch of items.
-
-    Args:
-        task: "tts" or "vocoder".
-    """
+    """Returns a function that makes a batch of items."""
     if task == "vocoder":
         log_floor = mel.log_floor_value
         return partial(collate_vocoder, hop_length=mel.hop_length, log_floor=log_floor)
@@ -164,14 +151,7 @@ def make_collator(task: str, mel: MelConfig) -> Collator:
 def load_data(
     config: Config, assets: Assets, process: ProcessRank, device: torch.device
 ) -> TrainingData:
-    """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`).
-
-    Args:
-        assets: Its mel, vocabulary and speakers.
-
-    Raises:
-        InputError: If data are missing or do not fit the assets; if segments are too short.
-    """
+    """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`)."""
     make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
     training, validation = make(config, assets)
     collator = make_collator(config.task, assets.mel)
@@ -257,9 +237,6 @@ def data_of(
     device: torch.device,
 ) -> TrainingData:
     """Plans the batches of both datasets.
-
-    Args:
-        validation: Validation items; may be none.
 
     Raises:
         InputError: If there are fewer training items than micro-batches in one update.
@@ -354,10 +331,6 @@ def _fingerprint(
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
     """Yields the micro-batches of each update.
-
-    Args:
-        loader: Its sampler gives whole windows only.
-        size: Micro-batches per update.
 
     Raises:
         InputError: If an utterance is faulty; worker processes report that in a longer form.

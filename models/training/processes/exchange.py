@@ -66,11 +66,7 @@ def check_agreement(facts: Mapping[str, object]) -> None:
 
 
 def differences(everyone: Sequence[Mapping[str, object]]) -> list[str]:
-    """Names of the values in which processes differ, sorted.
-
-    Args:
-        everyone: Values by name, of each process.
-    """
+    """Names of the values in which processes differ, sorted."""
     first = everyone[0]
     return sorted(
         {

@@ -45,10 +45,6 @@ _MAY_CHANGE = (
 def check_unchanged(old: Config, new: Config) -> None:
     """Refuses to resume with a configuration that would give other updates.
 
-    Args:
-        old: That of the run so far.
-        new: That of the continued run.
-
     Raises:
         InputError: If keys changed that must not; it names all of them.
     """
@@ -74,14 +70,7 @@ def check_unchanged(old: Config, new: Config) -> None:
 
 
 def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
-    """The history so far.
-
-    Args:
-        resume: Whether it continues the run in this folder.
-
-    Raises:
-        InputError: If stage 1 now holds mels of another kind or of another model.
-    """
+    """The history so far."""
     generated = config.train.synthetic_utterances > 0
     data = History() if generated else history_of(config, dataset_folders(config))
     if not (resume and (folder / HISTORY).exists()):
@@ -117,12 +106,7 @@ def flat_config(config: Config) -> dict[str, object]:
 
 
 def is_one_of(key: str, names: Sequence[str]) -> bool:
-    """Whether a key, or a section that it is in, matches one of the names.
-
-    Args:
-        key: With dots.
-        names: Keys and sections, with `*` for any part.
-    """
+    """Whether a key, or a section that it is in, matches one of the names."""
     return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
 
 

@@ -42,12 +42,7 @@ Weights = nn.Module | WeightAverage
 def weight_files(
     networks: Mapping[str, nn.Module], exported: str, average: WeightAverage | None = None
 ) -> dict[str, Weights]:
-    """Weights by the names of their files.
-
-    Args:
-        exported: Name of the network used for synthesis.
-        average: Moving average of its weights; None: without.
-    """
+    """Weights by the names of their files."""
     others = {f"{name}.safetensors": net for name, net in networks.items() if name != exported}
     if average is None:
         return {WEIGHTS: networks[exported], **others}
@@ -82,14 +77,7 @@ def pack(
     position: Position,
     randomness: list[dict[str, Any]],
 ) -> dict[str, bytes]:
-    """Serialises the training state as the files of a checkpoint.
-
-    Args:
-        files: Weights by file name.
-        updater: Its optimizers and scaler are saved.
-        position: Updates, epochs and micro-batches done.
-        randomness: `random_states` of every process.
-    """
+    """Serialises the training state as the files of a checkpoint."""
     tensors = {
         "optimizers": {name: opt.state_dict() for name, opt in updater.optimizers.items()},
         "scaler": updater.scaler.state_dict(),
@@ -108,11 +96,7 @@ def pack(
 
 
 def write_measured(checkpoint: Path, position: Position) -> None:
-    """Adds the position after validation or scoring to a checkpoint.
-
-    Args:
-        position: With the same updates.
-    """
+    """Adds the position after validation or scoring to a checkpoint."""
     plain = asdict(position)
     write_json(checkpoint / MEASURED, {"position": plain, "sha256": _digest(plain)})
 
@@ -127,11 +111,6 @@ class MeasuredError(InputError):
 
 def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
-
-    Args:
-        files: Weights by file name.
-        updater: Its optimizers and scaler are restored.
-        rank: This process; generators of processes that the saved run did not have stay as is.
 
     Returns:
         The position of the run.

@@ -90,9 +90,6 @@ class PeriodicScoring:
     def run(self, synthesise: Callable[[TtsBatch | VocoderBatch], Sample]) -> ScoringResult | None:
         """Scores the utterances.
 
-        Args:
-            synthesise: Gives the sample of a batch of one utterance.
-
         Returns:
             None if no utterance is left. After an error scoring stops for the rest of the run; it
             is logged, with a traceback unless it comes from the user's input.
