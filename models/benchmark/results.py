@@ -1,4 +1,4 @@
-"""Results of a benchmark, and their tables in Markdown."""
+"""Timing of calls, one subject or several in turn; results and their tables in Markdown."""
 
 import gc
 import os
@@ -17,7 +17,6 @@ import numpy as np
 import torch
 
 _CLEAR_REFS, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-
 _RESAMPLES = 2000
 
 

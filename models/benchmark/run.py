@@ -14,7 +14,6 @@ from config.schema import Config
 from models.base.registry import load_config, model_names
 from models.benchmark.results import Result, Subject, Work, figures_of, measure, ratios_of
 from models.benchmark.subjects import (
-    PrecisionError,
     check_precision,
     speech_steps,
     synthesis_step,
@@ -68,9 +67,7 @@ class Options:
     mode: Sequence[str] = MODES
     device: str = "cpu"
     threads: int = 1
-    precision: Sequence[str] = ("fp32",)
-    batches: str = "buckets"  # or "random"
-    lengths: str = "new"  # of inference; or "repeated": one batch again and again
+    precision: str = "fp32"
     batch_size: int = 0  # mean utterances of an update; 0: that of the recipe
     infer_batch_size: int = 1
     longest: int = 0  # frames of an utterance in inference; 0: whole
@@ -87,17 +84,11 @@ class Options:
 def run_benchmark(options: Options) -> Iterator[Result]:
     """Measures everything that was asked for; yields and logs each result as it is done."""
     torch.set_num_threads(options.threads)
-    groups = _groups(options)
+    _check_compare(options)
+    settings = options.compare or [f"precision={options.precision}"]
     for mode, model in _modes_and_models(options):
-        for group in groups:
-            try:
-                subjects = {name: _subject(mode, model, each) for name, each in group.items()}
-            except PrecisionError as error:
-                if len(groups) == 1:
-                    raise
-                log.info("left out: %s", error)
-            else:
-                yield from _measured(options, mode, model, subjects)
+        subjects = {name: _subject(mode, model, _with(options, name)) for name in settings}
+        yield from _measured(options, mode, model, subjects)
     device = torch.device(options.device)
     if "speech" in options.mode and not options.compare:
         name = f"{Path(options.voice).name}, {options.vocoder_dir or 'bundled vocoder'}"
@@ -109,15 +100,11 @@ def run_benchmark(options: Options) -> Iterator[Result]:
         yield from _measured(options, "start-up", "python", starts)
 
 
-def _groups(options: Options) -> list[dict[str, Options]]:
-    """What is timed in turn, by name: the two settings, or each precision alone."""
-    if not options.compare:
-        return [{f"precision={p}": replace(options, precision=(p,))} for p in options.precision]
+def _check_compare(options: Options) -> None:
     if len({setting.partition("=")[0] for setting in options.compare}) > 1:
         raise InputError(f"--compare {' '.join(options.compare)}: expected two values of one key")
-    if not {"training", "inference"} & {*options.mode}:
+    if options.compare and not {"training", "inference"} & {*options.mode}:
         raise InputError("--compare is for training and inference; add one of them to --mode")
-    return [{setting: _with(options, setting) for setting in options.compare}]
 
 
 def _with(options: Options, setting: str) -> Options:
@@ -126,16 +113,12 @@ def _with(options: Options, setting: str) -> Options:
     if "." in key and value:
         return replace(options, overrides=(*options.overrides, setting))
     if key == "precision":
-        return replace(options, precision=(value,))
-    if key == "batches" and value in ("buckets", "random"):
-        return replace(options, batches=value)
-    if key == "lengths" and value in ("new", "repeated"):
-        return replace(options, lengths=value)
+        return replace(options, precision=value)
     if key == "threads" and value.isdecimal() and int(value) > 0:
         return replace(options, threads=int(value))
     raise InputError(
-        f"--compare {setting}: expected precision=..., threads=N, batches=buckets, batches=random,"
-        " lengths=new, lengths=repeated, or a key of the configuration such as train.optimizer=lamb"
+        f"--compare {setting}: expected precision=..., threads=N, or a key of the configuration"
+        " such as train.optimizer=lamb"
     )
 
 
@@ -149,20 +132,15 @@ def _modes_and_models(options: Options) -> Iterator[tuple[str, str]]:
 
 
 def _subject(mode: str, model: str, options: Options) -> Subject:
-    device, precision = torch.device(options.device), options.precision[0]
+    device, precision = torch.device(options.device), options.precision
     if mode == "training":
-        if options.lengths == "repeated":
-            raise InputError("lengths=repeated: lengths are of synthesis; use --mode inference")
         choices = ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16")
         check_precision(precision, choices, f"training on {options.device}")
         config = _config(model, options, f"train.mixed_precision={precision}")
-        step = training_step(config, device, random_batches=options.batches == "random")
-    elif options.batches == "random":
-        raise InputError("batches=random: batches are of training; add --mode training")
+        step = training_step(config, device)
     else:
         size = options.infer_batch_size, options.longest
-        repeated = options.lengths == "repeated"
-        step = synthesis_step(_config(model, options), device, precision, *size, repeated=repeated)
+        step = synthesis_step(_config(model, options), device, precision, *size)
     return Subject(step, device, options.threads)
 
 

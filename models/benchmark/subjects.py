@@ -1,4 +1,4 @@
-"""Synthesis: acoustic models and vocoders with random weights, and trained ones from text."""
+"""What is timed: updates as in stage 2, networks with random weights, and a voice from text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,6 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import DataLoader
 
 from config.schema import Config, VocoderPrecision
 from models.base.acoustic.output import TtsOutput
@@ -21,11 +20,11 @@ from models.base.registry import model_of
 from models.benchmark.results import Work
 from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.vocoders import open_vocoder
-from models.training.data.loading import ProcessRank, TrainingData, collect_assets, load_data
+from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.training.tracking.tracker import Tracker
 from models.training.trainer import Observers, Trainer
 from processors.dataset.batch import TtsItem
-from processors.dataset.sampler import Draw, FrameBudgetSampler
+from processors.dataset.sampler import Draw
 from utils.errors import InputError
 from utils.seed import derived_seed, seed_everything
 
@@ -38,14 +37,10 @@ TEXTS = (
 _VOCODER_PRECISIONS = get_args(VocoderPrecision)
 
 
-class PrecisionError(InputError):
-    """A precision that a model does not have."""
-
-
 def check_precision(precision: str, choices: Sequence[str], what: str) -> None:
-    """Raises PrecisionError for a precision that is not among the choices of `what`."""
+    """Refuses a precision that is not among the choices of `what`."""
     if precision not in choices:
-        raise PrecisionError(f"precision={precision}: {what} has {', '.join(choices)}")
+        raise InputError(f"precision={precision}: {what} has {', '.join(choices)}")
 
 
 def synthesis_step(
@@ -54,8 +49,6 @@ def synthesis_step(
     precision: str,
     batch_size: int = 1,
     longest: int = 0,
-    *,
-    repeated: bool = False,
 ) -> Callable[[], Work]:
     """Builds a network with random weights; the returned function synthesises the next batch.
 
@@ -63,12 +56,7 @@ def synthesis_step(
     frames), since they would predict nonsense.
 
     Args:
-        batch_size: Utterances of a call.
         longest: Frames to which longer utterances are cut; 0: none is.
-        repeated: Synthesise one batch of middle length again and again.
-
-    Raises:
-        PrecisionError: If the model does not have this precision.
     """
     assets = collect_assets(config)
     seed_everything(config.train.random_seed)
@@ -81,9 +69,8 @@ def synthesis_step(
     network = network.to(device).eval().for_inference(precision, *compiled)
     by_length = np.argsort(utterances.lengths, kind="stable")
     batches = np.split(by_length, range(batch_size, len(by_length), batch_size))
-    middle = len(batches) // 2
     shuffled = np.random.default_rng(derived_seed("synthesis")).permutation(len(batches))
-    order = cycle([middle] if repeated else shuffled)
+    order = cycle(shuffled)
 
     @torch.inference_mode()
     def step() -> Work:
@@ -190,10 +177,8 @@ def speech_steps(
     return {name: step_of(part) for name, part in parts.items()}
 
 
-def training_step(
-    config: Config, device: torch.device, *, random_batches: bool = False
-) -> Callable[[], Work]:
-    """Builds an experiment; the returned function runs one update."""
+def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
+    """Builds an experiment; the returned function runs one update. Nothing is saved."""
     loader = replace(config.train.dataloader, num_worker=0)
     train = replace(config.train, dataloader=loader, tracker="none", log_steps=0, valid_samples=0)
     train = replace(train, max_epoch=10**9, max_steps=0)  # endless
@@ -205,8 +190,6 @@ def training_step(
     assets = collect_assets(config)
     task = model_of(config).build_task(config, assets)
     data = load_data(config, assets, ProcessRank(), device)
-    if random_batches:
-        data = with_random_batches(data, train.batch_size, train.random_seed)
     nowhere = Path()
     trainer = Trainer(task, data, train, accelerator, nowhere, Observers(Tracker(nowhere)))
     updates, mel = trainer.updates(), assets.mel
@@ -220,13 +203,3 @@ def training_step(
         return Work(n_items, frames, cells, frames * mel.hop_length / mel.sample_rate)
 
     return step
-
-
-def with_random_batches(data: TrainingData, size: int, seed: int) -> TrainingData:
-    """Replaces batches of similar length by random ones of a fixed number of utterances."""
-    items: Any = data.train.dataset
-    sampler = FrameBudgetSampler(np.ones(len(items)), size, seed=seed)  # as if equally long
-    loader: DataLoader[Any] = DataLoader(
-        items, batch_sampler=sampler, collate_fn=data.train.collate_fn
-    )
-    return replace(data, train=loader, sampler=sampler)

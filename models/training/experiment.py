@@ -1,6 +1,5 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
-import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -53,7 +52,7 @@ from models.training.resuming.changes import (
 )
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.backends import LOG, TrackedRun, check_backends, open_backends
-from models.training.tracking.tracker import Tracker, smaller_config
+from models.training.tracking.tracker import Tracker
 from models.training.trainer import Observers, Trainer, last_update
 from processors.dataset.shapes import FixedBatches
 from utils.errors import InputError
@@ -121,9 +120,7 @@ def train(
         accelerator.wait_for_everyone()
         observers = Observers(Tracker(folder))
         if accelerator.is_main_process:
-            on_cpu = accelerator.device.type == "cpu"
-            smaller = smaller_config(config) if on_cpu and not (resume or init_from) else None
-            tracker = stack.enter_context(_tracker(folder, config, assets, data, step, smaller))
+            tracker = stack.enter_context(_tracker(folder, config, assets, data, step))
             card = card_writer(folder, config, assets, history)
             observers = Observers(tracker, card, build_scoring(config, data))
         trainer = Trainer(task, data, config.train, accelerator, folder / CHECKPOINTS, observers)
@@ -179,14 +176,13 @@ def _tracker(
     assets: Assets,
     data: TrainingData,
     step: int,
-    smaller: Path | None,
 ) -> Iterator[Tracker]:
     """The tracker of a run, whose backends are closed after the block."""
     utterances, frames = global_batch(config.train, data)
     facts = {"utterances_per_update": utterances, "frames_per_update": frames}
     run = TrackedRun(folder, flat_config(config) | facts, assets.mel.sample_rate, step)
     with open_backends(config.train.trackers, run) as backends:
-        yield Tracker(folder, backends, smaller)
+        yield Tracker(folder, backends)
 
 
 def _experiment_folder(config: Config, name: str) -> Path:
@@ -238,11 +234,6 @@ def _make_accelerator(config: Config) -> Accelerator:
     return accelerator
 
 
-def _emulates_bfloat16(device: torch.device) -> bool:
-    is_x86 = platform.machine() in ("x86_64", "AMD64")
-    return device.type == "cpu" and is_x86 and not torch.cpu._is_avx512_bf16_supported()
-
-
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
     """Writes config and assets, so that the folder is self-contained; applies --restart."""
     checkpoints = folder / CHECKPOINTS
@@ -278,11 +269,6 @@ def _log_start(
         accelerator.mixed_precision.replace("no", "fp32"),
         accelerator.num_processes,
     )
-    if accelerator.mixed_precision == "bf16" and _emulates_bfloat16(accelerator.device):
-        log.warning(
-            "this CPU has no instructions for bfloat16 and computes faster in fp32:"
-            " --set train.mixed_precision=fp32"
-        )
     utterances, frames = global_batch(config.train, data)
     log.info(
         "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"

@@ -23,7 +23,6 @@ from modules.layers.normalisation import adapt_weight_norm
 from modules.layers.postnet import MaskedBatchNorm
 from modules.variance.contour import SpeakerNorm
 from processors.text.nearest_phones import PhoneSet
-from processors.text.symbols import PAD
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -36,7 +35,6 @@ class Rows(NamedTuple):
     old: Sequence[str]  # in the other model
     new: Sequence[str]  # in this one
     nearest: Nearest = lambda _row: ()
-    untrained: frozenset[str] = frozenset()  # old rows that hold the other model's initial values
 
 
 @dataclass
@@ -49,9 +47,6 @@ class Transfer:
     similar: list[str] = field(default_factory=list)
     # missing in the other model; they keep their random initial values
     new: list[str] = field(default_factory=list)
-    # `tensor: phone` of phones that the other model has and was not trained on: as random as new
-    # ones, copied so that the model stays the same where nothing trains them
-    untrained: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
     source: str = ""  # the other model, as model cards name it
     phones: frozenset[str] = frozenset()  # what the other model can say
@@ -90,15 +85,13 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             "tensors fits the model of this config; give one of the same kind"
         )
     _log_transfer(transfer, source.folder)
-    _log_untrained(transfer, PhoneSet(source.assets.known_phones | assets.known_phones))
     return transfer
 
 
 def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
     """The rows of each tensor whose rows are phones or speakers."""
     before, after = (a.vocabulary.symbols if a.vocabulary else () for a in (old, new))
-    untrained = frozenset(before) - old.known_phones - {PAD}
-    phones = Rows(before, after, PhoneSet(old.known_phones).nearest, untrained)
+    phones = Rows(before, after, PhoneSet(old.known_phones).nearest)
     speakers = Rows([s.name for s in old.speakers], [s.name for s in new.speakers])
     by_phone = dict.fromkeys(tensors_of(network, PhoneEmbedding), phones)
     by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
@@ -149,8 +142,7 @@ def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: 
     for position, row in enumerate(rows.new):
         if row in positions:
             tensor[position] = source[positions[row]]
-            kind = transfer.untrained if row in rows.untrained else transfer.reused
-            kind.append(f"{name}: {row}")
+            transfer.reused.append(f"{name}: {row}")
         elif nearest := rows.nearest(row):
             tensor[position] = source[[positions[phone] for phone in nearest]].mean(dim=0)
             transfer.similar.append(f"{name}: {row}={'+'.join(nearest)}")
@@ -188,23 +180,6 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
     for kind, names in kinds.items():
         if names:
             logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
-
-
-def _log_untrained(transfer: Transfer, trained: PhoneSet) -> None:
-    """Says in one line which phones neither data hold, and whether it matters."""
-    phones = {name.partition(": ")[2] for name in transfer.untrained}
-    stress, others = [], []
-    for phone in sorted(phone for phone in phones if phone not in trained):
-        if trained.has_other_stress(phone):
-            stress.append(phone)
-        elif nearest := trained.nearest(phone):  # no text has <spn>, which has none
-            others.append(f"{phone}={'+'.join(nearest)}")
-    kinds = {
-        "spoken as the nearest": others,
-        "does not matter, another stress of a trained vowel": stress,
-    }
-    if listed := [f"{kind}: {' '.join(names)}" for kind, names in kinds.items() if names]:
-        get_logger(__name__).info("phones in the data of neither model: %s", "; ".join(listed))
 
 
 def _grouped(names: Iterable[str]) -> str:

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from config.schema import Config
-from models.base.registry import load_config
 from models.base.task import Sample
 from models.checkpoint.history import Position
 from models.training.optimizers.updates import WindowReport
@@ -16,10 +14,8 @@ from models.training.tracking.backends import Backend
 from utils.errors import InputError
 from utils.logging import clock_face, get_logger
 
-_LONG_S = 6 * 3600.0  # time left from which a smaller configuration is proposed
 _SPEED = ("steps_per_s", "frames_per_s", "lr")
 
-ROOT = Path(__file__).parents[3]
 _LONGEST_WAIT_S = 60.0
 
 
@@ -29,18 +25,14 @@ class Tracker:
     Args:
         folder: The experiment's folder, for messages.
         backends: None in processes other than the first.
-        smaller: A configuration to propose if training takes long.
     """
 
-    def __init__(
-        self, folder: Path, backends: Sequence[Backend] = (), smaller: Path | None = None
-    ) -> None:
+    def __init__(self, folder: Path, backends: Sequence[Backend] = ()) -> None:
         self._folder = folder
         self._backends = backends
-        self._smaller = smaller
 
     def log_training(self, values: Mapping[str, float], position: Position, last: int) -> None:
-        """Writes one log line, and curves under `train/`; once, the smaller configuration.
+        """Writes one log line, and curves under `train/`.
 
         Args:
             values: What `Meter.read` gives, and the learning rate as "lr".
@@ -54,9 +46,6 @@ class Tracker:
             *(position.step, last, position.epoch + 1, losses, rate, steps_per_s, frames_per_s),
             clock_face(left_s),
         )
-        if self._smaller is not None and left_s >= _LONG_S:
-            _log.info("for a CPU there is a smaller one: --config %s", self._smaller)
-            self._smaller = None
         self._record("train", values, position.step)
 
     def log_validation(self, validation: Validation, step: int) -> None:
@@ -148,11 +137,3 @@ class Meter:
         values |= {"steps_per_s": updates / seconds, "frames_per_s": self._frames / seconds}
         self._reset()
         return values
-
-
-def smaller_config(config: Config) -> Path | None:
-    """The small configuration of a model's recipe, below the root; None without a smaller model."""
-    for path in (ROOT / "egs" / config.task).glob("*/exp_config_small.json"):
-        if path.parent.name.lower() == config.model_type.lower():
-            return None if load_config(path).model == config.model else path.relative_to(ROOT)
-    return None

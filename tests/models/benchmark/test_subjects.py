@@ -7,7 +7,6 @@ from models.benchmark.subjects import (
     durations_of,
     synthesis_step,
     training_step,
-    with_random_batches,
 )
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from processors.dataset.sampler import Draw
@@ -36,13 +35,6 @@ def test_a_batch_has_padding():
     assert work.frames < work.cells
 
 
-def test_lengths_are_new_or_repeated():
-    config = generated_config("hifigan", ("train.synthetic_utterances=100",), small=True)
-    for repeated in (False, True):
-        step = synthesis_step(config, CPU, "fp32", repeated=repeated)
-        assert (len({step().frames for _ in range(4)}) == 1) is repeated
-
-
 def test_a_cut_utterance_keeps_whole_phones():
     item = utterance("fastspeech2")
     short = cut(item, 100)
@@ -58,28 +50,12 @@ def test_without_durations_frames_are_shared_equally():
     assert int(durations.max() - durations.min()) <= 1
 
 
-def padding(data):
-    """The share of computed frames that are padding, and the sizes of the batches."""
-    lengths, plan = data.train.dataset.lengths, data.sampler.plan(epoch=1)
-    cells = sum(len(batch) * lengths[batch].max() for batch in plan)
-    return 1 - sum(lengths[batch].sum() for batch in plan) / cells, [len(batch) for batch in plan]
-
-
 def test_an_update_counts_its_work():
     config = generated_config("fastspeech2", FEW, small=True)
     work = training_step(config, CPU)()  # the longest utterance is in the first update
     assert 869 <= work.frames <= work.cells
     assert work.audio_s == work.frames * 256 / 22050
     assert work.utterances >= 1
-
-
-def test_random_batches_waste_a_third_and_buckets_little():
-    config = generated_config("fastspeech2", ("train.synthetic_utterances=900",), small=True)
-    data = load_data(config, collect_assets(config), ProcessRank(), CPU)
-    (random, sizes), (buckets, _) = map(padding, (with_random_batches(data, 16, 0), data))
-    assert sorted(sizes)[1:] == [16] * (len(sizes) - 1)
-    assert 0.3 < random < 0.4
-    assert buckets < 0.05
 
 
 def test_two_precisions_train_in_one_process():

@@ -250,14 +250,9 @@ def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
         run(root, "train.mixed_precision=fp16")
 
 
-@pytest.mark.parametrize("has_bfloat16", [True, False])
-def test_bf16_trains_on_a_cpu_and_is_warned_of_where_it_is_slow(
-    root, monkeypatch, caplog, has_bfloat16
-):
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has_bfloat16)
+def test_bf16_trains_on_a_cpu(root):
     run(root, "train.mixed_precision=bf16")
-    assert ("no instructions for bfloat16" in caplog.text) != has_bfloat16
+    assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
 
 
 def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
@@ -321,20 +316,12 @@ def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
     assert "score/mcd" in (root / "ckpts" / "voice" / "README.md").read_text()
 
 
-def test_a_slow_run_on_a_cpu_shows_the_time_left_and_a_smaller_configuration(
-    root, caplog, monkeypatch
-):
+def test_a_slow_run_on_a_cpu_shows_the_time_left(root, caplog, monkeypatch):
     monkeypatch.setattr("models.training.tracking.tracker._LONGEST_WAIT_S", 0)
-    monkeypatch.setattr("models.training.tracking.tracker._LONG_S", 0)
     with caplog.at_level(logging.INFO):
         run(root)
     left = [line for line in caplog.messages if line.endswith(" left")]
-    proposed = [line for line in caplog.messages if "a smaller one" in line]
-
     assert len(left) == 4
-    assert proposed == [
-        "for a CPU there is a smaller one: --config egs/tts/FastSpeech2/exp_config_small.json"
-    ]
 
 
 def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):

@@ -1,6 +1,5 @@
 import logging
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,35 +78,6 @@ def test_phones_of_another_set_begin_as_the_nearest_ones(trained):
     assert torch.equal(rows[9], old[symbols.index("S")])
     assert transfer.similar == [f"phone_embedding.weight: {row}" for row in ("ˈɑ=AA1", "z=S")]
     assert "phone_embedding.weight: <_>" in transfer.new
-
-
-def test_phones_on_which_the_old_model_was_not_trained_do_not_count_as_reused(trained, caplog):
-    task, assets = task_of(trained)
-    with caplog.at_level(logging.INFO):
-        transfer = initialise(task, assets, trained)
-    names = {kind: set(getattr(transfer, kind)) for kind in ("reused", "untrained")}
-
-    assert {f"phone_embedding.weight: {name}" for name in ("Z", "ZH")} <= names["untrained"]
-    assert {f"phone_embedding.weight: {name}" for name in ("S", "AA1", "<pad>")} <= names["reused"]
-    assert not names["reused"] & names["untrained"]
-    assert "phones in the data of neither model" not in caplog.text  # no asset says what is
-
-
-def test_one_line_says_which_phones_without_data_matter(trained, caplog):
-    task, assets = task_of(trained)
-    data = replace(assets, trained_phones=load_model(trained).assets.known_phones | {"ZH", "OY1"})
-    with caplog.at_level(logging.INFO):
-        initialise(task, data, trained)
-    (line,) = [line for line in caplog.messages if "phones in the data of neither model" in line]
-    nearest, stress = line.split("; does not matter, another stress of a trained vowel: ")
-
-    assert {"AA", "AA0", "AA2", "IY1", "OY0"} < set(stress.split())
-    assert nearest.startswith(
-        "phones in the data of neither model: spoken as the nearest: <!>=<.> "
-    )
-    spoken = nearest.rpartition(": ")[2].split()
-    assert {"SH=S", "Z=ZH"} < set(spoken)
-    assert not {"ZH", "OY1", "AA1", "<spn>"} & {pair.partition("=")[0] for pair in spoken}
 
 
 def test_rows_of_speakers_are_matched_by_name(trained):

@@ -4,13 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from models.base.registry import load_config
 from models.base.task import Sample
 from models.checkpoint.history import Position
 from models.training.optimizers.updates import WindowReport
 from models.training.scoring.validation import Validation
 from models.training.tracking.backends import Backend
-from models.training.tracking.tracker import ROOT, Meter, Tracker, smaller_config
+from models.training.tracking.tracker import Meter, Tracker
 from utils.errors import InputError
 
 
@@ -90,17 +89,6 @@ def test_a_line_is_overdue_a_minute_after_the_last():
     assert [meter.is_overdue(), meter.is_overdue()] == [False, True]
     meter.read()
     assert not meter.is_overdue()
-
-
-def test_a_small_configuration_is_that_of_the_recipe_and_not_of_itself():
-    recipe = ROOT / "egs" / "tts" / "FastPitch"
-    small = smaller_config(load_config(recipe / "exp_config.json"))
-
-    assert small is not None
-    assert ROOT / small == recipe / "exp_config_small.json"
-    assert smaller_config(load_config(ROOT / small)) is None
-    hifigan = load_config(ROOT / "egs" / "vocoder" / "HiFiGAN" / "exp_config.json")
-    assert smaller_config(hifigan) is None
 
 
 def test_a_meter_gives_means_per_update_and_speed():
