@@ -1,14 +1,12 @@
 """Loads trained models from disk or the Hub, those of other projects included."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
@@ -23,7 +21,7 @@ from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
-from utils.config import ConfigError, Tree, overridden, read_tree
+from utils.config import Tree, overridden, read_tree
 from utils.errors import InputError, described
 from utils.hub import origin_of
 from utils.logging import get_logger
@@ -33,8 +31,6 @@ WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
 RAW_WEIGHTS = f"raw_{WEIGHTS}"  # before averaging, if WEIGHTS is a moving average
 CHECKPOINTS = "checkpoints"
 CONFIG = "config.json"
-_SPARE_PARAMETERS = 1_000_000  # of networks that are built but not stored
-_TORCH_SUFFIXES = (".pt", ".pth", ".tar")
 
 
 @dataclass(frozen=True)
@@ -100,8 +96,7 @@ class OpenedModel(NamedTuple):
         path = self.tree.path
         tensors = self.inference()
         try:
-            with _parameters_bounded(tensors):
-                network = model_of(self.config).build_network(self.config, self.assets)
+            network = model_of(self.config).build_network(self.config, self.assets)
         except InputError as error:
             raise InputError(f"{path.parent}: {error}") from error
         except RuntimeError as error:  # of torch, such as sizes that fit no memory
@@ -184,45 +179,10 @@ def _imported(checkpoint: Foreign) -> OpenedModel:
     return OpenedModel(model.tree, config_of(model.tree), *facts, lambda: model.tensors, stored)
 
 
-@contextmanager
-def _parameters_bounded(tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """Stops the building of a network as soon as it is far larger than its weights.
-
-    Damaged sizes would otherwise fill the memory, or take minutes.
-    """
-    n_stored = sum(tensor.numel() for tensor in tensors.values())
-    limit = 3 * n_stored + _SPARE_PARAMETERS  # weight normalisation registers a weight twice
-    n_registered = 0
-
-    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        nonlocal n_registered
-        n_registered += 0 if parameter is None else parameter.numel()
-        if n_registered > limit:
-            raise InputError(
-                f"the network of its {CONFIG} is far larger than the {n_stored:,} values of the"
-                " weights"
-            )
-
-    hook = register_module_parameter_registration_hook(count)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
 def read_config(home: Path) -> tuple[Tree, Config]:
     """Reads the config of an experiment, as it is and checked."""
-    try:
-        tree = read_tree(home / CONFIG)
-        return tree, config_of(tree)
-    except ConfigError as error:
-        if CONFIG not in checksums_in(home) or not fault_of(home, (CONFIG,)):
-            raise  # as it was written: of another version
-        raise ConfigError(
-            f"{error}; {CONFIG} has changed since it was written: undo the change, or copy the file"
-            " again; stage 2 writes the same one if it begins with the same --config under another"
-            " --name"
-        ) from error
+    tree = read_tree(home / CONFIG)
+    return tree, config_of(tree)
 
 
 def _chosen_weights(folder: Path, config: Config) -> Path:
@@ -258,7 +218,7 @@ def _find_weights(path: Path) -> Path:
     """The folder of model.safetensors: given itself, as a file, or as an experiment."""
     if path.is_file():
         if path.name != WEIGHTS:
-            if path.suffix in _TORCH_SUFFIXES:
+            if path.suffix in (".pt", ".pth", ".tar"):
                 read_pickled(path)  # explains a damaged file
             raise InputError(
                 f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
