@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels
-from models.synthesizer.breaks import BreakFitter, Fitted, places_of
+from models.synthesizer.breaks import BreakFitter, Fitted
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.pitch import RangeWarning
 from models.synthesizer.settings import Settings
@@ -35,10 +35,9 @@ from models.synthesizer.speech import (
     join,
     log_gain,
     silence,
-    warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.text.passages import Passage, StyledReader, TextReader, check_text
+from models.synthesizer.text.passages import Passage, TextReader, check_text
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from modules.alignment.attention_quality import AttentionQuality
@@ -104,30 +103,17 @@ class Synthesizer:
         )
         phones = VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones)
         self._reader = TextReader(split, phones)
-        self._styled_reader = StyledReader(split, phones)
 
-    @overload
-    def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
-
-    @overload
     def __call__(
         self,
-        text: Sequence[Text],
+        text: Text,
         settings: Settings | None = None,
         **changes: Any,  # noqa: ANN401
-    ) -> list[Speech]: ...
-
-    def __call__(
-        self,
-        text: Text | Sequence[Text],
-        settings: Settings | None = None,
-        **changes: Any,
-    ) -> Speech | list[Speech]:
-        """Synthesises a text of any length, or each of several.
+    ) -> Speech:
+        """Synthesises a text of any length.
 
         Args:
-            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`. A list or
-                tuple of texts gives a list.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`.
             settings: Speaker, prosody and seed; None: the defaults.
             changes: Fields of `Settings` that replace those of `settings`, as in
                 `duration_control=1.2`.
@@ -138,12 +124,6 @@ class Synthesizer:
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
-        if isinstance(text, list | tuple) and not isinstance(text, Ssml):
-            return [self._speak(item, settings) for item in text]
-        return self._speak(cast("Text", text), settings)
-
-    def _speak(self, text: Text, settings: Settings) -> Speech:
-        """Synthesises one text with checked settings."""
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
         passages = _spoken(sentences)
@@ -166,8 +146,6 @@ class Synthesizer:
         if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
-        fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
         faded = np.concatenate([*faded_out([speech.wav], self._n_faded(settings))])
         speech = replace(speech, wav=faded)
         log_gain(speech.gain)
@@ -256,7 +234,7 @@ class Synthesizer:
             known_phones=self.model.assets.known_phones,
             normalises_english=preprocess.normalizer == "english",
         )
-        return self._styled_reader(read_ssml(text, voice), language)
+        return self._reader.passages_of_runs(read_ssml(text, voice), language)
 
     def _pieces(
         self,
@@ -293,18 +271,19 @@ class Synthesizer:
         Yields:
             Frames of silence, or an output with its passage and how it is cut.
         """
-        frame_s, fitter, start_frame = self.model.mel.frame_s, BreakFitter(), 0
-        waiting = iter(outputs)
+        frame_s, start_frame = self.model.mel.frame_s, 0
+        fitter, waiting = BreakFitter(frame_s), iter(outputs)
         n_pause = self._pause_frames(settings.duration_control)
-        for place in places_of(sentences, n_pause, frame_s):
-            passage, output, durations = place.passage, None, np.zeros(0, dtype=np.int64)
+        passages = [(p, i == 0) for sentence in sentences for i, p in enumerate(sentence)]
+        following = [*(passage for passage, _ in passages[1:]), None]
+        for n, ((passage, starts), after) in enumerate(zip(passages, following, strict=True)):
+            output, durations = None, np.zeros(0, dtype=np.int64)
             if passage.spoken.phones:
                 output, durations = next(waiting)
-            fitted = fitter.fit(place, durations)
+            fitted = fitter.fit(passage, after, durations, n_pause if starts and n > 0 else 0)
             if fitted.n_silent > 0:
                 yield fitted.n_silent
             start_frame += fitted.n_silent
-            starts = place.starts_sentence
             times.add(passage, fitted.durations, frame_s, start_frame, starts_sentence=starts)
             if output is not None:
                 yield output, passage, fitted

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,10 +111,8 @@ def synthesise_mels(
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
     sources = [source.made_by(*facts) for source in sources]
-    for attempt in synthesise_each(sources, results, "mels", overwrite=synthesis.overwrite):
-        with attempt as source:
-            line, work_s = _synthesise(synthesis, source, results.folder, spectrogram)
-            attempt.done(line, line.seconds, work_s)
+    make = partial(_synthesise, synthesis, folder=results.folder, spectrogram=spectrogram)
+    synthesise_each(sources, results, "mels", make, overwrite=synthesis.overwrite)
     lines = [results.lines[source.id] for source in sources]
     compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
     if compared:

@@ -219,19 +219,21 @@ def _synthesise_all(
     contour = transform.factors if isinstance(transform, PitchContour) else None
     facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, settings.record(), contour]
     items = [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items]
+
+    def make(item: TextItem) -> tuple[TextLine, float]:
+        start, given = time.perf_counter(), item.given
+        with _naming(given.place):
+            speech = synthesis.synthesizer(
+                given.ssml or given.text, settings, speaker=given.speaker, pitch=given.pitch
+            )
+        work_s = time.perf_counter() - start
+        line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
+        results.announce(line)
+        _write_speech(synthesis, item, speech, results.folder)
+        return line, work_s
+
     try:
-        for attempt in synthesise_each(items, results, "texts", overwrite=synthesis.overwrite):
-            with attempt as item:
-                start, given = time.perf_counter(), item.given
-                with _naming(given.place):
-                    speech = synthesis.synthesizer(
-                        given.ssml or given.text, settings, speaker=given.speaker, pitch=given.pitch
-                    )
-                work_s = time.perf_counter() - start
-                line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
-                results.announce(line)
-                _write_speech(synthesis, item, speech, results.folder)
-                attempt.done(line, speech.seconds, work_s)
+        synthesise_each(items, results, "texts", make, overwrite=synthesis.overwrite)
     finally:
         if synthesis.alignment:
             write_alignments(results.folder, results.folder, synthesis.alignment)

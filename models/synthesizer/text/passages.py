@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from models.synthesizer.pitch import check_length
@@ -37,36 +37,65 @@ class Passage(NamedTuple):
     """A sentence, or a clause of a long one."""
 
     spoken: SpokenText  # without phones where there is only a break
-    start: float  # of its phones in those of the text, from 0 to 1
-    end: float
     pitch: tuple[float, ...] | None = None  # Hz per phone, (N,), instead of the predicted
+    start: float = 0.0  # of its phones in those of the text, from 0 to 1
+    end: float = 0.0
     prosody: tuple[Prosody, ...] = ()  # of each phone, (N,); empty: plain
     break_s: float | None = None  # silence before it, in place of the pauses there
     marks: tuple[tuple[str, int], ...] = ()  # names, with the number of words before them
 
 
 class TextReader:
-    """Reads plain texts of any length with the phones of a voice."""
+    """Reads texts of any length, plain or in runs, with the phones of a voice."""
 
     def __init__(self, split: ClauseSplitter, phones: VoicePhones) -> None:
         self._split = split
         self._phones = phones
 
     def phone_names(self, text: str, language: str, *, pauses: bool) -> tuple[str, ...]:
-        """The phones of a text."""
+        """The phones of a text, with a pause between sentences if `pauses`."""
         return _names(self._sentences(text, language), pauses=pauses)
 
     def passages(
         self, text: str, language: str, pitch: Sequence[float] | None, *, pauses: bool
     ) -> list[list[Passage]]:
-        """The passages of each sentence; warns of signs and phones that are not spoken."""
+        """The passages of each sentence; warns of signs and phones that are not spoken.
+
+        Args:
+            pitch: Hz for each of `phone_names`; None: predicted.
+        """
         sentences = self._sentences(text, language)
         clauses = [clause for sentence in sentences for clause in sentence]
         if unspoken := dict.fromkeys(sign for clause in clauses for sign in clause.unspoken):
             get_logger(__name__).warning("signs that are not spoken: %s", " ".join(unspoken))
-        if pitch is not None:
-            check_length(pitch, _names(sentences, pauses=pauses))
-        return _placed(sentences, pitch, pauses=pauses)
+        if pitch is None:
+            return _placed([[Passage(clause) for clause in sentence] for sentence in sentences])
+        check_length(pitch, _names(sentences, pauses=pauses))
+        waiting = iter(map(float, pitch))
+        passages: list[list[Passage]] = []
+        for sentence in sentences:
+            if pauses and passages:
+                next(waiting)
+            rows = (tuple(islice(waiting, len(clause.phones))) for clause in sentence)
+            passages.append([Passage(*pair) for pair in zip(sentence, rows, strict=True)])
+        return _placed(passages)
+
+    def passages_of_runs(
+        self, blocks: Sequence[Sequence[Run]], language: str
+    ) -> list[list[Passage]]:
+        """The passages of each sentence of blocks; no sentence continues in the next block.
+
+        Args:
+            language: Of runs that name none.
+        """
+        drafting = _Drafting(self._split, language)
+        for block in blocks:
+            drafting.add(block)
+        drafts = drafting.finish()
+        if not drafting.has_words:
+            raise InputError("there is no word to say in the SSML")
+        fitted = iter(self._phones.fit([d.clause.spoken for sentence in drafts for d in sentence]))
+        return _placed([[_passage(d, next(fitted)) for d in sentence] for sentence in drafts])
 
     def _sentences(self, text: str, language: str) -> list[list[SpokenText]]:
         check_text(text)
@@ -84,24 +113,17 @@ def _names(sentences: Sequence[Sequence[SpokenText]], *, pauses: bool) -> tuple[
     return tuple(names)
 
 
-def _placed(
-    sentences: Sequence[Sequence[SpokenText]], pitch: Sequence[float] | None, *, pauses: bool
-) -> list[list[Passage]]:
-    """Adds their place in the text to clauses, and their part of its pitch."""
-    total = sum(len(clause.phones) for sentence in sentences for clause in sentence)
+def _placed(sentences: Sequence[Sequence[Passage]]) -> list[list[Passage]]:
+    """Adds their place in the text to passages."""
+    total = sum(len(passage.spoken.phones) for sentence in sentences for passage in sentence)
     placed: list[list[Passage]] = []
     first = 0  # phone, without the pauses between sentences
-    for n_before, sentence in enumerate(sentences):
-        skipped = n_before * pauses
-        passages = []
-        for clause in sentence:
-            end = first + len(clause.phones)
-            row = (
-                None if pitch is None else tuple(map(float, pitch[first + skipped : end + skipped]))
-            )
-            passages.append(Passage(clause, first / total, end / total, row))
+    for sentence in sentences:
+        placed.append([])
+        for passage in sentence:
+            end = first + len(passage.spoken.phones)
+            placed[-1].append(passage._replace(start=first / total, end=end / total))
             first = end
-        placed.append(passages)
     return placed
 
 
@@ -111,36 +133,6 @@ class _Draft(NamedTuple):
     clause: Clause
     break_s: float | None
     marks: list[tuple[str, int]]
-
-
-class StyledReader:
-    """Reads blocks of runs; no sentence continues from one block to the next."""
-
-    def __init__(self, split: ClauseSplitter, phones: VoicePhones) -> None:
-        self._split = split
-        self._phones = phones
-
-    def __call__(self, blocks: Sequence[Sequence[Run]], language: str) -> list[list[Passage]]:
-        """The passages of each sentence."""
-        drafting = _Drafting(self._split, language)
-        for block in blocks:
-            drafting.add(block)
-        drafts = drafting.finish()
-        if not drafting.has_words:
-            raise InputError("there is no word to say in the SSML")
-        spoken = [draft.clause.spoken for sentence in drafts for draft in sentence]
-        fitted = iter(self._phones.fit(spoken))
-        total = sum(len(clause.phones) for clause in spoken)
-        first = 0
-        sentences: list[list[Passage]] = []
-        for sentence in drafts:
-            sentences.append([])
-            for draft in sentence:
-                end = first + len(draft.clause.spoken.phones)
-                passage = _passage(draft, next(fitted))
-                sentences[-1].append(passage._replace(start=first / total, end=end / total))
-                first = end
-        return sentences
 
 
 class _Drafting:
@@ -264,8 +256,6 @@ def _passage(draft: _Draft, spoken: SpokenText) -> Passage:
     shown = "".join(run.text if run.shown is None else run.shown for run in runs)
     return Passage(
         replace(spoken, text=" ".join(shown.split()), words=tuple(words)),
-        start=0.0,
-        end=0.0,
         prosody=() if set(prosody) <= {PLAIN} else tuple(prosody),
         break_s=draft.break_s,
         marks=tuple(draft.marks),
