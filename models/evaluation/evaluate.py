@@ -84,7 +84,7 @@ def _score_all(
             at once if the user's recogniser or speaker encoder fails.
     """
     scored: dict[str, list[UtteranceScores]] = {}
-    faults, warned, n_tried = list[str](), set[str](), 0
+    faults, n_tried = list[str](), 0
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
         for chunk in run_chunks(partial(_score_chunk, task=task), chunks, n_jobs, backend):
@@ -94,7 +94,6 @@ def _score_all(
                     continue
                 for system, scores in outcome.items():
                     scored.setdefault(system, []).append(scores)
-                    _warn_of_first_failures(system, scores, warned)
             faults += [_crash(item) for item in chunk.lost]
             n_tried += 1
             bar.advance()
@@ -102,14 +101,6 @@ def _score_all(
                 break
     refuse(sorted(faults), "utterances could not be scored", n_tried)
     return {system: sorted(rows, key=lambda scores: scores.id) for system, rows in scored.items()}
-
-
-def _warn_of_first_failures(system: str, scored: UtteranceScores, warned: set[str]) -> None:
-    """Logs the first failure of a metric or check at once: it may fail everywhere."""
-    for name, error in scored.failed:
-        if name not in warned:
-            warned.add(name)
-            _log.warning("%s fails at %s of %s: %s", name, scored.id, system, error)
 
 
 def _crash(item: EvaluatedUtterance) -> str:

@@ -118,9 +118,11 @@ class MetricSelection:
         self, name: str, system: str, scored: Sequence[UtteranceScores]
     ) -> list[str]:
         """Logs and returns the utterances at which a metric or check raised an error."""
-        failed = [scores.id for scores in scored if name in dict(scores.failed)]
-        self._warn(name, system, failed, scored, "failed")
-        return failed
+        errors = {s.id: dict(s.failed)[name] for s in scored if name in dict(s.failed)}
+        if errors:
+            reason = next(iter(errors.values()))
+            self._warn(name, system, [*errors], scored, f"failed ({reason})")
+        return list(errors)
 
     def _warn(
         self, name: str, system: str, ids: Sequence[str], of: Sequence[object], what: str

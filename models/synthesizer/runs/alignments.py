@@ -6,7 +6,6 @@ import numpy as np
 
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.metadata import TextLine, read_lines
-from processors.durations.subtitles import sentences_of
 from processors.durations.writing import WRITERS, AlignedSpeech
 from processors.records import timed_phones
 from utils.errors import InputError
@@ -33,12 +32,6 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
 def write_alignments(folder: Path, output: Path, format: str) -> int:
     """Writes the alignments of all texts in a folder; returns their number, which may be 0."""
     lines = read_lines(folder, TextLine)
-    for line in lines:
-        if line.hop_length == 0 or line.sample_rate == 0 or not line.phones:
-            raise InputError(
-                f"{folder / METADATA} lacks the frame length or the phones of {line.id}; run stage"
-                " 3 again"
-            )
     if lines:
         output.mkdir(parents=True, exist_ok=True)
         WRITERS[format](output, map(_aligned, lines))
@@ -56,7 +49,7 @@ def _aligned(line: TextLine) -> AlignedSpeech:
         seconds=int(frames.sum()) * frame_s,
         phones=timed_phones([phone.name for phone in line.phones], frames, frame_s),
         words=line.words,
-        sentences=line.sentences or sentences_of(line.text, line.words),
+        sentences=line.sentences,
         frames=frames,
         hop_length=line.hop_length,
         sample_rate=line.sample_rate,

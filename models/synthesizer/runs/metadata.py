@@ -63,6 +63,12 @@ class CopyLine:
 
 
 L = TypeVar("L", TextLine, CopyLine)
+_TIMED: dict[str, tuple[type[Any], tuple[str, ...]]] = {  # the keys of timed records in the file
+    "words": (TimedWord, ("word", "start_s", "end_s")),
+    "phones": (TimedPhone, ("phone", "start_s", "duration_s")),
+    "sentences": (TimedSentence, ("sentence", "start_s", "end_s")),
+    "marks": (TimedMark, ("mark", "time_s")),
+}
 
 
 class ResultFolder(Generic[L]):
@@ -169,23 +175,12 @@ def _values_of_text(row: dict[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in row.items() if name not in RECORDED}
     settings = {name: row[name] for name in RECORDED if name in row}
     values["settings"] = Settings().record() | settings
-    values["words"] = tuple(
-        TimedWord(word["word"], _number(word, "start_s"), _number(word, "end_s"))
-        for word in row["words"]
-    )
-    values["phones"] = tuple(
-        TimedPhone(phone["phone"], start, start + _number(phone, "duration_s"))
-        for phone in row["phones"]
-        for start in [_number(phone, "start_s")]
-    )
-    values["sentences"] = tuple(
-        TimedSentence(one["sentence"], _number(one, "start_s"), _number(one, "end_s"))
-        for one in row.get("sentences", ())
-    )
-    values["marks"] = tuple(
-        TimedMark(mark["mark"], _number(mark, "time_s")) for mark in row.get("marks", ())
-    )
-    values |= {name: _number(row, name) for name in ("hop_length", "sample_rate") if name in row}
+    for key, (kind, (text, *times)) in _TIMED.items():
+        records = [(one[text], *(_number(one, name) for name in times)) for one in row[key]]
+        if kind is TimedPhone:
+            records = [(name, start, start + seconds) for name, start, seconds in records]
+        values[key] = tuple(kind(*record) for record in records)
+    values |= {name: _number(row, name) for name in ("hop_length", "sample_rate")}
     return values
 
 
@@ -199,19 +194,10 @@ def row_of(line: L) -> dict[str, Any]:
     """The values of a line in `metadata.jsonl`, times in steps of 0.1 ms."""
     row = dict(vars(line))
     if isinstance(line, TextLine):
-        row["words"] = [
-            {"word": text, "start_s": round(start, 4), "end_s": round(end, 4)}
-            for text, start, end in line.words
-        ]
-        row["phones"] = [
-            {"phone": name, "start_s": round(start, 4), "duration_s": round(end - start, 4)}
-            for name, start, end in line.phones
-        ]
-        row["sentences"] = [
-            {"sentence": text, "start_s": round(start, 4), "end_s": round(end, 4)}
-            for text, start, end in line.sentences
-        ]
-        row["marks"] = [{"mark": n, "time_s": round(time_s, 4)} for n, time_s in line.marks]
+        row["phones"] = [(name, start, end - start) for name, start, end in line.phones]
+        for key, (_, names) in _TIMED.items():
+            rounded = ((text, *(round(time_s, 4) for time_s in times)) for text, *times in row[key])
+            row[key] = [dict(zip(names, record, strict=True)) for record in rounded]
     return row | row.pop("settings", {})
 
 

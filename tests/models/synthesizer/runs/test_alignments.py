@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 """Alignments of synthesised speech, in the formats of other programs."""
 
 import json
@@ -13,6 +15,7 @@ from models.synthesizer.speech import Part, join
 from models.synthesizer.text.text_files import InputText
 from processors.durations import EXPORT_FORMATS, SUBTITLES
 from processors.durations.sources import durations_in
+from processors.durations.subtitles import sentences_of
 from processors.records import Word
 from utils.errors import InputError
 
@@ -29,6 +32,7 @@ def spoken(folder, *ids):
     wav = np.zeros(T * HOP, dtype=np.float32)
     part = Part("hi, you!", PHONES, WORDS, np.array(DURATIONS), wav, np.zeros((8, T)), curve, curve)
     speech = join([part], text="Hi, you!", speaker="one", sample_rate=RATE, hop_length=HOP)
+    speech = replace(speech, sentences=sentences_of(speech.text, speech.words))
     results = ResultFolder(folder, TextLine)
     folder.mkdir(exist_ok=True)
     for id in ids:
@@ -90,21 +94,12 @@ def test_a_folder_where_nothing_was_spoken_is_named(tmp_path):
         export_speech(tmp_path, "json", None)
 
 
-def test_speech_of_a_version_without_frames_is_to_be_spoken_again(tmp_path):
-    row = json.loads((spoken(tmp_path, "a") / "metadata.jsonl").read_text())
-    del row["hop_length"], row["sample_rate"]
-    (tmp_path / "metadata.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(InputError, match=r"lacks the frame length or the phones of a; run"):
-        export_speech(tmp_path, "npy", None)
-
-
 FOREIGN = r"was not written by stage 3 \({}\); move it away and run stage 3 again, or"
 
 
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"phones": []}, "lacks the frame length or the phones of a; run stage 3 again"),
         ({"phones": [{"phone": "k"}]}, FOREIGN.format("a lacks 'start_s'")),
         (
             {"phones": [{"phone": "k", "start_s": None}]},
