@@ -29,7 +29,7 @@ def parser() -> Parser:
     add("--compare", nargs=2, metavar="KEY=VALUE", help="time two values of a key in turn, as in"
         " precision=fp32 precision=bf16; a key is precision, threads, or one of --set")  # fmt: skip
     add("--output", type=Path, metavar="FILE", help="write all figures as JSON")
-    add_config_arguments(flags, required=False)
+    add_config_arguments(flags, required=False, dataset="")
     return flags
 
 

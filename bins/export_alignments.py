@@ -11,7 +11,7 @@ Speech of stage 3:
 import argparse
 from pathlib import Path
 
-from bins._flags.parsers import add_config_arguments
+from bins._flags.parsers import add_config_arguments, chosen_dataset
 from processors.durations import EXPORT_FORMATS
 from utils.cli import Parser, UsageError, run
 
@@ -21,7 +21,6 @@ def arguments() -> argparse.Namespace:
     flags = Parser("Exports alignments: of recordings after stage 1, or of speech after stage 3.")
     add_config_arguments(flags, required=False)
     add = flags.add_argument
-    add("--dataset", help="with --config; default: the only one of the configuration")
     add("--infer_expt_dir", help="with --config: the voice that was trained with aligner `learned`")
     add("--infer_output_dir", type=Path, help="export speech of stage 3 from this folder")
     add("--format", choices=EXPORT_FORMATS, required=True)
@@ -49,14 +48,11 @@ def main() -> None:
         get_logger(__name__).info("alignments as %s: %d", given.format, n)
         return
 
-    from models.base.registry import load_config
     from processors.dataset.store import processed_folder
     from processors.durations.exporting import export_store
     from processors.extraction.fingerprint import check_prepared
-    from processors.extraction.plan import choose_dataset
 
-    config = load_config(given.config, given.overrides)
-    dataset = choose_dataset(config, given.dataset)
+    config, dataset = chosen_dataset(given)
     check_prepared(config.preprocess, dataset, "tts")
     folder = processed_folder(config.preprocess, dataset)
     find = None

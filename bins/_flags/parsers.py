@@ -1,11 +1,11 @@
-"""Parsers of the recipes and of the commands of their stages, made from the table of flags."""
+"""Parsers of recipes and of their stages, from the table of flags; which flags go together."""
 
 from argparse import Namespace, RawDescriptionHelpFormatter, _ActionsContainer
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bins._flags.table import (
     ALL,
@@ -29,6 +29,9 @@ _SINGLE = {
     "vocode": ("infer_audio_dir", "infer_feature_dir"),
 }
 _TRANSFORMS = {"flatten": False, "invert": False, "amplify": 1.0, "shift": 0.0}
+
+if TYPE_CHECKING:
+    from config.schema import Config
 
 # of commands that are no stage: the help, if another than in recipes
 _CONTROLS = {
@@ -207,19 +210,30 @@ def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def add_config_arguments(parser: Parser, *, required: bool = True) -> None:
-    """Adds `--config` and `--set` (in `overrides`) to the parser of a command that is no stage."""
+def add_config_arguments(
+    parser: Parser, *, required: bool = True, dataset: str = "the only one of the configuration"
+) -> None:
+    """Adds `--config`, `--set` (in `overrides`) and `--dataset` to a command that is no stage.
+
+    Args:
+        dataset: The default, for the help; empty: no such flag.
+    """
     helps = {flag.name: flag.help for flag in FLAGS}
     add = parser.add_argument
     add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])
-    add(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help=helps["set"],
-    )
+    add("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE",
+        help=helps["set"])  # fmt: skip
+    if dataset:
+        add("--dataset", help=f"dataset (default: {dataset})")
+
+
+def chosen_dataset(given: Namespace) -> "tuple[Config, str]":
+    """The configuration and the dataset that the flags of `add_config_arguments` choose."""
+    from models.base.registry import load_config
+    from processors.extraction.plan import choose_dataset
+
+    config = load_config(given.config, given.overrides)
+    return config, choose_dataset(config, given.dataset)
 
 
 def control_flags() -> list[Flag]:

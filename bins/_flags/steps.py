@@ -1,4 +1,4 @@
-"""From the flags of a recipe to its stages: checks, the words of each stage, its environment."""
+"""From the name and flags of a recipe to its stages: checks, words of each stage, environment."""
 
 import importlib.util
 import os

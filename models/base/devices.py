@@ -1,4 +1,4 @@
-"""The device of networks in inference."""
+"""The device of networks, its compiler, and the precision that "auto" leaves to the machine."""
 
 import os
 import shutil

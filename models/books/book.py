@@ -1,4 +1,4 @@
-"""A book as chapters of paragraphs, made of the blocks that a file holds."""
+"""A book as chapters of paragraphs, made of the blocks that a file holds, such as HTML."""
 
 import re
 from collections import Counter

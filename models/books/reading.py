@@ -1,4 +1,4 @@
-"""Reads books: plain text, Markdown and EPUB."""
+"""Reads books: plain text, Markdown and EPUB (2 and 3), without extracting a file to disk."""
 
 import lzma
 import posixpath

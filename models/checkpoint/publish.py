@@ -1,4 +1,4 @@
-"""Publishes an experiment: its files on the Hugging Face Hub, or in a folder of its own."""
+"""Models as folders: experiments on the Hub or exported, checkpoints of other projects imported."""
 
 import re
 import shutil

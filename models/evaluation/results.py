@@ -1,4 +1,14 @@
-"""Results of stage 4: mean scores of systems with confidence intervals, and their differences."""
+"""Results of stage 4: mean scores of systems with confidence intervals, and their differences.
+
+Intervals are percentiles of a bootstrap over utterances (Efron 1979). With few utterances they are
+too narrow: with twelve they would hold the true mean in nine of ten cases. They are expanded as
+Student's interval is (Hesterberg 2015, arXiv:1411.5279): percentiles further out are taken, those
+of a normal distribution at sqrt(n / (n - 1)) t, where t is Student's for n - 1.
+
+No resampled mean lies beyond the extremes of the utterances, so with fewer than six no interval can
+be wide enough. Measured: with normal values it holds the true mean in 51 % of the cases for n = 2,
+88 % for 4, 94 % for 6 and 12; with those of an exponential distribution in 45, 82, 89 and 92 %.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The routes of the server: speech, models, voices, health, metrics, and the page."""
+"""The server and its routes: speech, models, voices, health, metrics, and the page."""
 
 import asyncio
 import base64

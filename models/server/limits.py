@@ -1,4 +1,4 @@
-"""Limits of a server: tokens, size and time of requests, the queue, clients that leave.
+"""Limits of a server: tokens, size and time of requests, the queue, clients that leave; counters.
 
 uvicorn reads a body of any size and waits for a slow client without end.
 """

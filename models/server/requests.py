@@ -1,4 +1,4 @@
-"""The body of a request for speech: OpenAI's fields, and those of Arion."""
+"""Requests for speech, with OpenAI's fields and those of Arion; errors in OpenAI's JSON shape."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""Fingerprint of synthesised speech: by it, stage 3 skips files of the same model and settings."""
+"""The configuration of a model in synthesis, and the fingerprint of what it synthesises.
+
+By the fingerprint, stage 3 skips files of the same model and settings.
+"""
 
 import functools
 import hashlib

@@ -1,6 +1,6 @@
-"""Durations from the attention of a voice that reads recordings with teacher forcing.
+"""Durations that a voice finds in recordings: by its attention, or by its joint aligner.
 
-FastPitch 1.0 takes its durations from a Tacotron 2 in this way (Łańcucki 2021, arXiv:2006.06873,
+With teacher forcing, FastPitch 1.0 takes its durations from a Tacotron 2 in this way (Łańcucki 2021, arXiv:2006.06873,
 section 2.1), FastSpeech from its teacher (Ren et al. 2019, arXiv:1905.09263, section 3.3).
 """
 

@@ -1,5 +1,7 @@
 """Initial weights from another model: tensors by name, rows by phone or speaker name.
 
+New speakers may be added to a voice whose other speakers stay as they are, bit for bit.
+
 A phone that the other model does not have begins as the nearest one on which it was trained, so
 that training may go on in another phone set or language.
 """

@@ -1,6 +1,7 @@
-"""Settings of other projects by Arion's keys, without defaults for missing values.
+"""Tables of other projects: settings by Arion's keys, and tensors by Arion's names.
 
-A table gives the key in the file by Arion's key, both dotted: {"train.adam.lr": "learning_rate"}.
+A table of settings gives the key in the file by Arion's key, both dotted: {"train.adam.lr":
+"learning_rate"}. Missing values have no defaults.
 """
 
 import re

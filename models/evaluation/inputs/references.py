@@ -1,4 +1,7 @@
-"""References: the recording of an utterance, its text, and its phones with their times."""
+"""References: the recording of an utterance, its text, its phones, and its resynthesised copy.
+
+The error of a copy is that of mel and vocoder, without that of the acoustic model.
+"""
 
 import functools
 import hashlib

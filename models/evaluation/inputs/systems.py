@@ -1,4 +1,4 @@
-"""Systems: folders of synthesised speech, their files and their names."""
+"""Systems: folders of synthesised speech, their files and names, and checks before the work."""
 
 import os
 from collections.abc import Mapping, Sequence

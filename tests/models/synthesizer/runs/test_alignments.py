@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 """Alignments of synthesised speech, in the formats of other programs."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import parselmouth
