@@ -58,12 +58,10 @@ def plot_synthesis(
 
     mel = np.asarray(mel, dtype=np.float32)
     durations = np.asarray(durations, dtype=np.int64)
-    check_lengths(mel, phones, durations)
     frame = 1.0 if frame_s is None else frame_s
     edges = np.concatenate([[0], np.cumsum(durations)]) * frame  # (N + 1,)
     curves = (("f0 (Hz)", f0), ("energy", energy))
     shown = {name: np.asarray(row, np.float32) for name, row in curves if row is not None}
-    check_curves(shown, mel.shape[1])
 
     width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
@@ -92,8 +90,6 @@ def plot_mels(
     from matplotlib.figure import Figure
 
     arrays = {name: np.asarray(mel, dtype=np.float32) for name, mel in mels.items()}
-    for mel in arrays.values():
-        check_mel(mel)
     seconds = max(mel.shape[1] for mel in arrays.values()) * frame_s
     width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
     figure = Figure(figsize=(width_in, 1), dpi=100)
@@ -124,8 +120,6 @@ def plot_attention(
     from matplotlib.figure import Figure
 
     weights = np.asarray(attention, dtype=np.float32).T  # (N, T)
-    if weights.ndim != 2 or len(weights) != len(phones) or weights.shape[1] == 0:
-        raise ValueError(f"weights {weights.T.shape} of {len(phones)} phones; expected (T, N)")
     seconds = weights.shape[1] * frame_s
     width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
     figure = Figure(figsize=(width_in, 1), dpi=100)
@@ -147,28 +141,6 @@ def _written(figure: "Figure", path: Path | None) -> "Figure":
         with replacing(path) as temporary:
             figure.savefig(temporary, format="png")
     return figure
-
-
-def check_mel(mel: np.ndarray) -> None:
-    """Raises ValueError unless this is a mel (M, T) with at least one frame."""
-    if mel.ndim != 2 or mel.shape[1] == 0:
-        raise ValueError(f"mel has shape {mel.shape}; expected (M, T) with at least one frame")
-
-
-def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray) -> None:
-    """Raises ValueError unless mel (M, T), N phones and durations (N,) have matching lengths."""
-    check_mel(mel)
-    if len(phones) != len(durations):
-        raise ValueError(f"{len(phones)} phones and {len(durations)} durations")
-    if durations.sum() != mel.shape[1]:
-        raise ValueError(f"durations sum to {durations.sum()} frames, the mel has {mel.shape[1]}")
-
-
-def check_curves(curves: Mapping[str, np.ndarray], n_frames: int) -> None:
-    """Raises ValueError unless every curve, by name, has one value per frame."""
-    for name, values in curves.items():
-        if values.shape != (n_frames,):
-            raise ValueError(f"{name} has shape {values.shape}; expected ({n_frames},), per frame")
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:

@@ -1,4 +1,4 @@
-"""Checkpoints of other projects: the files of each kind, which importer reads them, what it gives."""
+"""Checkpoints of other projects: files of each kind, which importer reads them, what it gives."""
 
 import importlib
 import pkgutil

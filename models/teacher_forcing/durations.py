@@ -1,7 +1,8 @@
 """Durations that a voice finds in recordings: by its attention, or by its joint aligner.
 
-With teacher forcing, FastPitch 1.0 takes its durations from a Tacotron 2 in this way (Łańcucki 2021, arXiv:2006.06873,
-section 2.1), FastSpeech from its teacher (Ren et al. 2019, arXiv:1905.09263, section 3.3).
+FastPitch 1.0 takes its durations from the attention of a Tacotron 2 with teacher forcing (Łańcucki
+2021, arXiv:2006.06873, section 2.1), FastSpeech from its teacher (Ren et al. 2019,
+arXiv:1905.09263, section 3.3).
 """
 
 from collections.abc import Callable, Iterator
