@@ -90,8 +90,8 @@ def train(
     Returns:
         The signal that ended it (a checkpoint was saved); None at the planned end.
     """
-    folder = _experiment_folder(config, name)
-    _check_flags(folder, resume=resume, restart=restart, init_from=init_from)
+    folder = user_path(config.log_dir) / name
+    _check_flags(folder, resume=resume, restart=restart)
     if not resume:
         init_from = init_from or config.train.init_from or None
     check_backends(config.train.trackers, config.train.valid_samples)
@@ -185,22 +185,8 @@ def _tracker(
         yield Tracker(folder, backends)
 
 
-def _experiment_folder(config: Config, name: str) -> Path:
-    """The folder of an experiment: `<log_dir>/<name>`."""
-    if Path(name).name != name or name in ("", ".", ".."):
-        raise InputError(f"--name {name!r}: expected the name of a folder, without slashes")
-    return user_path(config.log_dir) / name
-
-
-def _check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | None) -> None:
-    """Refuses flags that contradict each other or the state of the folder."""
-    if resume and restart:
-        raise InputError("--resume continues a run, --restart deletes it: give only one of them")
-    if resume and init_from is not None:
-        raise InputError(
-            "--resume continues with its own weights, --init_from starts from others: "
-            "give only one of them"
-        )
+def _check_flags(folder: Path, *, resume: bool, restart: bool) -> None:
+    """Refuses flags that contradict the state of the folder."""
     steps = steps_of(folder / CHECKPOINTS)
     if steps and not (resume or restart):
         raise InputError(

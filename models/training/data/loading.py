@@ -26,9 +26,10 @@ from preprocessors.manifest import Splits
 from preprocessors.split import read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
+from processors.dataset.generated.features import GeneratedFeatures
+from processors.dataset.generated.recordings import GeneratedRecordings
 from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
 from processors.dataset.shapes import FixedBatches, Shape
-from processors.dataset.sources import FeatureSource, RecordingSource
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
@@ -105,8 +106,10 @@ def collect_assets(config: Config) -> Assets:
     )
 
 
-def _splits_of(store: Store) -> Splits:
+def _splits_of(store: Store | GeneratedFeatures | GeneratedRecordings) -> Splits:
     """The splits of a store, all of whose utterances it holds."""
+    if not isinstance(store, Store):
+        return store.split
     splits = read_splits(store.folder)
     for name, ids in splits._asdict().items():
         if unknown := [id for id in ids if id not in store]:
@@ -160,8 +163,13 @@ def load_data(
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Utterances to train and to validate on."""
-    stores, splits = _feature_sources(config, assets)
     vocabulary = assets.required_vocabulary()
+    stores: Sequence[FeatureStore | GeneratedFeatures]
+    if config.train.synthetic_utterances:
+        stores = generated_features(config, vocabulary)
+    else:
+        stores = _open_stores(config, FeatureStore, assets.mel)
+    splits = [_splits_of(store) for store in stores]
     speakers = [speaker.name for speaker in assets.speakers]
     training = FeatureDataset(
         stores,
@@ -185,7 +193,12 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
             f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
             f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-    stores, splits = _recording_sources(config, mel)
+    stores: Sequence[MelWavStore | GeneratedRecordings]
+    if config.train.synthetic_utterances:
+        stores = generated_recordings(config)
+    else:
+        stores = _open_stores(config, MelWavStore, mel)
+    splits = [_splits_of(store) for store in stores]
     training = SegmentDataset(
         stores,
         [split.train for split in splits],
@@ -196,28 +209,6 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
     )
     valid = [split.valid for split in splits]
     return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
-
-
-def _feature_sources(
-    config: Config, assets: Assets
-) -> tuple[Sequence[FeatureSource], list[Splits]]:
-    """The utterances of each dataset, and their splits."""
-    if config.train.synthetic_utterances:
-        generated = generated_features(config, assets.required_vocabulary())
-        return generated, [source.split for source in generated]
-    stores = _open_stores(config, FeatureStore, assets.mel)
-    return stores, [_splits_of(store) for store in stores]
-
-
-def _recording_sources(
-    config: Config, mel: MelConfig
-) -> tuple[Sequence[RecordingSource], list[Splits]]:
-    """The recordings of each dataset, and their splits."""
-    if config.train.synthetic_utterances:
-        generated = generated_recordings(config)
-        return generated, [source.split for source in generated]
-    stores = _open_stores(config, MelWavStore, mel)
-    return stores, [_splits_of(store) for store in stores]
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:

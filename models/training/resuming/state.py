@@ -28,7 +28,7 @@ from models.checkpoint.tensors import read_pickled, read_tensors
 from models.training.optimizers.averaging import WeightAverage
 from models.training.optimizers.updates import Updater
 from utils.config import build, plain_tree
-from utils.errors import InputError, described
+from utils.errors import InputError
 from utils.files import read_json, write_json
 
 STATE = "training_state.pt"
@@ -105,10 +105,6 @@ def _digest(plain: object) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-class MeasuredError(InputError):
-    """The validation that was added to a checkpoint is damaged; the checkpoint is not."""
-
-
 def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
@@ -116,7 +112,7 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         The position of the run.
 
     Raises:
-        InputError: If it belongs to another model, or a file is damaged.
+        InputError: If it belongs to another model, or measured.json is damaged.
     """
     # generators of torch stay on the CPU; optimizers move their state to the parameters
     tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE))
@@ -130,29 +126,14 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         raise InputError(
             f"{checkpoint}: saved by another model than that of this config: {error}"
         ) from error
-    try:
-        randomness = plain.pop("random")
-        updater.scaler.load_state_dict(tensors["scaler"])
-        if rank < len(randomness):
-            restore_random_states(randomness[rank] | tensors["random"][rank])
-        path = checkpoint / POSITION
-        if (checkpoint / MEASURED).exists():
-            path, plain = checkpoint / MEASURED, _read_measured(checkpoint / MEASURED)
-        return build(Position, plain_tree(plain, path))
-    except MeasuredError:
-        raise
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise InputError(
-            f"{checkpoint}: {STATE}, {POSITION} or {MEASURED} is damaged ({described(error)}); "
-            "remove this checkpoint to resume from an older one"
-        ) from error
+    randomness = plain.pop("random")
+    updater.scaler.load_state_dict(tensors["scaler"])
+    if rank < len(randomness):
+        restore_random_states(randomness[rank] | tensors["random"][rank])
+    path = checkpoint / POSITION
+    if (checkpoint / MEASURED).exists():
+        path, plain = checkpoint / MEASURED, _read_measured(checkpoint / MEASURED)
+    return build(Position, plain_tree(plain, path))
 
 
 def _read_measured(path: Path) -> dict[str, Any]:
@@ -163,7 +144,7 @@ def _read_measured(path: Path) -> dict[str, Any]:
             return cast("dict[str, Any]", measured["position"])
     except (InputError, KeyError, TypeError, ValueError):
         pass
-    raise MeasuredError(
+    raise InputError(
         f"{path} has changed since it was written; remove it, and --resume validates this update"
         " again"
     )

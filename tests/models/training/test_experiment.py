@@ -180,11 +180,7 @@ def test_a_warning_tells_that_the_end_of_a_schedule_changed_on_resume(root, capl
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"resume": True, "restart": True}, "--resume continues a run, --restart deletes it"),
-        ({"resume": True, "init_from": "x"}, "--resume continues with its own weights"),
         ({"resume": True}, "no checkpoint to continue from"),
-        ({"name": "../voice"}, "expected the name of a folder"),
-        ({"name": ""}, "expected the name of a folder"),
     ],
 )
 def test_flags_that_do_not_fit_are_refused(root, flags, message):
