@@ -163,13 +163,13 @@ def load_data(
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Utterances to train and to validate on."""
-    vocabulary = assets.required_vocabulary()
     stores: Sequence[FeatureStore | GeneratedFeatures]
     if config.train.synthetic_utterances:
-        stores = generated_features(config, vocabulary)
+        stores = generated_features(config, assets.required_vocabulary())
     else:
         stores = _open_stores(config, FeatureStore, assets.mel)
     splits = [_splits_of(store) for store in stores]
+    vocabulary = assets.required_vocabulary()
     speakers = [speaker.name for speaker in assets.speakers]
     training = FeatureDataset(
         stores,
