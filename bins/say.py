@@ -90,7 +90,6 @@ def _write(stream: Iterable[bytes]) -> None:
 
 
 def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
-    """The flags of this command, and the values of the controls of speech."""
     parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="the text; a book: a .txt, .md or .epub file; - for"
@@ -126,7 +125,6 @@ def _text(given: argparse.Namespace) -> str:
 
 
 def _marked_up(given: argparse.Namespace, text: str) -> "Text":
-    """The text as SSML, if it is that."""
     if not given.ssml and (given.file is None or given.file.suffix.lower() != _SSML):
         return text
     from processors.text.ssml.document import Ssml
@@ -144,7 +142,6 @@ def _naming(file: Path | None) -> Iterator[None]:
 
 
 def _new_file() -> Path:
-    """A name in this folder that is free."""
     names = (f"speech{n}.wav" for n in ("", *(f"-{n}" for n in range(2, 1000))))
     free = (path for name in names if not (path := Path(name)).exists())
     return next(free, Path("speech.wav"))

@@ -257,7 +257,6 @@ def flag_values(flags: Iterable[Flag], texts: Namespace) -> dict[str, Any]:
 
 
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:
-    """Adds flags to a parser, which returns their text, grouped by their stages."""
     groups = {}
     for flag in flags:
         title = "all stages" if flag.stages == ALL else flag.place

@@ -98,7 +98,6 @@ def _plot_mels_of(
 
 
 def _names(assets: Assets, phone_ids: Tensor) -> list[str]:
-    """Names of phones (N,)."""
     symbols = assets.required_vocabulary().symbols
     return [symbols[phone] for phone in phone_ids.tolist()]
 

@@ -108,7 +108,6 @@ def _check_compare(options: Options) -> None:
 
 
 def _with(options: Options, setting: str) -> Options:
-    """The options with one key changed."""
     key, _, value = setting.partition("=")
     if "." in key and value:
         return replace(options, overrides=(*options.overrides, setting))
@@ -156,7 +155,6 @@ def _config(model: str, options: Options, *settings: str) -> Config:
 def _measured(
     options: Options, mode: str, model: str, subjects: Mapping[str, Subject]
 ) -> Iterator[Result]:
-    """Yields the result of each subject, and the comparison of two settings."""
     measurements = measure(list(subjects.values()), options.warm_up, options.steps)
     for (setting, subject), measurement in zip(subjects.items(), measurements, strict=True):
         # CPU seconds of several threads add up
@@ -170,6 +168,5 @@ def _measured(
 
 
 def _run(statement: str) -> Work:
-    """Runs a statement in a fresh interpreter."""
     subprocess.run([sys.executable, "-c", statement], check=True, cwd=ROOT)
     return Work()

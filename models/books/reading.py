@@ -25,7 +25,6 @@ _MOST_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
 _MOST_OUTSIDE = 50  # elements around one of these
 _MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-_DRM = {"rights.xml": "Adobe ADEPT", "license.lcpl": "Readium LCP", "sinf.xml": "Apple FairPlay"}
 _Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
 # in texts for Arion, phones are between braces, and control characters are refused
 _PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
@@ -184,11 +183,7 @@ def _refuse_drm(files: _Files) -> None:
     for element in files.elements("META-INF/encryption.xml"):
         algorithm = element.attributes.get("algorithm", "")
         if element.tag == "encryptionmethod" and algorithm not in _FONT_ENCRYPTION:
-            names = [name for file, name in _DRM.items() if f"META-INF/{file}" in files.names]
-            raise InputError(
-                f"it is encrypted ({names[0] if names else algorithm[:80]}); Arion reads no books"
-                " with DRM"
-            )
+            raise InputError(f"it is encrypted ({algorithm[:80]}); Arion reads no books with DRM")
 
 
 def _resolved(base: str, href: str) -> tuple[str, str]:
@@ -202,7 +197,6 @@ def _resolved(base: str, href: str) -> tuple[str, str]:
 
 
 def _starts(files: _Files, items: list[dict[str, str]]) -> _Starts:
-    """The entries of the table of contents."""
     navs = [item["path"] for item in items if "nav" in item.get("properties", "").split()]
     ncxs = [item["path"] for item in items if "dtbncx" in item.get("media-type", "")]
     starts: _Starts = {}

@@ -45,8 +45,6 @@ class _Sentence(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    """A voice with its settings."""
-
     voice: Synthesizer
     settings: Settings
 
@@ -140,8 +138,8 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
             raise InputError(f"{folder} holds {found[0]!r} and no book; choose a new folder")
         return {}
     manifest = read_json(path)
-    if not isinstance(manifest, dict) or not _is_whole(manifest):
-        raise InputError(f"{path} is no whole manifest of a book; choose another folder")
+    if not isinstance(manifest, dict) or not {"made_of", "chapters"} <= manifest.keys():
+        raise InputError(f"{path} is no manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
         listed = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
@@ -151,16 +149,6 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
         )
     entries = {entry["file"]: entry for entry in manifest["chapters"]}
     return {name: entry for name, entry in entries.items() if (folder / name).is_file()}
-
-
-def _is_whole(manifest: dict[str, Any]) -> bool:
-    """Whether a manifest has all that a run reads from it."""
-    chapters = manifest.get("chapters")
-    return (
-        isinstance(manifest.get("made_of"), dict)
-        and isinstance(chapters, list)
-        and all(isinstance(c, dict) and {"title", "file", "seconds"} <= c.keys() for c in chapters)
-    )
 
 
 def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
@@ -240,7 +228,6 @@ def _times(reader: _Reader, sentences: Sequence[_Sentence], path: Path) -> dict[
 def _write_lists(
     folder: Path, book: Book, made_of: dict[str, str], chapters: list[dict[str, Any]]
 ) -> None:
-    """Writes the manifest and the playlist of the chapters so far."""
     start, lines = 0.0, ["#EXTM3U", f"#PLAYLIST:{_one_line(book.title)}"]
     for n, chapter in enumerate(chapters):
         chapters[n] = {**chapter, "start": round(start, 3)}

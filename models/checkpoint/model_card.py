@@ -162,7 +162,6 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def _datasets(config: Config) -> Sequence[str]:
-    """The datasets whose recordings the model was trained on."""
     return () if config.train.synthetic_utterances else config.dataset
 
 
@@ -209,5 +208,4 @@ def _averaging(config: Config) -> str:
 
 
 def _cell(value: str) -> str:
-    """Text that cannot break the table."""
     return " ".join(value.split()).replace("|", "\\|")

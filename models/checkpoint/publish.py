@@ -199,7 +199,6 @@ def _other_networks(folder: Path) -> list[Path]:
 
 
 def _listed(report: Any) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
-    """The scores of stage 4, one line each."""
     lines = [
         f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
         for name, score in report["scores"].items()

@@ -109,7 +109,6 @@ def weights_digest(*networks: nn.Module) -> str:
 
 
 def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Converts half precision to float32."""
     return {n: t.float() if t.dtype in _HALVES else t for n, t in tensors.items()}
 
 

@@ -87,14 +87,14 @@ def _score_all(
     faults, n_tried = list[str](), 0
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
-        for chunk in run_chunks(partial(_score_chunk, task=task), chunks, n_jobs, backend):
-            for outcome in chunk.result:
-                if isinstance(outcome, str):
-                    faults.append(outcome)
-                    continue
-                for system, scores in outcome.items():
+        for chunk in run_chunks(partial(_score_one, task=task), chunks, n_jobs, backend):
+            if chunk.lost:
+                faults.append(_crash(chunk.lost[0]))
+            elif isinstance(chunk.result, str):
+                faults.append(chunk.result)
+            else:
+                for system, scores in chunk.result.items():
                     scored.setdefault(system, []).append(scores)
-            faults += [_crash(item) for item in chunk.lost]
             n_tried += 1
             bar.advance()
             if len(faults) >= SHOWN:
@@ -111,17 +111,14 @@ def _crash(item: EvaluatedUtterance) -> str:
     )
 
 
-def _score_chunk(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> list[_Outcome]:
-    """The work of one process."""
-    outcomes = list[_Outcome]()
-    for item in items:
-        try:
-            outcomes.append(score_utterance(item, task))
-        except UserFunctionError as error:
-            raise InputError(f"{item.id}: {error}") from error
-        except InputError as error:
-            outcomes.append(str(error))
-    return outcomes
+def _score_one(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> _Outcome:
+    (item,) = items
+    try:
+        return score_utterance(item, task)
+    except UserFunctionError as error:
+        raise InputError(f"{item.id}: {error}") from error
+    except InputError as error:
+        return str(error)
 
 
 def _systems(

@@ -93,7 +93,6 @@ class MetricSelection:
         return [system for system in systems if name not in self.skipped[system]]
 
     def _skip(self, name: str, lacks: Mapping[str, str]) -> None:
-        """Skips a metric or check where a system lacks something."""
         systems_of: dict[str, list[str]] = {}  # compared ones, by reason
         for system, reason in lacks.items():
             if reason:
@@ -107,7 +106,6 @@ class MetricSelection:
             self._unlogged.setdefault(f"{which}: {reason}", []).append(name)
 
     def _without_score(self, name: str, system: str, scored: Sequence[UtteranceScores]) -> str:
-        """Why a metric gave no utterance of a system a score."""
         if errors := _notes(name, (scores.failed for scores in scored)):
             return f"it fails: {errors[0]}"
         needs, texts = find_metric(name).needs, self._systems[system].texts

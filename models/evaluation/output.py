@@ -81,7 +81,6 @@ def tables_of(evaluation: Evaluation) -> str:
 
 
 def _means(systems: Sequence[System]) -> str:
-    """Means and intervals of systems and of references, a line for each score."""
     n = systems[0].report.utterances
     columns = {system.name: system.report.scores for system in systems}
     columns |= systems[0].report.references
@@ -133,7 +132,6 @@ def _interval(score: MeanScore) -> str:
 
 
 def _cell(score: MeanScore | None, utterances: int) -> str:
-    """Mean and interval, and n where it differs from the number of utterances."""
     if score is None:
         return _NO_SCORE
     n = f"n {score.n}" if score.n != utterances else ""

@@ -101,7 +101,6 @@ def _add_page(api: FastAPI) -> None:
 
 
 def _add_errors(api: FastAPI) -> None:
-    """Gives all errors OpenAI's shape."""
 
     @api.exception_handler(ApiError)
     async def refused(_request: Request, error: ApiError) -> Response:

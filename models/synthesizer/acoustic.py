@@ -104,12 +104,10 @@ class PassageMels:
 
 
 def _prosody_of(passage: Passage) -> Sequence[Prosody]:
-    """The prosody of each phone."""
     return passage.prosody or [PLAIN] * len(passage.spoken.phones)
 
 
 def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
-    """The network, optimised for synthesis."""
     model = cast("AcousticModel", network)
     precision = chosen_precision(config.inference.acoustic_precision, config, device)
     if precision not in model.PRECISIONS:

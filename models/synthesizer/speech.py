@@ -12,8 +12,10 @@ import numpy as np
 from models.synthesizer.breaks import Fitted
 from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality
+from modules.mel import MelConfig
 from processors.audio.streams import FORMATS, write_audio
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, Word, timed_phones
+from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -167,15 +169,15 @@ def amplified(
         yield (piece * np.interp(places, middles, gains)).astype(np.float32)
 
 
-def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:
+def silence(n_frames: int, mel: MelConfig) -> Part:
     """Builds a pause as a part: one phone, the mel at its floor, and no sound."""
     return Part(
         normalized="",
-        phones=(name,),
+        phones=(SILENCE,),
         words=(),
         durations=np.array([n_frames], dtype=np.int64),
-        wav=np.zeros(n_frames * hop_length, dtype=np.float32),
-        mel=np.full((n_mels, n_frames), floor, dtype=np.float32),
+        wav=np.zeros(n_frames * mel.hop_length, dtype=np.float32),
+        mel=np.full((mel.n_mels, n_frames), mel.log_floor_value, dtype=np.float32),
         f0=np.zeros(n_frames, dtype=np.float32),
         energy=np.zeros(n_frames, dtype=np.float32),
     )

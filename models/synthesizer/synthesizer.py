@@ -44,7 +44,6 @@ from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
 from processors.text.clauses import ClauseSplitter
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
-from processors.text.symbols import SILENCE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import progress
@@ -216,7 +215,6 @@ class Synthesizer:
         )
 
     def _read(self, text: Text, speaker: int, settings: Settings) -> list[list[Passage]]:
-        """The sentences of a text as passages."""
         language = self.speakers[speaker].language
         if not isinstance(text, Ssml):
             pauses = self._pause_frames(settings.duration_control) > 0
@@ -327,7 +325,6 @@ class Synthesizer:
         return [parts[i] for i in range(len(passages))]
 
     def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
-        """Runs the acoustic model and the vocoder on one batch."""
         out, attention = self._mels(passages, speaker, settings)
         wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
         durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
@@ -380,25 +377,17 @@ class Synthesizer:
         mel, outputs = self.model.mel, ((part, part.durations) for part in parts)
         for timed in self._timed(sentences, outputs, settings, times):
             if isinstance(timed, int):
-                yield silence(
-                    SILENCE,
-                    timed,
-                    hop_length=mel.hop_length,
-                    n_mels=mel.n_mels,
-                    floor=mel.log_floor_value,
-                )
+                yield silence(timed, mel)
             else:
                 part, _, fitted = timed
                 yield cut_part(part, fitted, mel.hop_length)
 
     def _pause_frames(self, slower: float) -> int:
-        """Frames between one sentence and the next."""
         mel = self.model.mel
         pause_s = self.config.inference.sentence_pause_s * slower
         return round(pause_s * mel.sample_rate / mel.hop_length)
 
     def _n_faded(self, settings: Settings) -> int:
-        """Samples at the end that fade."""
         return settings.fade_out * self.model.mel.hop_length
 
     @contextmanager
@@ -411,7 +400,6 @@ class Synthesizer:
 
 
 def _spoken(sentences: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """The passages that have phones, in order."""
     return [passage for sentence in sentences for passage in sentence if passage.spoken.phones]
 
 

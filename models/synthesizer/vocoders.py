@@ -139,7 +139,6 @@ def with_options(model: LoadedModel, settings: InferenceConfig, name: str) -> nn
 
 
 def _check_options(options: Iterable[str], accepted: Sequence[str], name: str) -> None:
-    """Refuses an option that a vocoder does not have."""
     for option in options:
         if option not in accepted:
             its = f"its options: {', '.join(accepted)}" if accepted else "it has none"

@@ -92,7 +92,6 @@ def prepare_from_acoustic(
 
 
 def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
-    """Compares what is predicted with what the vocoder is configured to read."""
     if different := acoustic.differences(vocoder, ignore=("padding",)):
         raise InputError(
             f"--from_acoustic: {name} predicts another mel than this vocoder reads:"
@@ -211,7 +210,6 @@ class PredictionWork:
         return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
 
     def _check_recording(self, wav: np.ndarray, features: Features) -> None:
-        """Makes sure that features were made from this recording."""
         span = cut_span(wav, features.start, features.mel.shape[1], self._store.mel)
         difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
         if difference > _SAME_MEL:

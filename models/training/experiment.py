@@ -198,7 +198,6 @@ def _check_flags(folder: Path, *, resume: bool, restart: bool) -> None:
 
 
 def _make_accelerator(config: Config) -> Accelerator:
-    """Device, mixed precision and processes of a run."""
     kinds = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
     try:
         accelerator = Accelerator(

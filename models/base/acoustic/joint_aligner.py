@@ -100,7 +100,6 @@ class JointAligner(nn.Module):
 
 
 def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """The attention of a batch, (B, T, N)."""
     log_attention: Tensor = network(
         batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths
     )

@@ -155,7 +155,6 @@ def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
 
 
 def _number(checkpoint: NvidiaCheckpoint, name: str) -> float:
-    """The number of a tensor."""
     tensor = checkpoint.tensors.get(name, torch.empty(0))
     if tensor.numel() != 1 or not tensor.isfinite().all() or tensor.item() < 0:
         raise InputError(

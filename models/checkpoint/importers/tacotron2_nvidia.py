@@ -85,7 +85,6 @@ def read(weights: Path) -> ImportedModel:
 
 
 def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
-    """Sizes of the tensors."""
     sizes = {key: checkpoint.size(name, axis) for key, (name, axis) in _SIZES.items()}
     for key, part in _COUNTS.items():
         name = re.compile(rf"{part}\.convolutions\.\d+\.0\.conv\.weight")

@@ -115,7 +115,7 @@ def pair_files(
         Items in the order of their ids. Either all have a recording, or none has.
     """
     check_sounds([file for files in systems.values() for file in files])
-    by_id = {name: _by_id(files) for name, files in systems.items()}
+    by_id = {name: {file.id: file for file in files} for name, files in systems.items()}
     check_same_utterances(by_id)
     check_texts(by_id, inputs.texts)
     ids = sorted(next(iter(by_id.values())))
@@ -147,15 +147,6 @@ def add_natural(
         reading = added.pop(item.id).spoken if item.id in added else {}
         both.append(replace(item, spoken={**item.spoken, **reading}))
     return both + list(added.values())
-
-
-def _by_id(files: Sequence[SystemFile]) -> dict[str, SystemFile]:
-    by_id: dict[str, SystemFile] = {}
-    for file in files:
-        other = by_id.setdefault(file.id, file)
-        if other is not file:
-            raise InputError(f"{other.file} and {file.file}: one id, {file.id}; run stage 3")
-    return by_id
 
 
 def _paired(

@@ -145,7 +145,6 @@ def _read_manifest(folder: Path) -> dict[str, Utterance]:
 
 
 def _aligned_ids(folder: Path) -> frozenset[str]:
-    """Utterances whose phones stage 1 has aligned."""
     try:
         store = _feature_store(folder)
         return frozenset(store.ids if store.timed else ())
@@ -258,7 +257,6 @@ def _source(
     folder: Path,
     mel: MelSpectrogram,
 ) -> MelSource:
-    """The mel of the whole frames of a recording."""
     n_samples = len(wav := recorded())
     if n_samples // mel.config.hop_length * mel.config.hop_length < mel.config.n_fft:
         raise InputError(

@@ -121,7 +121,7 @@ def _write_files(
                     f"{chunk.lost[0].id}: its sounds crash the process that draws them; are the "
                     "files damaged? --page no leaves the page out"
                 )
-            (tracks[chunk.key],) = chunk.result
+            tracks[chunk.key] = chunk.result
             bar.advance()
     return [tracks[key] for key in chunks]
 
@@ -182,7 +182,6 @@ def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embed
 
 
 def _variables(evaluation: Evaluation) -> dict[str, object]:
-    """Variables of the template."""
     systems, evaluated = shown_systems(evaluation), evaluation.systems
     voices, columns, flags = voices_of(systems), columns_of(systems), flag_rows(systems)
     rows = score_rows(columns, systems)

@@ -240,7 +240,6 @@ def _synthesise_all(
 
 
 def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
-    """Writes `<id>.wav` and, if the configuration says so, `<id>.png`."""
     write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate)
     if synthesis.synthesizer.config.inference.save_plots:
         plot_synthesis(

@@ -114,7 +114,6 @@ def _names(sentences: Sequence[Sequence[SpokenText]], *, pauses: bool) -> tuple[
 
 
 def _placed(sentences: Sequence[Sequence[Passage]]) -> list[list[Passage]]:
-    """Adds their place in the text to passages."""
     total = sum(len(passage.spoken.phones) for sentence in sentences for passage in sentence)
     placed: list[list[Passage]] = []
     first = 0  # phone, without the pauses between sentences

@@ -10,11 +10,9 @@ from models.synthesizer.pitch import read_pitch
 from processors.text.ssml.document import Ssml
 from utils.errors import InputError, nearest
 from utils.files import read_text, user_path
-from utils.logging import get_logger
 
 COLUMNS = ("text", "pitch", "output", "speaker")
 NUMBERED = re.compile(r"text-(\d+)")  # names of wavs whose text names no output
-_FEW = 5  # lines that show whether a file is a table
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -52,12 +50,6 @@ def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[Inp
     texts = [InputText(line.strip(), place) for place, line in rows.items() if line.strip()]
     if not texts:
         raise InputError(f"{path}: no text in it; expected one a line")
-    if any(all(mark in text.text for text in texts[:_FEW]) for mark in "|\t"):
-        get_logger(__name__).warning(
-            "%s: looks like a table, and each line is read as one text; a table is a .tsv whose"
-            " first line names its columns (%s)",
-            *(path, ", ".join(COLUMNS)),
-        )
     return texts
 
 

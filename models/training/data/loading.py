@@ -121,7 +121,6 @@ def _splits_of(store: Store | GeneratedFeatures | GeneratedRecordings) -> Splits
 
 
 def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
-    """What stage 1 made of each dataset with this configuration."""
     stores = [kind(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
         check_made_with(store.folder, config.preprocess, config.dataset_path)
@@ -138,7 +137,6 @@ def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[
 
 
 def _phones_in(folders: Sequence[Path]) -> set[str]:
-    """The phones that stage 1 found."""
     counts = (cast("dict[str, int]", read_json(folder / "phones.json")) for folder in folders)
     return {phone for folder_counts in counts for phone in folder_counts}
 

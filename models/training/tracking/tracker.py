@@ -77,7 +77,6 @@ class Tracker:
                     show(sample, step)
 
     def _record(self, group: str, values: Mapping[str, float], step: int) -> None:
-        """Sends curves, as `<group>/<name>`."""
         for backend in self._backends:
             with self._writing(backend):
                 backend.log({f"{group}/{name}": value for name, value in values.items()}, step)

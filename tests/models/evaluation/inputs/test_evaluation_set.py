@@ -167,14 +167,6 @@ def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path):
         pair_files({"a": results}, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
-def test_one_id_of_two_files_is_refused(tmp_path):
-    write_files(tmp_path, {"x": 900})
-    twice = [SystemFile("x", tmp_path / "x.wav", "text")] * 2
-    twice[1] = SystemFile("x", tmp_path / "x.wav", "file")
-    with pytest.raises(InputError, match=r"x\.wav and .*x\.wav: one id, x"):
-        pair_files({"a": twice}, EvaluationInputs((), preprocess_of(tmp_path)))
-
-
 def test_second_readings_join_the_items_of_systems_or_are_added(tmp_path):
     store = make_store(tmp_path)
     references = EvaluationInputs((), preprocess_of(tmp_path), datasets=("Anna",))
