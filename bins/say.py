@@ -4,8 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +52,11 @@ def main() -> None:
         path = _new_file()
 
     from models.synthesizer.speech import SpokenTimes
+    from models.synthesizer.text.text_files import naming
 
     synthesizer, settings = _open(voice, controls)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
-    with _naming(given.file):
+    with naming(given.file):
         pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
     if path is not None:
         write_audio(path, pieces, sample_rate)
@@ -130,15 +130,6 @@ def _marked_up(given: argparse.Namespace, text: str) -> "Text":
     from processors.text.ssml.document import Ssml
 
     return Ssml(text, given.skip_unknown_tags)
-
-
-@contextmanager
-def _naming(file: Path | None) -> Iterator[None]:
-    """Names the file of a text in errors."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{file}: {error}" if file is not None else str(error)) from error
 
 
 def _new_file() -> Path:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.base.assets import Assets
-from models.base.interfaces import AcousticModel
+from models.base.model import AcousticModel
 from models.base.task import Sample
 from models.plots import plot_attention, plot_mels, plot_synthesis
 from modules.mel import MelConfig

@@ -17,6 +17,7 @@ from models.books.book import Book, Chapter
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
+from models.synthesizer.text.text_files import naming
 from processors.audio.loudness import loudness
 from processors.audio.streams import write_audio
 from processors.text.clauses import merge_wordless
@@ -154,11 +155,8 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
 def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
     for chapter in book.chapters:
         for n, paragraph in enumerate(chapter.paragraphs, 1):
-            try:
+            with naming(f"chapter {chapter.title!r}, paragraph {n}"):
                 voice.phone_names(paragraph, speaker=settings.speaker)
-            except InputError as error:
-                place = f"chapter {chapter.title!r}, paragraph {n}"
-                raise InputError(f"{place}: {error}") from error
 
 
 def _speak(reader: _Reader, sentences: Sequence[_Sentence], path: Path, bar: Progress) -> None:

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from config.schema import Config, InferenceConfig
 from models.base.acoustic.output import Control, TtsOutput
 from models.base.devices import chosen_precision, require_compiler
-from models.base.interfaces import AcousticModel
+from models.base.model import AcousticModel
 from models.checkpoint.loading import LoadedModel
 from models.synthesizer.pitch import PitchContour
 from models.synthesizer.settings import Settings

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from config.schema import InferenceConfig, VocoderPrecision
 from models.base.devices import chosen_precision
-from models.base.interfaces import TrainedVocoder, Vocoder
+from models.base.model import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest

@@ -22,7 +22,7 @@ from models.base.acoustic.joint_aligner import (
     find_durations,
 )
 from models.base.devices import resolved_device
-from models.base.interfaces import AttentiveModel
+from models.base.model import AttentiveModel
 from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, fill_network, is_experiment, load_model

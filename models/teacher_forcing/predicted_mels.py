@@ -19,7 +19,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.acoustic.joint_aligner import JointAligner, find_durations
 from models.base.devices import resolved_device
-from models.base.interfaces import AcousticModel
+from models.base.model import AcousticModel
 from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, load_model

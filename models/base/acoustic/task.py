@@ -9,12 +9,12 @@ from torch import nn
 from models.base.acoustic.joint_aligner import ALIGNER, AlignerTraining
 from models.base.acoustic.output import count_valid
 from models.base.assets import Assets
-from models.base.interfaces import AcousticModel
+from models.base.model import AcousticModel
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
 from processors.dataset.batch import TtsBatch
 
-Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/interfaces.py)
+Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/model.py)
 
 
 class AcousticTask(Generic[Network]):

@@ -12,7 +12,7 @@ import torch
 
 from config.preprocess import PreprocessConfig
 from models.base.devices import resolved_device
-from models.base.interfaces import Vocoder
+from models.base.model import Vocoder
 from models.base.registry import config_of
 from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model

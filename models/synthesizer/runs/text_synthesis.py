@@ -4,7 +4,6 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from models.synthesizer.runs.synthesis_run import (
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.text.text_files import NUMBERED, InputText
+from models.synthesizer.text.text_files import NUMBERED, InputText, naming
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
@@ -103,7 +102,7 @@ def synthesise_texts(
 
 def _with_speaker(text: InputText, speakers: Sequence[Speaker], default: str | None) -> InputText:
     """The text with the full name of its speaker."""
-    with _naming(text.place):
+    with naming(text.place):
         return text._replace(
             speaker=speakers[choose_speaker(speakers, text.speaker or default)].name
         )
@@ -113,13 +112,13 @@ def _check_text(
     synthesis: TextSynthesis, text: InputText, settings: Settings, results: ResultFolder[TextLine]
 ) -> None:
     """Raises InputError if the pitch of a text does not fit it, or its output is another's."""
-    with _naming(text.place):
+    with naming(text.place):
         if text.pitch is not None:
             synthesis.synthesizer.checked(settings, pitch=text.pitch)
             names = synthesis.synthesizer.phone_names(
                 text.text, speaker=text.speaker, duration_control=settings.duration_control
             )
-            with _naming(text.pitch_file):
+            with naming(text.pitch_file):
                 check_length(text.pitch, names)
         line = results.lines.get(text.output)
         wav = results.folder / f"{text.output}.wav"
@@ -129,15 +128,6 @@ def _check_text(
                 f"{wav} is there, and not of this text; choose another output, or repeat with"
                 " --overwrite"
             )
-
-
-@contextmanager
-def _naming(place: str) -> Iterator[None]:
-    """Puts a place before the message of an InputError."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{place}: {error}" if place else str(error)) from error
 
 
 def synthesise_dataset(
@@ -222,7 +212,7 @@ def _synthesise_all(
 
     def make(item: TextItem) -> tuple[TextLine, float]:
         start, given = time.perf_counter(), item.given
-        with _naming(given.place):
+        with naming(given.place):
             speech = synthesis.synthesizer(
                 given.ssml or given.text, settings, speaker=given.speaker, pitch=given.pitch
             )

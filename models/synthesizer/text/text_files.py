@@ -1,7 +1,8 @@
 """Files of texts: a text a line, a table with pitch, output and speaker of each, or SSML."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,15 @@ class InputText(NamedTuple):
     pitch_file: str = ""  # as in the table
     pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
     ssml: Ssml | None = None  # `text` is its source; None: plain text
+
+
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Puts a place, if there is one, before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}" if place else str(error)) from error
 
 
 def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[InputText]:
@@ -93,10 +103,8 @@ def _of_row(folder: Path, place: str, row: dict[str, str]) -> InputText:
     if not row["text"]:
         raise InputError(f"{place}: the text is empty")
     pitch_file = row.get("pitch", "")
-    try:
+    with naming(place):
         pitch = read_pitch(folder / user_path(pitch_file)) if pitch_file else None
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
     return InputText(
         text=row["text"],
         place=place,
