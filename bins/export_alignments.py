@@ -42,7 +42,7 @@ def main() -> None:
 
     setup_logging()
     if given.config is None:
-        from models.synthesizer.runs.alignments import export_speech
+        from models.synthesizer.runs.metadata import export_speech
 
         n = export_speech(given.infer_output_dir, given.format, given.output)
         get_logger(__name__).info("alignments as %s: %d", given.format, n)

@@ -15,11 +15,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, VocoderPrecision
 from models.base.acoustic.output import TtsOutput
-from models.base.devices import chosen_precision
 from models.base.registry import model_of
 from models.benchmark.results import Work
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.vocoders import open_vocoder
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.training.tracking.tracker import Tracker
 from models.training.trainer import Observers, Trainer
@@ -127,50 +125,29 @@ def cut(item: TtsItem, longest: int) -> TtsItem:
 def speech_steps(
     voice: str, vocoder: str | None, device: torch.device
 ) -> Mapping[str, Callable[[], Work]]:
-    """Loads a voice and a vocoder; the returned functions speak the next of three texts, in parts.
+    """Loads a voice and a vocoder; the returned functions speak the next of three texts.
 
     Returns:
-        "text" (normalisation and phones), "acoustic model" and "vocoder", each alone; "whole", by
-        `Synthesizer.generate`; and its "first sound", until the first piece.
+        "text", normalisation and phones alone; "whole", by `Synthesizer.generate`; and its "first
+        sound", until the first piece.
     """
     synthesizer = Synthesizer(voice, vocoder, device.type)
-    model, inference = synthesizer.model, synthesizer.config.inference
-    acoustic: Any = model.network
-    precision = chosen_precision(inference.acoustic_precision, synthesizer.config, device)
-    acoustic = acoustic.for_inference(precision, inference.compile)
-    sounding = open_vocoder(vocoder, model.mel).load(inference, device.type)
-    vocabulary, speaker = model.assets.required_vocabulary(), torch.zeros(1, dtype=torch.long)
-
-    @torch.inference_mode()
-    def infer(text: str) -> Any:  # noqa: ANN401
-        ids = torch.tensor([vocabulary.ids(phones[text])], device=device)
-        lengths = torch.tensor([ids.shape[1]], device=device)
-        return acoustic.infer(ids, lengths, speaker_ids=speaker.to(device))
-
-    @torch.inference_mode()
-    def vocode(text: str) -> None:
-        sounding.infer(mels[text].mel, mels[text].mel_lengths)
-
-    phones = {text: synthesizer.phone_names(text) for text in TEXTS}
-    mels = {text: infer(text) for text in TEXTS}
+    spoken = {text: synthesizer(text) for text in TEXTS}
     parts: dict[str, Callable[[str], object]] = {
         "text": synthesizer.phone_names,
-        "acoustic model": infer,
-        "vocoder": vocode,
         "whole": lambda text: list(synthesizer.generate(text)),
         "first sound": lambda text: next(iter(synthesizer.generate(text))),
     }
 
     def step_of(part: Callable[[str], object]) -> Callable[[], Work]:
-        """Runs a part on one text after another."""
         texts = cycle(TEXTS)
 
         def step() -> Work:
+            """Runs the part on the next text."""
             text = next(texts)
             part(text)
-            n_frames = mels[text].mel.shape[2]
-            audio_s = n_frames * model.mel.hop_length / model.mel.sample_rate
-            return Work(1, n_frames, n_frames, audio_s)
+            n_frames = spoken[text].mel.shape[1]
+            return Work(1, n_frames, n_frames, spoken[text].seconds)
 
         return step
 

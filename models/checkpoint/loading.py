@@ -14,8 +14,7 @@ from models.base.devices import resolved_device
 from models.base.registry import config_of, model_of
 from models.checkpoint import foreign
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
-from models.checkpoint.foreign import Foreign
-from models.checkpoint.hub_files import fetch
+from models.checkpoint.foreign import Foreign, fetch
 from models.checkpoint.tensors import misfits, read_pickled, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig

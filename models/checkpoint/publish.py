@@ -15,9 +15,8 @@ from torch import Tensor
 from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
 from models.checkpoint.folders import MANIFEST, write_manifest
-from models.checkpoint.foreign import kinds
+from models.checkpoint.foreign import fetch, kinds
 from models.checkpoint.history import History
-from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import (
     CONFIG,
     INFERENCE_NETWORK,

@@ -24,7 +24,7 @@ from models.base.acoustic.joint_aligner import (
 from models.base.devices import resolved_device
 from models.base.model import AttentiveModel
 from models.base.registry import model_of
-from models.checkpoint.hub_files import fetch
+from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import LoadedModel, fill_network, is_experiment, load_model
 from models.teacher_forcing.voice_data import VoiceData
 from modules.alignment.attention_quality import path_quality

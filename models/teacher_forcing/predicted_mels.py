@@ -21,7 +21,7 @@ from models.base.acoustic.joint_aligner import JointAligner, find_durations
 from models.base.devices import resolved_device
 from models.base.model import AcousticModel
 from models.base.registry import model_of
-from models.checkpoint.hub_files import fetch
+from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.tensors import weights_digest
 from models.teacher_forcing.durations import load_joint_aligner

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from models.base.assets import Assets
 from models.base.registry import model_of
 from models.base.task import Task
-from models.checkpoint.hub_files import fetch
+from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, LoadedModel, load_model
 from models.checkpoint.tensors import not_finite
 from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding

@@ -13,8 +13,7 @@ from models.base.result_files import SINGLE
 from models.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.pitch import PitchContour, check_length
-from models.synthesizer.runs.alignments import write_alignments
-from models.synthesizer.runs.metadata import ResultFolder, TextLine
+from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
     default_output,

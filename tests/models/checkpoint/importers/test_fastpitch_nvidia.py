@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from models.base.registry import find as find_model
-from models.checkpoint.foreign import find
-from models.checkpoint.hub_files import needed_files
+from models.checkpoint.foreign import find, needed_files
 from models.checkpoint.importers import fastpitch_nvidia
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
