@@ -16,7 +16,15 @@ from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds
-from models.checkpoint.history import History
+from models.checkpoint.history import (
+    UNKNOWN,
+    Card,
+    History,
+    card_text,
+    licences_of,
+    notes_in,
+    write_card,
+)
 from models.checkpoint.loading import (
     CONFIG,
     INFERENCE_NETWORK,
@@ -26,7 +34,6 @@ from models.checkpoint.loading import (
     foreign_checkpoint,
     load_model,
 )
-from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in, write_card
 from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError

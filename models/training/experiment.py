@@ -24,9 +24,8 @@ from models.checkpoint.folders import (
     steps_of,
     write_manifest,
 )
-from models.checkpoint.history import History
+from models.checkpoint.history import History, card_writer
 from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model, read_config
-from models.checkpoint.model_card import card_writer
 from models.training.data.loading import (
     ProcessRank,
     TrainingData,
@@ -53,7 +52,7 @@ from models.training.resuming.changes import (
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.backends import LOG, TrackedRun, check_backends, open_backends
 from models.training.tracking.tracker import Tracker
-from models.training.trainer import Observers, Trainer, last_update
+from models.training.trainer import Observers, Trainer
 from processors.dataset.shapes import FixedBatches
 from utils.errors import InputError
 from utils.files import user_path, write_json
@@ -263,21 +262,8 @@ def _log_start(
         utterances,
         frames,
     )
-    end = last_update(config.train, len(data.sampler))
-    if late := [update for update in config.train.keep_milestones if update > end]:
-        log.warning(
-            "train.keep_milestones: no checkpoint of %s: training ends at update %d",
-            ", ".join(map(str, late)),
-            end,
-        )
     if data.sampler.fixed is not None:
         _log_shapes(data.sampler.fixed)
-    if config.train.ema_decay:
-        log.info(
-            "validation, samples and scores use the moving average of the weights "
-            "(train.ema_decay %g)",
-            config.train.ema_decay,
-        )
 
 
 def _log_shapes(fixed: FixedBatches) -> None:

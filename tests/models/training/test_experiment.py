@@ -127,7 +127,6 @@ def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, c
     averaged = ("train.optimizer=lamb", "train.ema_decay=0.5", "train.keep_milestones=[1]")
     with caplog.at_level(logging.INFO):
         run(root, *averaged)
-    assert "scores use the moving average of the weights (train.ema_decay 0.5)" in caplog.text
     run(root, *averaged[:2], "train.keep_milestones=[1,5]", "train.max_steps=6", resume=True)
     folder = root / "ckpts" / "voice"
     spoken = load_model(folder)
@@ -276,7 +275,7 @@ def test_tensorboard_gets_curves_figures_and_audio(root):
 
 
 def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog):
-    overrides = ("train.gradient_accumulation_step=2", "train.keep_milestones=[2, 900]")
+    overrides = ("train.gradient_accumulation_step=2",)
     with caplog.at_level(logging.INFO):
         run(root, 'train.tracker=["jsonl"]', "train.log_steps=1", *overrides)
     path = root / "ckpts" / "voice" / "log" / "metrics.jsonl"
@@ -291,7 +290,6 @@ def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog
     assert [row["step"] for row in rows if "train/mel" in row] == [1, 2, 3, 4]
     line = f"2 micro-batches x 1 processes, together 5 utterances and {sum(frames) / 2:.0f} frames"
     assert line in caplog.text
-    assert "no checkpoint of 900: training ends at update 4" in caplog.text
 
 
 def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
