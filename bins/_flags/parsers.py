@@ -154,14 +154,7 @@ def _check_names(metrics: str | None, checks: str | None) -> None:
 
 
 def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespace:
-    """Parses and checks the flags of the command of a stage.
-
-    Returns:
-        The value of each flag by its name; of those not given, the default.
-
-    Raises:
-        UsageError: If a value is wrong, or flags contradict each other; the message names them.
-    """
+    """Parses and checks the flags of the command of a stage."""
     command = next(c for c in COMMANDS if c.name == command_name)
     flags = flags_of_command(command)
     parser = Parser(f"Stage {command.stage}: {command.help}.")
@@ -213,11 +206,7 @@ def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
 def add_config_arguments(
     parser: Parser, *, required: bool = True, dataset: str = "the only one of the configuration"
 ) -> None:
-    """Adds `--config`, `--set` (in `overrides`) and `--dataset` to a command that is no stage.
-
-    Args:
-        dataset: The default, for the help; empty: no such flag.
-    """
+    """Adds `--config`, `--set` (in `overrides`) and `--dataset` to a command that is no stage."""
     helps = {flag.name: flag.help for flag in FLAGS}
     add = parser.add_argument
     add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])

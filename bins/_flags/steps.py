@@ -44,12 +44,7 @@ def recipes() -> dict[str, Path]:
 
 
 def find_recipe(name: str, shell_caller: str | None) -> Recipe:
-    """Finds a recipe.
-
-    Args:
-        name: `kind/Model`, such as tts/FastSpeech2, or the model alone.
-        shell_caller: The folder from which run.sh was called; None: not by run.sh.
-    """
+    """Finds a recipe by `kind/Model`, or by the model alone, for a caller of run.sh or for None."""
     scripts = recipes()
     name = next((full for full in scripts if full.split("/")[1] == name), name)
     if name not in scripts:
@@ -63,11 +58,7 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
 
 
 def located(text: str, caller: str) -> str:
-    """Makes the path of an existing file or folder absolute; leaves what may be a name on the Hub.
-
-    Args:
-        caller: The user's folder. This process is at the root of the repository.
-    """
+    """Makes the path of an existing file or folder absolute; keeps names on the Hub."""
     first = text.split("/")[0]
     if first in (".", "..") or text.startswith("~"):
         return from_here(text, caller)
@@ -78,11 +69,7 @@ def located(text: str, caller: str) -> str:
 
 
 def from_here(text: str, caller: str) -> str:
-    """Makes a path absolute; empty text stays so.
-
-    Args:
-        text: The user's path; not every shell expands a leading `~` in --flag=~/a.
-    """
+    """Makes a path absolute; empty text stays so."""
     if text.startswith("~"):
         return str(user_path(text))
     return text if not text or Path(text).is_absolute() else f"{caller}/{text}"

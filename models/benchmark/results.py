@@ -54,14 +54,7 @@ class Measurement(NamedTuple):
 
 
 def measure(subjects: Sequence[Subject], warm_up: int, steps: int) -> list[Measurement]:
-    """Times subjects call by call in turn, so that the state of the machine affects them equally.
-
-    Args:
-        warm_up: Calls of each before its timed ones.
-
-    Returns:
-        One per subject; the peak memory is that of all of them together.
-    """
+    """Times subjects call by call in turn: the state of the machine affects all of them."""
     calls: list[list[Call]] = [[] for _ in subjects]
     _reset_peak(subjects[0].device)
     for number in range(warm_up + steps):

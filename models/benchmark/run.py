@@ -39,11 +39,7 @@ def known_models() -> dict[str, str]:
 
 
 def generated_config(model: str, overrides: Sequence[str] = (), *, small: bool = False) -> Config:
-    """Reads the configuration of a model's recipe, for generated data.
-
-    Args:
-        small: Read `config/tiny/<model>.json` where there is one: a tiny network, few utterances.
-    """
+    """Reads the configuration of a model's recipe, for generated data."""
     names = known_models()
     if model not in names:
         listed = ", ".join(names)

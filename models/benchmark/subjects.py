@@ -52,9 +52,6 @@ def synthesis_step(
 
     Acoustic models are given the durations of the validation utterances (Tacotron 2: the number of
     frames), since they would predict nonsense.
-
-    Args:
-        longest: Frames to which longer utterances are cut; 0: none is.
     """
     assets = collect_assets(config)
     seed_everything(config.train.random_seed)

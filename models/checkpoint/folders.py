@@ -43,9 +43,6 @@ def steps_of(folder: Path) -> list[int]:
 def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Path:
     """Writes one checkpoint.
 
-    Returns:
-        The checkpoint's folder.
-
     Raises:
         InputError: If the disk is full or not writable; older checkpoints, if any, are kept.
     """
@@ -147,12 +144,7 @@ def set_aside(folder: Path, step: int) -> None:
 
 
 def prune(folder: Path, keep_last: int, always: Collection[int | None]) -> None:
-    """Removes all checkpoints but the newest and those that are always kept.
-
-    Args:
-        keep_last: Number of the newest to keep; at least two are.
-        always: Updates of the best one (None if unknown), and of milestones.
-    """
+    """Removes all checkpoints but the newest and those that are always kept."""
     for step in steps_of(folder)[: -max(_FEWEST, keep_last)]:
         if step not in always:
             shutil.rmtree(step_folder(folder, step))

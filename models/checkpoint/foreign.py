@@ -91,11 +91,7 @@ def is_weights(path: PurePath, names: FileNames) -> bool:
 
 
 def beside(weights: Path, name: str, levels: int = 0) -> Path:
-    """Finds a file of settings in the folder of weights, or in the nearest one above that has it.
-
-    Args:
-        levels: Folders above that may have it.
-    """
+    """Finds a file of settings in the folder of weights, or in the nearest of `levels` above."""
     for folder in weights.parents[: levels + 1]:
         if (folder / name).is_file():
             return folder / name
@@ -184,11 +180,7 @@ class Foreign(NamedTuple):
 
 
 def find(path: Path) -> Foreign | None:
-    """Finds a checkpoint of another project; None if there is none of a known kind.
-
-    Args:
-        path: The file of its weights, or a folder. The newest of a folder is taken.
-    """
+    """Finds a checkpoint of another project; None if there is none of a known kind."""
     path = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
     checkpoints: dict[Path, Foreign] = {}
     faults: dict[str, None] = {}  # in order, each once

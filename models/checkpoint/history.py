@@ -93,11 +93,7 @@ class History:
         return replace(self, step=step, epoch=None, losses={}, best=None, best_step=None)
 
     def trained(self, position: Position, losses: Mapping[str, float]) -> "History":
-        """Returns the history after more training.
-
-        Args:
-            losses: Losses of the last validation, by name; others keep their last value.
-        """
+        """Returns the history after more training."""
         return replace(
             self,
             step=position.step,

@@ -262,12 +262,7 @@ def fill_network(
     path: Path,
     described_by: str,
 ) -> None:
-    """Fills a network strictly: every tensor is used and none is missing.
-
-    Args:
-        tensors: By name; weight normalisation in any form.
-        described_by: The file that the network was built from, for messages.
-    """
+    """Fills a network strictly: every tensor is used and none is missing."""
     expected = network.state_dict()
     try:
         adapted = adapt_weight_norm(tensors, expected.keys())

@@ -218,12 +218,7 @@ _Outcome = dict[str, UtteranceScores] | str  # scores by system, or why there ar
 def _score_all(
     items: Sequence[EvaluatedUtterance], task: ScoringTask, n_jobs: int, backend: Backend
 ) -> dict[str, list[UtteranceScores]]:
-    """Scores by system, in the order of ids.
-
-    Raises:
-        InputError: If utterances cannot be scored; lists them. Stops early if there are many, and
-            at once if the user's recogniser or speaker encoder fails.
-    """
+    """Scores by system, in the order of ids."""
     scored: dict[str, list[UtteranceScores]] = {}
     faults, n_tried = list[str](), 0
     chunks = {item.id: [item] for item in items}

@@ -137,12 +137,7 @@ class _Synthesis:
         self._thread = ThreadPoolExecutor(1, "synthesis")
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
-        """Yields the body of the response.
-
-        Raises:
-            InputError: If the voice cannot speak the text as asked for.
-            ApiError: If the voice cannot be opened.
-        """
+        """Yields the body of the response."""
         parts = await self._in_thread(self._parts, request)
         while (part := await self._in_thread(next, parts, None)) is not None:
             if part:

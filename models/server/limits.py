@@ -200,11 +200,7 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
-    """Uvicorn's protocol that ends connections whose headers do not arrive in time.
-
-    Args:
-        patience_s: Of a request, from its first byte; of a new connection, from its start.
-    """
+    """Uvicorn's protocol that ends connections whose headers do not arrive in time."""
 
     class PatientProtocol(H11Protocol):
         _timer: asyncio.TimerHandle | None = None

@@ -56,11 +56,7 @@ class VoiceStore:
             raise ApiError(400, message, param="voice", code="voice_not_found")
 
     def get(self, name: str) -> Synthesizer:
-        """Returns a voice, opened if need be.
-
-        Raises:
-            ApiError: If it cannot be opened; the log has the reason.
-        """
+        """Returns a voice, opened if need be."""
         if name not in self._open:
             try:
                 self._open[name] = Synthesizer(self._references[name])

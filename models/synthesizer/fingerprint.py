@@ -45,9 +45,6 @@ def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]
     Args:
         device: Type of the device: random numbers and rounding differ between CPU and GPU, and
             with "auto" precision between CPUs.
-
-    Returns:
-        Weights, sections of the configuration, assets, code and version of PyTorch.
     """
     preprocess, lexicon = config.preprocess, user_path(config.preprocess.text.lexicon_path)
     content = sha256_of(lexicon) if lexicon.is_file() else ""

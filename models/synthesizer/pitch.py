@@ -61,10 +61,6 @@ def contour_of(spec: str) -> PitchContour:
 
     Args:
         spec: `ramp:A:B`, from factor A to factor B, or a text file of one factor a line.
-
-    Raises:
-        InputError: If the file cannot be read, or a factor is no number from 0.1 to 10; the
-            message names file and line.
     """
     if spec.startswith(RAMP):
         numbers = spec.removeprefix(RAMP).split(":")
@@ -174,11 +170,7 @@ _SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warnin
 
 
 class RangeWarning:
-    """Warns once if the requested pitch is not that of the speaker.
-
-    Args:
-        stats: Statistics of the recordings; None: unknown, no warning.
-    """
+    """Warns once if the requested pitch is not that of the speaker."""
 
     def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:
         self._speakers = {} if stats is None else stats.speakers

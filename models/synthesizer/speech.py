@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.synthesizer.breaks import Fitted
-from models.synthesizer.text.passages import Passage
+from models.synthesizer.text.passages import Fitted, Passage
 from modules.alignment.attention_quality import AttentionQuality
 from modules.mel import MelConfig
 from processors.audio.streams import FORMATS, write_audio

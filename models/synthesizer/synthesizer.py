@@ -19,7 +19,6 @@ from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels
-from models.synthesizer.breaks import BreakFitter, Fitted
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.pitch import RangeWarning
 from models.synthesizer.settings import Settings
@@ -37,7 +36,7 @@ from models.synthesizer.speech import (
     silence,
     warn_if_silent,
 )
-from models.synthesizer.text.passages import Passage, TextReader, check_text
+from models.synthesizer.text.passages import BreakFitter, Fitted, Passage, TextReader, check_text
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from modules.alignment.attention_quality import AttentionQuality

@@ -61,11 +61,7 @@ class OpenedVocoder(NamedTuple):
         return ResamplingVocoder(vocoder, self.mel, vocoder_mel).to(device)
 
     def facts(self, vocoder: Vocoder, settings: InferenceConfig) -> list[object]:
-        """Lists what the sound depends on, except the mel, for a fingerprint.
-
-        Returns:
-            Name, settings and a digest of the weights, for JSON.
-        """
+        """Lists what the sound depends on, except the mel, for a fingerprint."""
         if self.model is None:
             return [[self.name, settings.griffin_lim_iterations]]
         return [
@@ -152,9 +148,6 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
     """Refuses a vocoder of another mel definition than the acoustic model's.
 
     Half a hop of shift (`padding`) is hardly audible: it is allowed, and logged.
-
-    Raises:
-        InputError: If anything else differs; the message gives both values of each.
     """
     if different := acoustic.differences(vocoder, ignore=_MAY_DIFFER):
         raise InputError(
@@ -171,12 +164,7 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
 
 
 class ResamplingVocoder(nn.Module):
-    """A vocoder of another mel and sample rate: converts mels for it, and resamples its sound.
-
-    Args:
-        vocoder: Reads mels of the definition `target`.
-        source: Mel of the acoustic model; also the sample rate of the wav.
-    """
+    """A vocoder of another mel and sample rate: converts mels for it, and resamples its sound."""
 
     def __init__(self, vocoder: Vocoder, source: MelConfig, target: MelConfig) -> None:
         super().__init__()
@@ -187,15 +175,7 @@ class ResamplingVocoder(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Converts mels to wavs.
-
-        Args:
-            mel: Natural log, (B, M, T).
-            mel_lengths: (B,); without them every item has T frames.
-
-        Returns:
-            (B, T * hop_length) on the CPU, 0 beyond the lengths.
-        """
+        """Converts mels to wavs."""
         B, _, T = mel.shape
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
@@ -221,10 +201,6 @@ class ResamplingVocoder(nn.Module):
         seed: int = 0,
     ) -> Iterator[Tensor]:
         """Synthesises a wav piece by piece. The whole mel is converted first.
-
-        Args:
-            mel: Natural log, (1, M, T); or its pieces one after another.
-            chunk_frames: Frames of a piece, of the vocoder's mel; None: its default.
 
         Yields:
             (1, n) on the CPU, T * hop_length samples in all.

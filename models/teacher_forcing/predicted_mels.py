@@ -24,8 +24,7 @@ from models.base.registry import model_of
 from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.tensors import weights_digest
-from models.teacher_forcing.durations import load_joint_aligner
-from models.teacher_forcing.voice_data import VoiceData
+from models.teacher_forcing.durations import VoiceData, load_joint_aligner
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Listing, Utterance, read_utterances
 from preprocessors.split import read_splits

@@ -42,7 +42,7 @@ from models.training.initialisation import (
     train_only_speakers,
 )
 from models.training.processes.exchange import check_agreement
-from models.training.resuming.changes import (
+from models.training.resuming.state import (
     check_unchanged,
     flat_config,
     is_one_of,
@@ -79,12 +79,6 @@ def train(
     init_from: str | None = None,
 ) -> int | None:
     """Trains an experiment, from the start or from its newest checkpoint.
-
-    Args:
-        resume: Continue from the newest whole checkpoint.
-        restart: Delete existing checkpoints and start again.
-        init_from: Model whose weights training starts from, instead of `train.init_from`: a folder
-            or a name on the Hub.
 
     Returns:
         The signal that ended it (a checkpoint was saved); None at the planned end.

@@ -69,11 +69,7 @@ class JointAlignerConfig:
 
 
 class JointAligner(nn.Module):
-    """Soft alignment of phones to the frames of a mel.
-
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-    """
+    """Soft alignment of phones to the frames of a mel."""
 
     def __init__(
         self, config: JointAlignerConfig, n_phones: int, n_mels: int, n_speakers: int
@@ -142,11 +138,7 @@ class AlignerTraining:
         self.step = 0
 
     def align(self, batch: TtsBatch) -> AlignerOutput:
-        """Aligns phones and mels, with the prior before `prior_end`.
-
-        Raises:
-            ValueError: If an item has more phones than frames.
-        """
+        """Aligns phones and mels, with the prior before `prior_end`."""
         log_attention = _attend(self.network, batch)
         lengths = batch.phone_lengths, batch.mel_lengths
         if self.step < self.config.prior_end:

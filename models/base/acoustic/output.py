@@ -48,11 +48,7 @@ class TtsOutput(NamedTuple):
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
-    """Statistics of f0 or energy, in the order of the speakers.
-
-    Args:
-        quantity: A field of `SpeakerStats`, such as "f0_phone" or "energy_frame".
-    """
+    """Statistics of f0 or energy, in the order of the speakers."""
     statistics = {} if assets.stats is None else assets.stats.speakers
     missing = [speaker.name for speaker in assets.speakers if speaker.name not in statistics]
     if missing or not assets.speakers:

@@ -58,12 +58,7 @@ class NvidiaCheckpoint:
         return size_of(self.tensors, name, axis, self.path)
 
     def imported(self, settings: Mapping[str, object], tensors: dict[str, Tensor]) -> ImportedModel:
-        """Puts a model together.
-
-        Args:
-            settings: By Arion's dotted keys. Of the mel, those that neither these nor the file
-                give are those of NVIDIA's recipe for LJSpeech.
-        """
+        """Puts a model together."""
         mel = {ours: self.setup.get(key, _LJSPEECH[ours]) for ours, key in MEL.items()}
         mel["preprocess.n_mels"] = self.config.get("n_mel_channels", 80)
         mel["preprocess.mel_padding"] = "centre"

@@ -92,9 +92,6 @@ class TensorNames:
 
     A beginning may have places: numbers such as `{n}`, and words in lower case such as `{part}`,
     which have several letters. `{n+1}` is one more than `{n}` of the other project.
-
-    Args:
-        rows: Beginnings in the other project and in Arion.
     """
 
     def __init__(self, rows: Sequence[tuple[str, str]]) -> None:

@@ -111,11 +111,7 @@ def assemble(
     weights: Path,
     key: str,
 ) -> ImportedModel:
-    """Reads the generator, and puts a checkpoint together; the importer adds its source and step.
-
-    Args:
-        settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
-    """
+    """Reads the generator and puts a checkpoint together; the importer adds its source and step."""
     tensors, unused = _generator_in(read_weights(weights), key, weights)
     kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
     true_kind = "1" if any(".convs1." in name for name in tensors) else "2"

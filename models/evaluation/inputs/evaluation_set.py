@@ -130,9 +130,6 @@ def add_natural(
 
     Returns:
         The items, then those of sentences that no system synthesised.
-
-    Raises:
-        InputError: If a reading has no recording to compare with, or is that recording itself.
     """
     by_id = {file.id: {NATURAL: file} for file in readings}
     added = {item.id: item for item in _paired(by_id, inputs, "files of --natural")}

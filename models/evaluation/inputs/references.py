@@ -232,9 +232,6 @@ def resynthesise(
 
     An existing copy is kept while recording, mel, vocoder and its settings are the same. Runs on a
     GPU if there is one, one recording at a time: batches are no faster.
-
-    Returns:
-        The files by id.
     """
     device, settings = resolved_device(), inputs.inference
     network, spectrogram = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)

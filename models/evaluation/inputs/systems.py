@@ -166,13 +166,7 @@ def _without_result(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
-    """Raises an InputError that lists faults, if there are any.
-
-    Args:
-        faults: One line each.
-        message: What they are.
-        total: How many were checked; the message starts with "3 of 20 " then.
-    """
+    """Raises an InputError that lists faults, if there are any."""
     if not faults:
         return
     if total is not None:

@@ -81,9 +81,6 @@ def write_page(
     Args:
         path: The HTML file. `<its name>_files` next to it is replaced, too.
         n_jobs: Worker processes; None: as many as there are cores.
-
-    Raises:
-        InputError: If a sound cannot be read, or there are other files in `<its name>_files`.
     """
     systems = shown_systems(evaluation)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -56,11 +56,7 @@ class CopySynthesis(NamedTuple):
 def load_copy_synthesis(
     reference: str | Path, output: Path | None, overrides: Sequence[str]
 ) -> CopySynthesis:
-    """Loads a vocoder on the GPU, where there is one.
-
-    Args:
-        output: Folder of the wavs; None: `result` in the experiment's folder.
-    """
+    """Loads a vocoder on the GPU, where there is one."""
     device = resolved_device()
     model = load_model(reference, device, overrides)
     if model.config.task != "vocoder":
@@ -103,11 +99,7 @@ def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> 
 def synthesise_mels(
     synthesis: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
-    """Synthesises mels one after another; logs their mean distance to the recordings.
-
-    Raises:
-        InputError: If one could not be synthesised (the others are made).
-    """
+    """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
     sources = [source.made_by(*facts) for source in sources]

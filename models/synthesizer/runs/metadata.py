@@ -228,15 +228,7 @@ def _is_missing(folder: Path, row: dict[str, Any]) -> bool:
 
 
 def export_speech(folder: Path, format: str, output: Path | None) -> int:
-    """Writes the alignments of the speech that stage 3 wrote into a folder.
-
-    Args:
-        folder: Holds `metadata.jsonl`, or `single` with it, where mode `single` writes.
-        output: Created where missing; None: next to the sound files.
-
-    Returns:
-        Number of alignments.
-    """
+    """Writes the alignments of the speech that stage 3 wrote into a folder."""
     if not (folder / METADATA).is_file() and (folder / SINGLE / METADATA).is_file():
         folder = folder / SINGLE
     n_written = write_alignments(folder, output or folder, format)

@@ -29,7 +29,6 @@ from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
 from utils.errors import InputError
 from utils.files import user_path
-from utils.logging import get_logger
 
 
 class TextItem(NamedTuple):
@@ -65,12 +64,7 @@ def load_text_synthesis(
     *,
     resample: bool = False,
 ) -> TextSynthesis:
-    """Loads a model on the GPU, where there is one.
-
-    Args:
-        vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one where it fits.
-        output: Folder of the wavs; None: `result` in the experiment's folder.
-    """
+    """Loads a model on the GPU, where there is one."""
     synthesizer = Synthesizer(reference, vocoder, resample=resample, overrides=overrides)
     return TextSynthesis(
         synthesizer,
@@ -82,13 +76,7 @@ def load_text_synthesis(
 def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
-    """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
-
-    Raises:
-        InputError: Before any synthesis, if a speaker is unknown, a control cannot be had, a pitch
-            does not fit its text, or an output is the wav of another text; at the end, if a text
-            could not be synthesised (the others are made).
-    """
+    """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on."""
     speakers = synthesis.synthesizer.speakers
     results = ResultFolder(synthesis.output / SINGLE, TextLine)
     texts = [_with_speaker(text, speakers, settings.speaker) for text in texts]
@@ -171,14 +159,6 @@ def assign_ids(
             spoken = _spoken(line.ssml or line.text, line.speaker, line.pitch_file, line.settings)
             ids[spoken].append(line.id)
     unknown = {path.stem for path in results.folder.glob("text-*")} - results.lines.keys()
-    if unknown:
-        get_logger(__name__).warning(
-            "%s: metadata.jsonl has no line about %s (files: %d); they are kept, and texts get"
-            " other numbers",
-            results.folder,
-            min(unknown),
-            len(unknown),
-        )
     names = unknown | results.lines.keys()
     free = (id for n in count(1) if (id := f"text-{n:04d}") not in names)
     for text in texts:

@@ -1,9 +1,11 @@
-"""Splits texts into passages: what one forward pass synthesises, with its place in the text."""
+"""Splits texts into passages, each of one forward pass; silence and breaks between them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
+
+import numpy as np
 
 from models.synthesizer.pitch import check_length
 from preprocessors.manifest import control_characters
@@ -11,7 +13,7 @@ from processors.records import SpokenText, Word
 from processors.text.clauses import Clause, ClauseSplitter, has_word, merge_wordless
 from processors.text.runs import PLAIN, Prosody, Run, cut_runs
 from processors.text.sentences import split_sentences
-from processors.text.symbols import SILENCE
+from processors.text.symbols import PAUSES, SILENCE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -59,11 +61,7 @@ class TextReader:
     def passages(
         self, text: str, language: str, pitch: Sequence[float] | None, *, pauses: bool
     ) -> list[list[Passage]]:
-        """The passages of each sentence; warns of signs and phones that are not spoken.
-
-        Args:
-            pitch: Hz for each of `phone_names`; None: predicted.
-        """
+        """The passages of each sentence; warns of signs and phones that are not spoken."""
         sentences = self._sentences(text, language)
         clauses = [clause for sentence in sentences for clause in sentence]
         if unspoken := dict.fromkeys(sign for clause in clauses for sign in clause.unspoken):
@@ -83,11 +81,7 @@ class TextReader:
     def passages_of_runs(
         self, blocks: Sequence[Sequence[Run]], language: str
     ) -> list[list[Passage]]:
-        """The passages of each sentence of blocks; no sentence continues in the next block.
-
-        Args:
-            language: Of runs that name none.
-        """
+        """The passages of each sentence of blocks; no sentence continues in the next block."""
         drafting = _Drafting(self._split, language)
         for block in blocks:
             drafting.add(block)
@@ -259,3 +253,51 @@ def _passage(draft: _Draft, spoken: SpokenText) -> Passage:
         break_s=draft.break_s,
         marks=tuple(draft.marks),
     )
+
+
+class Fitted(NamedTuple):
+    """Frames around and of a passage."""
+
+    n_silent: int  # silence before it
+    n_cut_start: int  # left out
+    n_cut_end: int
+    durations: np.ndarray  # of the phones that are left, (N,)
+
+
+class BreakFitter:
+    """Fits the pauses at the edges of passages into breaks; takes the passages in order."""
+
+    def __init__(self, frame_s: float) -> None:
+        self._frame_s = frame_s
+        self._n_kept = 0  # frames of pauses that are already part of the next break
+
+    def fit(
+        self, passage: Passage, following: Passage | None, durations: np.ndarray, n_pause: int
+    ) -> Fitted:
+        """Keeps as much of the pauses at both edges as there is room for.
+
+        Args:
+            durations: Frames per phone, (N,).
+            n_pause: Frames of silence before the passage if it has no break.
+        """
+        phones = passage.spoken.phones
+        n_silent, n_cut_start, n_cut_end = n_pause, 0, 0
+        if passage.break_s is not None:
+            leading = _pause_frames(phones, durations)
+            n_silent = round(passage.break_s / self._frame_s) - self._n_kept
+            n_cut_start = max(0, leading - n_silent)
+            n_silent -= leading - n_cut_start
+        self._n_kept = 0
+        if following is not None and following.break_s is not None:
+            trailing = _pause_frames(phones[::-1], durations[::-1])
+            self._n_kept = min(trailing, round(following.break_s / self._frame_s))
+            n_cut_end = trailing - self._n_kept
+        edges = np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)
+        left = edges.clip(n_cut_start, edges[-1] - n_cut_end)
+        return Fitted(n_silent, n_cut_start, n_cut_end, np.diff(left))
+
+
+def _pause_frames(phones: Sequence[str], durations: np.ndarray) -> int:
+    """Frames of the pauses before the first word."""
+    n = sum(1 for _ in takewhile(PAUSES.__contains__, phones))
+    return int(durations[:n].sum())

@@ -20,7 +20,7 @@ from models.training.data.generated import (
     generated_features,
     generated_recordings,
 )
-from models.training.processes.signals import leave_signals_to_trainer
+from models.training.processes.exchange import leave_signals_to_trainer
 from modules.mel import MelConfig
 from preprocessors.manifest import Splits
 from preprocessors.split import read_splits
@@ -225,11 +225,7 @@ def data_of(
     process: ProcessRank,
     device: torch.device,
 ) -> TrainingData:
-    """Plans the batches of both datasets.
-
-    Raises:
-        InputError: If there are fewer training items than micro-batches in one update.
-    """
+    """Plans the batches of both datasets."""
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
     window, seed = train.gradient_accumulation_step, train.random_seed
     rank, processes = process
@@ -319,11 +315,7 @@ def _fingerprint(
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the micro-batches of each update.
-
-    Raises:
-        InputError: If an utterance is faulty; worker processes report that in a longer form.
-    """
+    """Yields the micro-batches of each update."""
     window: list[Any] = []
     batches = iter(loader)
     while True:

@@ -246,12 +246,7 @@ def _read_span(
 
 
 def check_score_metrics(config: Config) -> None:
-    """Refuses metrics that cannot score the model of an experiment.
-
-    Raises:
-        InputError: If one is unknown or listed twice, compares resynthesis while an acoustic model
-            is trained, or needs the user's own function.
-    """
+    """Refuses metrics that cannot score the model of an experiment."""
     names = config.train.score_metrics
     for name in names:
         try:

@@ -1,6 +1,7 @@
 """What the processes of a run exchange, by runs of one process and of two."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from torch import nn
 
 from models.training.processes import exchange
 from models.training.processes.exchange import (
+    Interrupts,
     check_agreement,
     differences,
     sum_gradients,
@@ -111,3 +113,48 @@ def test_processes_that_differ_are_refused(monkeypatch):
 
     with pytest.raises(InputError, match=r"differ in data of stage 1: give every machine the same"):
         check_agreement({"train.adam.lr": 0.1, "data of stage 1": "ab"})
+
+
+def test_a_second_sigterm_does_not_cut_off_the_save():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.received == signal.SIGTERM
+
+
+@pytest.fixture
+def _ctrl_c_interrupts():
+    """As in a terminal: a background process may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c_interrupts")
+def test_a_second_ctrl_c_interrupts_at_once():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupts.received == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_terminal_that_closes_is_recorded_unless_nohup_ignores_it():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert interrupts.received == signal.SIGHUP
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert interrupts.received == 0
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_signal_handlers_are_restored():
+    before = signal.getsignal(signal.SIGTERM)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before

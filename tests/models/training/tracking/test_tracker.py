@@ -1,16 +1,22 @@
 import errno
+import json
 import logging
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+from config.train import ProfileConfig
 from models.base.task import Sample
 from models.checkpoint.history import Position
 from models.training.optimizers.updates import WindowReport
 from models.training.scoring.validation import Validation
 from models.training.tracking.backends import Backend
-from models.training.tracking.tracker import Meter, Tracker
+from models.training.tracking.tracker import Meter, Tracker, UpdateProfiler
+from tests.models.training.small_tasks import make_processed, make_trainer, train_config
 from utils.errors import InputError
+
+CPU = torch.device("cpu")
 
 
 def test_a_log_line_has_progress_losses_and_remaining_time(tmp_path, caplog):
@@ -114,3 +120,53 @@ def test_skipped_updates_do_not_enter_the_means():
     values = meter.read()
 
     assert (values["mel"], values["skipped"]) == (1.0, 1.0)
+
+
+def train_profiled(folder, steps, max_steps=4):
+    store = make_processed(folder / "data")
+    config = train_config(max_steps=max_steps, profile=ProfileConfig(steps))
+    trainer = make_trainer(store, folder / "run" / "checkpoints", config)
+    trainer.fit()
+    weights = trainer._task.networks["model"].state_dict()
+    return folder / "run" / "profile", weights
+
+
+def test_a_profiled_run_has_a_trace_and_a_table_and_the_same_weights(tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        folder, weights = train_profiled(tmp_path / "a", (2, 3))
+    other, plain = train_profiled(tmp_path / "b", ())
+    trace = json.loads((folder / "trace.json").read_text())
+    names = [event.get("name") for event in trace["traceEvents"]]
+    table = (folder / "operations.txt").read_text()
+
+    assert all(torch.equal(weights[name], plain[name]) for name in plain)
+    assert not other.exists()
+    assert names.count("update") == 2
+    assert "aten::addmm" in names
+    assert "Self CPU" in table
+    assert table.count("aten::") > 3
+    assert table in caplog.text
+    assert "profile of updates 2 to 3 of this run" in caplog.text
+    assert not (folder / "memory.pickle").exists()
+
+
+def test_a_run_that_ends_early_writes_what_it_has(tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        folder, _ = train_profiled(tmp_path, (3, 9))
+
+    assert (folder / "trace.json").exists()
+    assert "profile of updates 3 to 4" in caplog.text
+
+
+def test_a_run_that_will_end_before_the_profile_is_a_warning(tmp_path, caplog):
+    folder, _ = train_profiled(tmp_path, (9, 12), max_steps=2)
+
+    assert "no profile: train.profile.steps begins at 9, and 2 updates are left" in caplog.text
+    assert not folder.exists()
+
+
+def test_without_steps_nothing_is_recorded(tmp_path):
+    with UpdateProfiler((), tmp_path, CPU) as profiler, profiler.update():
+        pass
+
+    assert list(tmp_path.iterdir()) == []
