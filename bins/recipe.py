@@ -12,7 +12,7 @@ from bins._flags.parsers import recipe_arguments
 from bins._flags.steps import ROOT, Recipe, Step, find_recipe, plan, recipes, shown_config
 from utils.cli import Parser, print_text, run
 from utils.commands import run_command
-from utils.errors import InputError, printable
+from utils.errors import printable
 
 _EXAMPLES = {
     "tts": ("--infer_text", "Any text."),
@@ -52,29 +52,16 @@ def main() -> None:
         os.environ.update(last.environment)
         importlib.import_module(f"bins.{last.command.name}").main(last.words)
     if last.command.stage in (1, 2) and "synthetic" not in texts:  # that voice makes noise
-        try:
-            _log(f"next: {next_command(recipe, last.command.stage, texts)}")
-        except InputError as error:  # a file was changed meanwhile; the stage has succeeded
-            _log(f"next: unknown ({error})")
+        _log(f"next: {next_command(recipe, last.command.stage, texts)}")
 
 
 def next_command(recipe: Recipe, stage: int, texts: Mapping[str, Any]) -> str:
-    """Returns the command of the next stage, with what has to be done before it."""
-    from models.training.readiness import empty_splits, last_speaker  # PyTorch is loaded by now
-
-    config, overrides = texts["config"], texts.get("set", [])
-    before = ""
+    """Returns the command that follows stage 1 or 2, which was run with these flags."""
+    flags = ["2", "--name", texts.get("name", "my_model")]
     if stage == 2:
         flags = ["3", "--name", texts["name"], "--infer_mode", "single", *_EXAMPLES[recipe.kind]]
-        if speaker := last_speaker(Path(config), overrides, texts["name"]):
-            flags += ["--speaker", speaker]
-    elif empty := empty_splits(Path(config), overrides):
-        flags = ["1"]
-        before = f"no utterances in {', '.join(empty)}: add some or change preprocess.split, then "
-    else:
-        flags = ["2", "--name", texts.get("name", "my_model")]
-    settings = [word for setting in overrides for word in ("--set", setting)]
-    return before + shlex.join([*recipe.command, "--stage", *flags, "--config", config, *settings])
+    settings = [word for setting in texts.get("set", []) for word in ("--set", setting)]
+    return shlex.join([*recipe.command, "--stage", *flags, "--config", texts["config"], *settings])
 
 
 def _show_config(path: Path, overrides: Sequence[str]) -> None:

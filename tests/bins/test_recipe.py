@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from bins._flags.parsers import recipe_arguments
-from bins._flags.steps import Recipe, find_recipe
+from bins._flags.steps import find_recipe
 from bins.recipe import main, next_command
-from models.training import readiness
 from utils.cli import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -314,30 +313,12 @@ def test_show_config_of_an_experiment_or_a_checkpoint_in_it(monkeypatch, capsys,
         shown(monkeypatch, capsys, "--infer_expt_dir", "org/name")
 
 
-@pytest.fixture
-def following(monkeypatch):
-    """The command after a stage, for data and a voice with such splits and speakers."""
-
-    def command_after(recipe: Recipe, stage: int, *, empty=(), speaker=None, **texts) -> str:
-        monkeypatch.setattr(readiness, "empty_splits", lambda config, overrides: list(empty))
-        monkeypatch.setattr(readiness, "last_speaker", lambda config, overrides, name: speaker)
-        return next_command(recipe, stage, {"config": "a b.json", **texts})
-
-    return command_after
-
-
 @pytest.mark.parametrize(
     ("recipe", "stage", "texts", "flags"),
     [
         (TTS, 1, {}, "--stage 2 --name my_model"),
         (TTS, 1, {"name": "a"}, "--stage 2 --name a"),
         (TTS, 2, {"name": "a"}, "--stage 3 --name a --infer_mode single --infer_text 'Any text.'"),
-        (
-            TTS,
-            2,
-            {"name": "a", "speaker": "it's"},
-            "--stage 3 --name a --infer_mode single --infer_text 'Any text.' --speaker \"it's\"",
-        ),
         (
             VOCODER,
             2,
@@ -346,17 +327,9 @@ def following(monkeypatch):
         ),
     ],
 )
-def test_the_next_stage_is_named_with_all_that_it_needs(following, recipe, stage, texts, flags):
-    words = shlex.split(following(recipe, stage, set=["x=it's", "y=1"], **texts))
+def test_the_next_stage_is_named_with_all_that_it_needs(recipe, stage, texts, flags):
+    given = {"config": "a b.json", "set": ["x=it's", "y=1"], **texts}
+    words = shlex.split(next_command(recipe, stage, given))
     settings = ["--config", "a b.json", "--set", "x=it's", "--set", "y=1"]
     assert words == [*recipe.command, *shlex.split(flags), *settings]
     recipe_arguments(recipe.kind, words[len(recipe.command) :])
-
-
-def test_data_without_a_split_are_completed_first(following):
-    line = following(TTS, 1, empty=["valid of mini", "test of mini"])
-    remark, command = line.split(", then ")
-    assert remark == (
-        "no utterances in valid of mini, test of mini: add some or change preprocess.split"
-    )
-    assert shlex.split(command)[2:] == ["--stage", "1", "--config", "a b.json"]
