@@ -13,12 +13,7 @@ import torch
 from config.schema import Config
 from models.base.registry import load_config, model_names
 from models.benchmark.results import Result, Subject, Work, figures_of, measure, ratios_of
-from models.benchmark.subjects import (
-    check_precision,
-    speech_steps,
-    synthesis_step,
-    training_step,
-)
+from models.benchmark.subjects import check_precision, speech_steps, synthesis_step, training_step
 from processors.dataset.generated.utterances import N_LJSPEECH
 from utils.errors import InputError, nearest
 from utils.logging import get_logger

@@ -42,11 +42,7 @@ def check_precision(precision: str, choices: Sequence[str], what: str) -> None:
 
 
 def synthesis_step(
-    config: Config,
-    device: torch.device,
-    precision: str,
-    batch_size: int = 1,
-    longest: int = 0,
+    config: Config, device: torch.device, precision: str, batch_size: int = 1, longest: int = 0
 ) -> Callable[[], Work]:
     """Builds a network with random weights; the returned function synthesises the next batch.
 

@@ -257,10 +257,7 @@ def _homes(folder: Path) -> Iterator[Path]:
 
 
 def fill_network(
-    network: nn.Module,
-    tensors: dict[str, Tensor],
-    path: Path,
-    described_by: str,
+    network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str
 ) -> None:
     """Fills a network strictly: every tensor is used and none is missing."""
     expected = network.state_dict()

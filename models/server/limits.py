@@ -168,9 +168,7 @@ class Guard:
         gone = asyncio.ensure_future(_until_gone(receive))
         try:
             done, _ = await asyncio.wait(
-                (work, gone),
-                timeout=self._limits.deadline_s,
-                return_when=asyncio.FIRST_COMPLETED,
+                (work, gone), timeout=self._limits.deadline_s, return_when=asyncio.FIRST_COMPLETED
             )
             if work in done:
                 work.result()

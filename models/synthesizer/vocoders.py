@@ -194,11 +194,7 @@ class ResamplingVocoder(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self,
-        mel: Tensor | Iterable[Tensor],
-        chunk_frames: int | None = None,
-        *,
-        seed: int = 0,
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
         """Synthesises a wav piece by piece. The whole mel is converted first.
 

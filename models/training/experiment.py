@@ -164,11 +164,7 @@ def _initialised(
 
 @contextmanager
 def _tracker(
-    folder: Path,
-    config: Config,
-    assets: Assets,
-    data: TrainingData,
-    step: int,
+    folder: Path, config: Config, assets: Assets, data: TrainingData, step: int
 ) -> Iterator[Tracker]:
     """The tracker of a run, whose backends are closed after the block."""
     utterances, frames = global_batch(config.train, data)
@@ -219,9 +215,7 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     remove_partial(checkpoints)
     if restart and (steps := steps_of(checkpoints)):
         get_logger(__name__).warning(
-            "--restart: deleting the checkpoints (%d) and the log in %s",
-            len(steps),
-            folder,
+            "--restart: deleting the checkpoints (%d) and the log in %s", len(steps), folder
         )
         shutil.rmtree(checkpoints)
         shutil.rmtree(folder / LOG, ignore_errors=True)

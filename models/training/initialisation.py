@@ -121,10 +121,7 @@ def _rescaled(source: LoadedModel, network: nn.Module) -> list[str]:
 
 @torch.no_grad()
 def _fill(
-    network: nn.Module,
-    source: dict[str, Tensor],
-    rows: dict[str, Rows],
-    transfer: Transfer,
+    network: nn.Module, source: dict[str, Tensor], rows: dict[str, Rows], transfer: Transfer
 ) -> None:
     tensors = network.state_dict()  # shares memory with the network
     _check_tensors(tensors, source, rows)

@@ -105,12 +105,7 @@ def read(weights: Path) -> ImportedModel:
     )
 
 
-def assemble(
-    settings: Mapping[str, object],
-    path: Path,
-    weights: Path,
-    key: str,
-) -> ImportedModel:
+def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str) -> ImportedModel:
     """Reads the generator and puts a checkpoint together; the importer adds its source and step."""
     tensors, unused = _generator_in(read_weights(weights), key, weights)
     kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
@@ -135,10 +130,7 @@ def assemble(
         n = _N_DILATIONS[kind]
         values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
-        tree=tree_of("vocoder", values, path),
-        tensors=tensors,
-        weights=weights,
-        unused=unused,
+        tree=tree_of("vocoder", values, path), tensors=tensors, weights=weights, unused=unused
     )
 
 

@@ -249,10 +249,7 @@ def resynthesise(
 
 
 def _source(
-    item: EvaluatedUtterance,
-    recorded: Callable[[], np.ndarray],
-    folder: Path,
-    mel: MelSpectrogram,
+    item: EvaluatedUtterance, recorded: Callable[[], np.ndarray], folder: Path, mel: MelSpectrogram
 ) -> MelSource:
     n_samples = len(wav := recorded())
     if n_samples // mel.config.hop_length * mel.config.hop_length < mel.config.n_fft:

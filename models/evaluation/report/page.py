@@ -70,11 +70,7 @@ class MediaFolder(NamedTuple):
 
 
 def write_page(
-    path: Path,
-    evaluation: Evaluation,
-    *,
-    n_jobs: int | None = None,
-    backend: Backend = "loky",
+    path: Path, evaluation: Evaluation, *, n_jobs: int | None = None, backend: Backend = "loky"
 ) -> None:
     """Writes a page of scores and sounds.
 

@@ -19,11 +19,7 @@ from models.checkpoint.loading import load_model
 from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
 from models.synthesizer.runs.mel_sources import MelSource, sources_of_split
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
-from models.synthesizer.runs.synthesis_run import (
-    TestingSet,
-    default_output,
-    synthesise_each,
-)
+from models.synthesizer.runs.synthesis_run import TestingSet, default_output, synthesise_each
 from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram

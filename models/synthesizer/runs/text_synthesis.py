@@ -133,9 +133,7 @@ def synthesise_dataset(
     processed = user_path(preprocess.processed_dir)
     items = [
         TextItem(
-            utterance.id,
-            InputText(utterance.text, speaker=speaker or utterance.speaker),
-            dataset,
+            utterance.id, InputText(utterance.text, speaker=speaker or utterance.speaker), dataset
         )
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
