@@ -97,16 +97,12 @@ bench: .venv/.installed
 		--compare precision=fp32 precision=int8 --output docs/benchmarks/inference_tacotron2.json
 	$(BENCH) --mode inference --model waveglow \
 		--longest 20 --steps 2 $(PRECISIONS) --output docs/benchmarks/inference_waveglow.json
-	$(BENCH) --mode inference --model fastpitch,fastspeech2,hifigan --precision bf16 \
-		--steps 12 --compare lengths=new lengths=repeated --output docs/benchmarks/lengths.json
 	$(BENCH) --mode training --model fastpitch,fastspeech2,freevgl,hifigan \
 		--batch_size 1 --steps 8 $(PRECISIONS) --output docs/benchmarks/training.json
 	$(BENCH) --mode training --model tacotron2 \
 		--batch_size 1 --steps 2 $(PRECISIONS) --output docs/benchmarks/training_tacotron2.json
 	$(BENCH) --mode training --model waveglow \
 		--batch_size 1 --steps 2 $(PRECISIONS) --output docs/benchmarks/training_waveglow.json
-	$(BENCH) --mode training --model fastspeech2 --precision bf16 --batch_size 8 --steps 8 \
-		--compare batches=random batches=buckets --output docs/benchmarks/batches.json
 	$(BENCH) --mode training,inference --model fastspeech2,hifigan \
 		--batch_size 1 --longest 100 --steps 6 \
 		--compare threads=1 threads=2 --output docs/benchmarks/threads.json

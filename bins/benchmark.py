@@ -3,7 +3,6 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from bins._flags.parsers import add_config_arguments
 from utils.cli import Parser, UsageError, check_at_least, print_text, run
@@ -20,23 +19,21 @@ def parser() -> Parser:
     add("--batch_size", type=int, help="utterances of an update (default: the recipe's)")
     add("--infer_batch_size", type=int, help="utterances of a call (default: 1)")
     add("--longest", type=int, help="inference: frames of an utterance (default: all)")
-    add("--precision", type=_names, help="fp32 (default), bf16, fp16, int8, mixed, or several, as"
-        " fp32,bf16; of several, those a model lacks are left out")  # fmt: skip
+    add("--precision", help="fp32 (default), bf16, fp16, int8 or mixed")
     add("--warm_up", type=int, help="calls that are not timed (default: 1)")
     add("--steps", type=int, help="updates or batches that are timed (default: 4)")
     add("--small", action="store_true", help="tiny networks and few utterances, to try it")
     add("--voice", help="speech: experiment or Hub name (default: the bundled voice)")
     add("--vocoder_dir", metavar="MODEL", help="speech: vocoder (default: the bundled one)")
     add("--compare", nargs=2, metavar="KEY=VALUE", help="time two values of a key in turn, as in"
-        " precision=fp32 precision=bf16; a key is precision, threads, batches (buckets or random),"
-        " lengths (new or repeated), or one of --set")  # fmt: skip
+        " precision=fp32 precision=bf16; a key is precision, threads, or one of --set")  # fmt: skip
     add("--output", type=Path, metavar="FILE", help="write all figures as JSON")
-    add_config_arguments(flags, required=False)
+    add_config_arguments(flags, required=False, dataset="")
     return flags
 
 
 def main() -> None:
-    """Prints tables and writes all figures as JSON, also of what was measured before an error."""
+    """Prints tables and writes all figures as JSON."""
     arguments = parser().parse_args()
     check_at_least(arguments, 1, "threads", "infer_batch_size", "steps")
     check_at_least(arguments, 0, "batch_size", "longest", "warm_up")
@@ -58,21 +55,12 @@ def main() -> None:
         raise UsageError(f"--mode {unknown[0]}: expected all or some of {', '.join(MODES)}")
     words = (f'"{word}"' if " " in word else word for word in sys.argv[1:])
     facts = environment(torch.device(options.device), options.threads)
-    results: list[dict[str, Any]] = []
+    results = [asdict(result) for result in run_benchmark(options)]
     report = {"command": " ".join(["python -m bins.benchmark", *words]), "environment": facts}
-    end = "\nINCOMPLETE: the benchmark stopped here\n"
-    try:
-        for result in run_benchmark(options):
-            results.append(asdict(result))
-            if output is not None:
-                write_json(output, report | {"incomplete": True, "results": results})
-        if output is not None:
-            write_json(output, report | {"results": results})
-        end = ""
-    finally:
-        if results:
-            lines = [f"{name}: {value}" for name, value in facts.items()]
-            print_text("\n".join(lines) + f"\n\n{tables_of(results)}{end}")
+    if output is not None:
+        write_json(output, report | {"results": results})
+    lines = [f"{name}: {value}" for name, value in facts.items()]
+    print_text("\n".join(lines) + f"\n\n{tables_of(results)}")
 
 
 def _names(text: str) -> list[str] | None:

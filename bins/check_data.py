@@ -13,11 +13,9 @@ def main() -> None:
         "Writes nothing; computes no alignments. The exit code is 1 if there are more faults than "
         "stage 1 accepts."
     )
-    add_config_arguments(parser)
-    parser.add_argument("--dataset", help="only this dataset; default: all of the configuration")
-    parser.add_argument(
-        "--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)"
-    )
+    add_config_arguments(parser, dataset="all of the configuration")
+    parser.add_argument("--num_workers", type=int, default=n_cores(), help="processes (default:"
+        " %(default)s)")  # fmt: skip
     given = parser.parse_args()
     check_at_least(given, 1, "num_workers")
     from models.base.registry import load_config

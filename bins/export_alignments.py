@@ -11,21 +11,16 @@ Speech of stage 3:
 import argparse
 from pathlib import Path
 
-from bins._flags.parsers import add_config_arguments
+from bins._flags.parsers import add_config_arguments, chosen_dataset
 from processors.durations import EXPORT_FORMATS
 from utils.cli import Parser, UsageError, run
 
 
 def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If they contradict each other; the message names them.
-    """
+    """Parses and checks the flags."""
     flags = Parser("Exports alignments: of recordings after stage 1, or of speech after stage 3.")
     add_config_arguments(flags, required=False)
     add = flags.add_argument
-    add("--dataset", help="with --config; default: the only one of the configuration")
     add("--infer_expt_dir", help="with --config: the voice that was trained with aligner `learned`")
     add("--infer_output_dir", type=Path, help="export speech of stage 3 from this folder")
     add("--format", choices=EXPORT_FORMATS, required=True)
@@ -47,25 +42,22 @@ def main() -> None:
 
     setup_logging()
     if given.config is None:
-        from models.synthesizer.runs.alignments import export_speech
+        from models.synthesizer.runs.metadata import export_speech
 
         n = export_speech(given.infer_output_dir, given.format, given.output)
         get_logger(__name__).info("alignments as %s: %d", given.format, n)
         return
 
-    from models.base.registry import load_config
     from processors.dataset.store import processed_folder
     from processors.durations.writing import export_store
     from processors.extraction.fingerprint import check_prepared
-    from processors.extraction.plan import choose_dataset
 
-    config = load_config(given.config, given.overrides)
-    dataset = choose_dataset(config, given.dataset)
+    config, dataset = chosen_dataset(given)
     check_prepared(config.preprocess, dataset, "tts")
     folder = processed_folder(config.preprocess, dataset)
     find = None
     if given.infer_expt_dir is not None:
-        from models.teacher_forcing.learned_durations import duration_finder
+        from models.teacher_forcing.durations import duration_finder
 
         find = duration_finder(given.infer_expt_dir, folder)
     export_store(config.preprocess, folder, given.format, given.output, find)

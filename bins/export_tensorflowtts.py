@@ -1,58 +1,35 @@
 """Writes the dump of TensorFlowTTS: ... --config FILE --rootdir CORPUS --outdir DUMP."""
 
-import argparse
 from pathlib import Path
 
-from bins._flags.parsers import add_config_arguments
+from bins._flags.parsers import add_config_arguments, chosen_dataset
 from utils.cli import Parser, UsageError, check_at_least, run
 
 
-def parser() -> Parser:
-    """Builds the parser."""
+def main() -> None:
+    """Writes a dump."""
     flags = Parser("Writes the features of a corpus in the layout of TensorFlowTTS.")
     add_config_arguments(flags)
     add = flags.add_argument
     add("--rootdir", type=Path, required=True, help="folder of the corpus")
     add("--outdir", type=Path, required=True, help="folder to make; empty or missing")
     add("--n_cpus", type=int, default=4, help="processes (default: %(default)s)")
-    add(
-        "--test_size",
-        type=float,
-        default=0.05,
-        help="share of the utterances in valid (default: %(default)s)",
-    )
+    add("--test_size", type=float, default=0.05, help="share of the utterances in valid (default:"
+        " %(default)s)")  # fmt: skip
     add("--seed", type=int, default=1234, help="of the split (default: %(default)s)")
-    add("--dataset", help="dataset; default: the only one of the configuration")
-    return flags
-
-
-def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If a value makes no sense; the message names its flag.
-    """
-    given = parser().parse_args()
+    given = flags.parse_args()
     check_at_least(given, 1, "n_cpus")
     if not 0 < given.test_size < 1:
         raise UsageError(f"--test_size {given.test_size:g}: expected a share, between 0 and 1")
     if not 0 <= given.seed < 2**32:
         raise UsageError(f"--seed {given.seed}: expected 0 to {2**32 - 1}")
-    return given
 
-
-def main() -> None:
-    """Writes a dump."""
-    given = arguments()
-    from models.base.registry import load_config
-    from processors.extraction.plan import choose_dataset
     from processors.tensorflowtts.exporting import ExportOptions, export_dump
     from utils.logging import setup_logging
 
     setup_logging()
-    config = load_config(given.config, given.overrides)
     options = ExportOptions(given.rootdir, given.outdir, given.n_cpus, given.test_size, given.seed)
-    export_dump(config, choose_dataset(config, given.dataset), options)
+    export_dump(*chosen_dataset(given), options)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ def main() -> None:
     given = flags.parse_args()
     setup_logging()
 
-    from models.checkpoint.conversion import convert_to_experiment
+    from models.checkpoint.publish import convert_to_experiment
 
     convert_to_experiment(given.source, given.target)
 

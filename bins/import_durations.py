@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bins._flags.parsers import add_config_arguments
+from bins._flags.parsers import add_config_arguments, chosen_dataset
 from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS, LAYOUTS
 from utils.cli import Parser, UsageError, check_at_least, run
 
@@ -20,43 +20,22 @@ ATTENTION = "attention"
 
 
 def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If they contradict each other; the message names them.
-    """
+    """Parses and checks the flags."""
     flags = Parser("Imports phone durations for stage 1: of other programs, or of a Tacotron 2.")
     add_config_arguments(flags)
     add = flags.add_argument
-    add(
-        "source",
-        metavar="SOURCE",
-        help="folder or file with durations; or a voice that aligns by attention: an experiment, a"
-        " checkpoint, or a name on the Hub. It is only read",
-    )
-    add(
-        "--format",
-        choices=(*IMPORT_FORMATS, ATTENTION),
-        help="default: found by the suffixes of the files; attention for an experiment or a name on"
-        " the Hub",
-    )
-    add(
-        "--path",
-        choices=ATTENTION_PATHS,
-        help="attention: the most likely monotonic alignment, or the phone of the largest weight in"
-        " each frame, as NVIDIA's FastPitch 1.0 (default: monotonic)",
-    )
-    add("--dataset", help="dataset of the durations; default: the only one of the configuration")
-    add(
-        "--output",
-        type=Path,
-        help="folder to make; default: preprocess.imported_dir, or <dataset>/alignments",
-    )
-    add(
-        "--max_bad_ratio",
-        type=float,
-        help="largest share of utterances without durations (default: preprocess.max_bad_ratio)",
-    )
+    add("source", metavar="SOURCE", help="folder or file with durations; or a voice that aligns by"
+        " attention: an experiment, a checkpoint, or a name on the Hub."
+        " It is only read")  # fmt: skip
+    add("--format", choices=(*IMPORT_FORMATS, ATTENTION), help="default: found by the suffixes of"
+        " the files; attention for an experiment or a name on the Hub")  # fmt: skip
+    add("--path", choices=ATTENTION_PATHS, help="attention: the most likely monotonic alignment, or"
+        " the phone of the largest weight in each frame, as NVIDIA's FastPitch 1.0 (default:"
+        " monotonic)")  # fmt: skip
+    add("--output", type=Path, help="folder to make; default: preprocess.imported_dir, or"
+        " <dataset>/alignments")  # fmt: skip
+    add("--max_bad_ratio", type=float, help="largest share of utterances without durations"
+        " (default: preprocess.max_bad_ratio)")  # fmt: skip
     _add_file_flags(flags)
     given = flags.parse_args()
     if (given.hop_size is None) != (given.sample_rate is None):
@@ -76,58 +55,35 @@ def _add_file_flags(flags: Parser) -> None:
     add("--name_pattern", default="", help="form of the file names, as in '{id}_phones'")
     add("--phone_tier", default="", help="TextGrids: name of the tier of phones (default: phones)")
     add("--word_tier", default="", help="TextGrids: name of the tier of words (default: words)")
-    add(
-        "--names",
-        choices=("source", "text"),
-        default="source",
-        help="names of the phones: those of the source or, in order, of the text (default: source)",
-    )
+    add("--names", choices=("source", "text"), default="source", help="names of the phones: those"
+        " of the source or, in order, of the text (default: source)")  # fmt: skip
     add("--hop_size", type=int, help="frame counts: hop in samples (default: that of stage 1)")
     add("--sample_rate", type=int, help="frame counts: sample rate in Hz; needs --hop_size")
-    add(
-        "--tokens",
-        choices=LAYOUTS,
-        default="all",
-        help="frame counts: the phones of stage 1 that have one: all; no_start: without the first"
-        " silence; no_edges: also without the last pause; no_pauses: no pauses (default: all)",
-    )
+    add("--tokens", choices=LAYOUTS, default="all", help="frame counts: the phones of stage 1 that"
+        " have one: all; no_start: without the first silence; no_edges: also without the last"
+        " pause; no_pauses: no pauses (default: all)")  # fmt: skip
     add("--end_token", action="store_true", help="frame counts: there is one more at the end")
     add("--phones_file", type=Path, help="file with the names of the tokens, lines of id|P1 P2 ...")
-    add(
-        "--pitch",
-        type=Path,
-        metavar="DIR",
-        help="frame counts: pitch of the same tokens, <id>.pt or <id>.npy, in Hz or normalised, 0"
-        " where unvoiced; for preprocess.pitch_extractor imported",
-    )
-    add(
-        "--pitch_stats",
-        type=Path,
-        metavar="FILE",
-        help="the pitch is normalised by the mean and std (Hz) of this JSON file",
-    )
-    add(
-        "--tolerance",
-        type=int,
-        default=3,
-        help="surplus or missing frames that are corrected (default: 3)",
-    )
+    add("--pitch", type=Path, metavar="DIR", help="frame counts: pitch of the same tokens, <id>.pt"
+        " or <id>.npy, in Hz or normalised, 0 where unvoiced; for preprocess.pitch_extractor"
+        " imported")  # fmt: skip
+    add("--pitch_stats", type=Path, metavar="FILE", help="the pitch is normalised by the mean and"
+        " std (Hz) of this JSON file")  # fmt: skip
+    add("--tolerance", type=int, default=3, help="surplus or missing frames that are corrected"
+        " (default: 3)")  # fmt: skip
 
 
 def main() -> None:
     """Imports durations."""
     given = arguments()
-    from models.base.registry import load_config
     from processors.durations.fitting import Interpretation
     from processors.durations.importing import import_durations
     from processors.durations.pitch import find_pitch
     from processors.durations.tokens import FrameRate
-    from processors.extraction.plan import choose_dataset
     from utils.logging import setup_logging
 
     setup_logging()
-    config = load_config(given.config, given.overrides)
-    dataset = choose_dataset(config, given.dataset)
+    config, dataset = chosen_dataset(given)
     source = _source(given, config.preprocess, dataset)
     interpretation = Interpretation(
         given.tokens,
@@ -145,7 +101,7 @@ def _source(
     given: argparse.Namespace, preprocess: "PreprocessConfig", dataset: str
 ) -> "DurationSource":
     """Files of durations, or a voice that reads the features of a dataset."""
-    from models.teacher_forcing.attended_durations import attention_source, is_voice
+    from models.teacher_forcing.durations import attention_source, is_voice
     from processors.alignment.textgrid import Tiers
     from processors.dataset.store import processed_folder
     from processors.durations.sources import durations_in

@@ -63,7 +63,6 @@ def _texts(given: argparse.Namespace) -> list["InputText"]:
 
 
 def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
-    """The transform that the flags describe."""
     from models.synthesizer.pitch import contour_of
     from modules.variance.pitch_transform import PitchTransform
 

@@ -4,7 +4,6 @@ One commit contains weights in safetensors, config, mel definition, vocabulary, 
 speakers, lexicon, scores and a model card, but no training state.
 """
 
-import argparse
 from pathlib import Path
 
 from utils.cli import Parser, run
@@ -13,7 +12,22 @@ from utils.logging import setup_logging
 
 def main() -> None:
     """Publishes one experiment."""
-    given = _arguments()
+    parser = Parser("Publishes an experiment on the Hugging Face Hub.")
+    add = parser.add_argument
+    add("experiment", type=Path, metavar="EXPERIMENT", help="its folder (the newest whole"
+        " checkpoint is published), or one checkpoint in it")  # fmt: skip
+    add("repository", metavar="org/name", help="repository on the Hub; made if it is missing")
+    add("--private", action="store_true", help="make a private repository; refuse a public one")
+    add("--license", metavar="ID", help="licence of the weights, as on the Hub: cc-by-4.0, mit, ..."
+        " (default: unknown)")  # fmt: skip
+    add("--revision", default="main", metavar="BRANCH", help="branch to write to; made if it is"
+        " missing (default: %(default)s)")  # fmt: skip
+    add("--message", default="Publish an experiment", help="message of the commit (default:"
+        " %(default)s)")  # fmt: skip
+    add("--with_discriminators", action="store_true", help="also publish the networks that only"
+        " training needs, so that others can fine-tune")  # fmt: skip
+    add("--dry_run", action="store_true", help="list the files and send nothing")
+    given = parser.parse_args()
     setup_logging()
 
     from models.checkpoint.publish import publish
@@ -26,45 +40,6 @@ def main() -> None:
         with_discriminators=given.with_discriminators,
         dry_run=given.dry_run,
     )
-
-
-def _arguments() -> argparse.Namespace:
-    parser = Parser("Publishes an experiment on the Hugging Face Hub.")
-    parser.add_argument(
-        "experiment",
-        type=Path,
-        metavar="EXPERIMENT",
-        help="its folder (the newest whole checkpoint is published), or one checkpoint in it",
-    )
-    parser.add_argument(
-        "repository", metavar="org/name", help="repository on the Hub; made if it is missing"
-    )
-    parser.add_argument(
-        "--private", action="store_true", help="make a private repository; refuse a public one"
-    )
-    parser.add_argument(
-        "--license",
-        metavar="ID",
-        help="licence of the weights, as on the Hub: cc-by-4.0, mit, ... (default: unknown)",
-    )
-    parser.add_argument(
-        "--revision",
-        default="main",
-        metavar="BRANCH",
-        help="branch to write to; made if it is missing (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--message",
-        default="Publish an experiment",
-        help="message of the commit (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--with_discriminators",
-        action="store_true",
-        help="also publish the networks that only training needs, so that others can fine-tune",
-    )
-    parser.add_argument("--dry_run", action="store_true", help="list the files and send nothing")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

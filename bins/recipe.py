@@ -2,16 +2,21 @@
 
 import importlib
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bins._flags.parsers import recipe_arguments
-from bins._recipe.next_command import next_command
-from bins._recipe.places import ROOT, find_recipe, recipes
-from bins._recipe.steps import Step, plan, shown_config
+from bins._flags.steps import ROOT, Recipe, Step, find_recipe, plan, recipes, shown_config
 from utils.cli import Parser, print_text, run, run_command
-from utils.errors import InputError, printable
+from utils.errors import printable
+
+_EXAMPLES = {
+    "tts": ("--infer_text", "Any text."),
+    "vocoder": ("--infer_audio_dir", "/path/to/recordings"),
+}
 
 
 def main() -> None:
@@ -46,10 +51,16 @@ def main() -> None:
         os.environ.update(last.environment)
         importlib.import_module(f"bins.{last.command.name}").main(last.words)
     if last.command.stage in (1, 2) and "synthetic" not in texts:  # that voice makes noise
-        try:
-            _log(f"next: {next_command(recipe, last.command.stage, texts)}")
-        except InputError as error:  # a file was changed meanwhile; the stage has succeeded
-            _log(f"next: unknown ({error})")
+        _log(f"next: {next_command(recipe, last.command.stage, texts)}")
+
+
+def next_command(recipe: Recipe, stage: int, texts: Mapping[str, Any]) -> str:
+    """Returns the command that follows stage 1 or 2, which was run with these flags."""
+    flags = ["2", "--name", texts.get("name", "my_model")]
+    if stage == 2:
+        flags = ["3", "--name", texts["name"], "--infer_mode", "single", *_EXAMPLES[recipe.kind]]
+    settings = [word for setting in texts.get("set", []) for word in ("--set", setting)]
+    return shlex.join([*recipe.command, "--stage", *flags, "--config", texts["config"], *settings])
 
 
 def _show_config(path: Path, overrides: Sequence[str]) -> None:

@@ -4,8 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +52,11 @@ def main() -> None:
         path = _new_file()
 
     from models.synthesizer.speech import SpokenTimes
+    from models.synthesizer.text.text_files import naming
 
     synthesizer, settings = _open(voice, controls)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
-    with _naming(given.file):
+    with naming(given.file):
         pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
     if path is not None:
         write_audio(path, pieces, sample_rate)
@@ -90,7 +90,6 @@ def _write(stream: Iterable[bytes]) -> None:
 
 
 def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
-    """The flags of this command, and the values of the controls of speech."""
     parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="the text; a book: a .txt, .md or .epub file; - for"
@@ -126,7 +125,6 @@ def _text(given: argparse.Namespace) -> str:
 
 
 def _marked_up(given: argparse.Namespace, text: str) -> "Text":
-    """The text as SSML, if it is that."""
     if not given.ssml and (given.file is None or given.file.suffix.lower() != _SSML):
         return text
     from processors.text.ssml.document import Ssml
@@ -134,17 +132,7 @@ def _marked_up(given: argparse.Namespace, text: str) -> "Text":
     return Ssml(text, given.skip_unknown_tags)
 
 
-@contextmanager
-def _naming(file: Path | None) -> Iterator[None]:
-    """Names the file of a text in errors."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{file}: {error}" if file is not None else str(error)) from error
-
-
 def _new_file() -> Path:
-    """A name in this folder that is free."""
     names = (f"speech{n}.wav" for n in ("", *(f"-{n}" for n in range(2, 1000))))
     free = (path for name in names if not (path := Path(name)).exists())
     return next(free, Path("speech.wav"))
@@ -173,11 +161,7 @@ def _open(
 
 
 def _book(given: argparse.Namespace) -> Path | None:
-    """The file of a book, if that is the text.
-
-    Raises:
-        UsageError: If the text is the name of another file, or --file gives an EPUB.
-    """
+    """The file of a book, if that is the text."""
     if given.file is not None and given.file.suffix.lower() == ".epub":
         raise UsageError(f"{given.file} is a book: give it as TEXT, and a folder as -o")
     path = user_path(text := " ".join(given.text))

@@ -40,8 +40,8 @@ def main() -> None:
     if given.host not in _OWN_MACHINE and not (given.token or given.no_token):
         raise UsageError(f"--host {given.host} needs --token, or --no_token to serve everyone")
     try:
+        from models.server.app import serve
         from models.server.limits import Limits
-        from models.server.run import serve
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise

@@ -30,11 +30,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if given.profile and not config.train.profile.steps:
         raise UsageError("--profile contradicts --set train.profile.steps=[]")
     received = train(
-        config,
-        given.name,
-        resume=given.resume,
-        restart=given.restart,
-        init_from=given.init_from,
+        config, given.name, resume=given.resume, restart=given.restart, init_from=given.init_from
     )
     code = 0 if received is None else 128 + received
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

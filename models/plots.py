@@ -53,20 +53,15 @@ def plot_synthesis(
 
     Returns:
         The figure, free of pyplot's global state.
-
-    Raises:
-        ValueError: If durations do not match the phones or the mel, or a curve the mel.
     """
     from matplotlib.figure import Figure
 
     mel = np.asarray(mel, dtype=np.float32)
     durations = np.asarray(durations, dtype=np.int64)
-    check_lengths(mel, phones, durations)
     frame = 1.0 if frame_s is None else frame_s
     edges = np.concatenate([[0], np.cumsum(durations)]) * frame  # (N + 1,)
     curves = (("f0 (Hz)", f0), ("energy", energy))
     shown = {name: np.asarray(row, np.float32) for name, row in curves if row is not None}
-    check_curves(shown, mel.shape[1])
 
     width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
@@ -91,15 +86,10 @@ def plot_mels(
     """Draws log-mels (M, T), by name, above one another, with the same colours and time axis.
 
     Other arguments are those of `plot_synthesis`.
-
-    Raises:
-        ValueError: If one of them is not a mel, or has no frames.
     """
     from matplotlib.figure import Figure
 
     arrays = {name: np.asarray(mel, dtype=np.float32) for name, mel in mels.items()}
-    for mel in arrays.values():
-        check_mel(mel)
     seconds = max(mel.shape[1] for mel in arrays.values()) * frame_s
     width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
     figure = Figure(figsize=(width_in, 1), dpi=100)
@@ -126,15 +116,10 @@ def plot_attention(
     Args:
         attention: Weights, (T, N); other arguments are those of `plot_synthesis`.
         gate: Probability that speech ends, (T,), drawn below; None: no such panel.
-
-    Raises:
-        ValueError: If the phones do not match the weights.
     """
     from matplotlib.figure import Figure
 
     weights = np.asarray(attention, dtype=np.float32).T  # (N, T)
-    if weights.ndim != 2 or len(weights) != len(phones) or weights.shape[1] == 0:
-        raise ValueError(f"weights {weights.T.shape} of {len(phones)} phones; expected (T, N)")
     seconds = weights.shape[1] * frame_s
     width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
     figure = Figure(figsize=(width_in, 1), dpi=100)
@@ -156,28 +141,6 @@ def _written(figure: "Figure", path: Path | None) -> "Figure":
         with replacing(path) as temporary:
             figure.savefig(temporary, format="png")
     return figure
-
-
-def check_mel(mel: np.ndarray) -> None:
-    """Raises ValueError unless this is a mel (M, T) with at least one frame."""
-    if mel.ndim != 2 or mel.shape[1] == 0:
-        raise ValueError(f"mel has shape {mel.shape}; expected (M, T) with at least one frame")
-
-
-def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray) -> None:
-    """Raises ValueError unless mel (M, T), N phones and durations (N,) have matching lengths."""
-    check_mel(mel)
-    if len(phones) != len(durations):
-        raise ValueError(f"{len(phones)} phones and {len(durations)} durations")
-    if durations.sum() != mel.shape[1]:
-        raise ValueError(f"durations sum to {durations.sum()} frames, the mel has {mel.shape[1]}")
-
-
-def check_curves(curves: Mapping[str, np.ndarray], n_frames: int) -> None:
-    """Raises ValueError unless every curve, by name, has one value per frame."""
-    for name, values in curves.items():
-        if values.shape != (n_frames,):
-            raise ValueError(f"{name} has shape {values.shape}; expected ({n_frames},), per frame")
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
@@ -211,11 +174,7 @@ def wrap(title: str, width_in: float) -> str:
 def add_panels(
     figure: "Figure", heights_in: Sequence[float], n_label_rows: int, title: str
 ) -> list["Axes"]:
-    """Adds panels below one another with a common time axis, and sets the figure's height.
-
-    Args:
-        n_label_rows: Rows of phone names above the first panel.
-    """
+    """Adds panels below one another with a common time axis, and sets the figure's height."""
     title_in = 0.16 * len(title.splitlines()) + 0.08
     top_in = title_in + n_label_rows * LABEL_ROW_IN + 0.1
     bottom_in, gap_in = 0.45, 0.12
@@ -252,11 +211,7 @@ def colour_limits(mels: Iterable[np.ndarray]) -> tuple[float, float]:
 def draw_mel(
     panel: "Axes", mel: np.ndarray, edges: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """Draws the mel (M, T) as an image, with a thin line at each phone boundary (N + 1,).
-
-    Args:
-        limits: Lowest and highest value of the colour scale.
-    """
+    """Draws the mel (M, T) as an image, with a thin line at each phone boundary (N + 1,)."""
     extent = (0.0, float(edges[-1]), 0.0, float(mel.shape[0]))
     panel.imshow(
         mel,

@@ -52,15 +52,7 @@ def installed_voices() -> list[InstalledVoice]:
 
 
 def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> str | Path:
-    """Finds a voice for `Synthesizer`.
-
-    Args:
-        name: An installed voice, a path, or a name on the Hub.
-        installed: None: those that are.
-
-    Raises:
-        InputError: If it can be none of them; lists the installed voices.
-    """
+    """Finds a voice for `Synthesizer`."""
     if "/" in name:
         return name
     voices = installed_voices() if installed is None else installed

@@ -33,17 +33,7 @@ def add_corpus_flags(parser: Parser) -> None:
 def corpus_config(
     given: Namespace, aligner: str, processed: Path, max_bad_ratio: float | None = None
 ) -> "Config":
-    """The configuration of stage 1 for a corpus.
-
-    Args:
-        given: Values of the flags.
-        aligner: As in a configuration.
-        processed: Folder that stage 1 writes to.
-        max_bad_ratio: As in a configuration; None: its default.
-
-    Raises:
-        InputError: If there is no such format or aligner.
-    """
+    """The configuration of stage 1 for a corpus."""
     from models.base.registry import load_config
 
     settings: dict[str, object] = {
@@ -63,9 +53,6 @@ def corpus_config(
 
 def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:
     """Prepares the corpus.
-
-    Args:
-        n_jobs: Processes.
 
     Returns:
         How well each recording fits its text, worst first; none of the aligner pocketsphinx.

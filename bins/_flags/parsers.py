@@ -1,25 +1,37 @@
-"""Parsers of the recipes and of the commands of their stages, made from the table of flags."""
+"""Parsers of recipes and of their stages, from the table of flags; which flags go together."""
 
 from argparse import Namespace, RawDescriptionHelpFormatter, _ActionsContainer
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bins._flags.checks import check_together
 from bins._flags.table import (
     ALL,
     COMMANDS,
     FLAGS,
     KIND_NAMES,
+    Command,
     Flag,
     Kind,
     command_of,
     flags_of_command,
     flags_of_recipe,
 )
-from utils.cli import Parser
+from utils.cli import Parser, UsageError
+from utils.errors import nearest
+
+_USAGE = {flag.name: flag.usage for flag in FLAGS if flag.value is not None}
+_BATCH = ("infer_dataset", "infer_testing_set")
+_SINGLE = {
+    "inference": ("infer_text", "infer_text_file"),
+    "vocode": ("infer_audio_dir", "infer_feature_dir"),
+}
+_TRANSFORMS = {"flatten": False, "invert": False, "amplify": 1.0, "shift": 0.0}
+
+if TYPE_CHECKING:
+    from config.schema import Config
 
 # of commands that are no stage: the help, if another than in recipes
 _CONTROLS = {
@@ -40,15 +52,109 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 .venv, or python3. Without sh: python -m bins.recipe tts/FastSpeech2 and so on, then the flags."""
 
 
+def check_together(command: Command, given: Namespace) -> None:
+    """Makes sure that the flags of a command go together; sets `duration_control` from --pace."""
+    _require(f"stage {command.stage}", command.needs, given)
+    if command.name == "preprocess" and given.acoustic_data is not None:
+        _require("--acoustic_data", ("from_acoustic",), given)
+    if command.name == "train":
+        _check_training(given)
+    elif command.stage >= 3:
+        _check_model(command.stage, given)
+    if command.stage == 3:
+        _check_inference(_SINGLE[command.name], given)
+    if command.name == "inference":
+        _check_vocoder(given)
+        _check_controls(given)
+    if command.name == "evaluate":
+        _check_evaluation(given)
+
+
+def _require(what: str, names: Sequence[str], given: Namespace) -> None:
+    for name in names:
+        if vars(given)[name] is None:
+            raise UsageError(f"{what} needs {_USAGE[name]}")
+
+
+def _check_training(given: Namespace) -> None:
+    if given.resume and (given.restart or given.init_from is not None):
+        raise UsageError("--resume cannot be combined with --restart or --init_from")
+
+
+def _check_model(stage: int, given: Namespace) -> None:
+    """An experiment is named in one way only."""
+    for name in ("config", "name"):
+        if given.infer_expt_dir is not None and vars(given)[name] is not None:
+            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")
+    if given.infer_expt_dir is None:
+        outputs = stage == 4 and given.infer_output_dir
+        if given.name is None and not outputs:
+            others = ", --name or --infer_output_dir" if stage == 4 else ", or --name"
+            raise UsageError(f"stage {stage} needs --infer_expt_dir{others}")
+        _require(f"stage {stage} without --infer_expt_dir", ("config",), given)
+
+
+def _check_inference(single: Sequence[str], given: Namespace) -> None:
+    if len(given.infer_output_dir) > 1:
+        n = len(given.infer_output_dir)
+        raise UsageError(f"stage 3 writes into one --infer_output_dir, found {n}")
+    mode = given.infer_mode
+    other, foreign = ("single", single) if mode == "batch" else ("batch", _BATCH)
+    for name in foreign:
+        if vars(given)[name] is not None:
+            raise UsageError(f"--{name} goes with --infer_mode {other}")
+    if mode == "batch":
+        _require("--infer_mode batch", _BATCH, given)
+        return
+    used = [name for name in single if vars(given)[name] is not None]
+    if not used:
+        raise UsageError(f"--infer_mode single needs {' or '.join(f'--{n}' for n in single)}")
+    if len(used) > 1:
+        raise UsageError(f"{' and '.join(f'--{n}' for n in used)} exclude each other")
+
+
+def _check_vocoder(given: Namespace) -> None:
+    if given.resample and given.vocoder_dir is None:
+        raise UsageError("--resample goes with --vocoder_dir")
+
+
+def _check_controls(given: Namespace) -> None:
+    if given.pace is not None and given.duration_control is not None:
+        raise UsageError("--pace and --duration_control exclude each other")
+    if given.duration_control is None:
+        given.duration_control = 1.0 if given.pace is None else 1 / given.pace
+    prefix = "pitch_transform"
+    used = [name for name, off in _TRANSFORMS.items() if vars(given)[f"{prefix}_{name}"] != off]
+    if given.pitch_transform_custom is not None and used:
+        raise UsageError(f"--{prefix}_custom and --{prefix}_{used[0]} exclude each other")
+
+
+def _check_evaluation(given: Namespace) -> None:
+    if given.infer_testing_set is not None:
+        _require("--infer_testing_set", ("infer_dataset",), given)
+    _check_vocoder(given)
+    checks = None if given.checks == "none" else given.checks
+    if given.metrics or checks:
+        _check_names(given.metrics, checks)
+
+
+def _check_names(metrics: str | None, checks: str | None) -> None:
+    from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
+
+    for flag, names, choices in (
+        ("metric", metrics, ["all", *METRICS]),
+        ("check", checks, ["all", *CHECKS]),
+    ):
+        for name in names.split(",") if names else ():
+            if name not in choices:
+                raise UsageError(
+                    f"--{flag}s {name}: no such {flag}{nearest(name, choices)}"
+                    f" (known: {', '.join(choices)})"
+                )
+
+
 def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespace:
-    """Parses and checks the flags of the command of a stage.
-
-    Returns:
-        The value of each flag by its name; of those not given, the default.
-
-    Raises:
-        UsageError: If a value is wrong, or flags contradict each other; the message names them.
-    """
+    """Parses and checks the flags of the command of a stage."""
     command = next(c for c in COMMANDS if c.name == command_name)
     flags = flags_of_command(command)
     parser = Parser(f"Stage {command.stage}: {command.help}.")
@@ -97,19 +203,26 @@ def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def add_config_arguments(parser: Parser, *, required: bool = True) -> None:
-    """Adds `--config` and `--set` (in `overrides`) to the parser of a command that is no stage."""
+def add_config_arguments(
+    parser: Parser, *, required: bool = True, dataset: str = "the only one of the configuration"
+) -> None:
+    """Adds `--config`, `--set` (in `overrides`) and `--dataset` to a command that is no stage."""
     helps = {flag.name: flag.help for flag in FLAGS}
     add = parser.add_argument
     add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])
-    add(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help=helps["set"],
-    )
+    add("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE",
+        help=helps["set"])  # fmt: skip
+    if dataset:
+        add("--dataset", help=f"dataset (default: {dataset})")
+
+
+def chosen_dataset(given: Namespace) -> "tuple[Config, str]":
+    """The configuration and the dataset that the flags of `add_config_arguments` choose."""
+    from models.base.registry import load_config
+    from processors.extraction.plan import choose_dataset
+
+    config = load_config(given.config, given.overrides)
+    return config, choose_dataset(config, given.dataset)
 
 
 def control_flags() -> list[Flag]:
@@ -128,16 +241,11 @@ def add_flags(parser: Parser, flags: Iterable[Flag]) -> None:
 
 
 def flag_values(flags: Iterable[Flag], texts: Namespace) -> dict[str, Any]:
-    """The value of each flag by its name; of those not given, the default.
-
-    Raises:
-        UsageError: If a value is wrong; the message names the flag.
-    """
+    """The value of each flag by its name; of those not given, the default."""
     return {flag.name: _value(flag, vars(texts)[flag.name]) for flag in flags}
 
 
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:
-    """Adds flags to a parser, which returns their text, grouped by their stages."""
     groups = {}
     for flag in flags:
         title = "all stages" if flag.stages == ALL else flag.place

@@ -71,11 +71,7 @@ class Flag:
         return f"stages {', '.join(others)} and {last}" if others else f"stage {last}"
 
     def read(self, text: str) -> Any:  # noqa: ANN401  (of any type)
-        """Reads a value.
-
-        Raises:
-            UsageError: If it is wrong; the message says what is expected.
-        """
+        """Reads a value."""
         assert self.value is not None, self.name
         try:
             return self.value.read(text)

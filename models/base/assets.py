@@ -3,7 +3,6 @@
 They are stored in the experiment's folder, so that it does not depend on the processed data.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -90,11 +89,7 @@ class Assets:
 
     @classmethod
     def load(cls, folder: Path) -> "Assets":
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: If audio.json is missing, or a file holds something else.
-        """
+        """Reads what `save` wrote."""
         return cls(
             mel=build_complete(MelConfig, read_json(folder / AUDIO), folder / AUDIO),
             vocabulary=_read_if_exists(folder / VOCABULARY, _vocabulary),
@@ -106,11 +101,7 @@ class Assets:
 
 
 def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
-    """Reads the speakers of datasets that stage 1 prepared, each once, sorted by name.
-
-    Raises:
-        InputError: If a speakers.json is missing or holds something else.
-    """
+    """Reads the speakers of datasets that stage 1 prepared, each once, sorted by name."""
     speakers: dict[str, Speaker] = {}
     for folder in folders:
         for speaker in _read(folder / SPEAKERS, _speakers):
@@ -119,16 +110,7 @@ def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
 
 
 def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
-    """Returns the index of the speaker with this name, or of the only speaker.
-
-    Args:
-        name: Or its end, if no other name ends so, such as p225 for VCTK_p225; None: the model
-            has one only.
-
-    Raises:
-        InputError: If the name is no text, there is none of that name, or several and no name;
-            lists those there are.
-    """
+    """Returns the index of the speaker with this name, or, for None, of the only speaker."""
     names = [speaker.name for speaker in speakers]
     listed = f"known: {', '.join(names)}"
     if name is None:
@@ -137,15 +119,9 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
         return 0
     if not isinstance(name, str):
         raise InputError(f"speaker is {name!r}; expected a name ({listed})")
-    if name in names:
-        return names.index(name)
-    ending = [other for other in names if re.search(rf"(?<![^\W_]){re.escape(name)}$", other)]
-    if len(ending) == 1 and name:
-        return names.index(ending[0])
-    # a speaker of another number is no likely meaning
-    alike = [other for other in names if re.findall(r"\d+", other) == re.findall(r"\d+", name)]
-    suggestion = nearest(name, ending or alike)
-    raise InputError(f"the model has no speaker {name!r}{suggestion} ({listed})")
+    if name not in names:
+        raise InputError(f"the model has no speaker {name!r}{nearest(name, names)} ({listed})")
+    return names.index(name)
 
 
 def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)

@@ -1,8 +1,16 @@
-"""The device of networks in inference."""
+"""The device of networks, its compiler, and the precision that "auto" leaves to the machine."""
+
+import os
+import shutil
+import sys
 
 import torch
+from torch.utils._triton import has_triton
 
+from config.schema import AcousticChoice, AcousticPrecision, Config, VocoderChoice, VocoderPrecision
+from models.base.registry import model_of
 from utils.errors import InputError
+from utils.logging import get_logger
 
 
 def resolved_device(name: str | torch.device = "auto") -> str:
@@ -27,3 +35,47 @@ def resolved_device(name: str | torch.device = "auto") -> str:
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device {name!r}: {str(error).splitlines()[0]}") from error
     return str(device)
+
+
+def require_compiler(key: str, device: torch.device) -> None:
+    """Refuses to compile where `torch.compile` has no compiler for its kernels.
+
+    Raises:
+        InputError: If there is none: g++ or what CXX names, clang++ on macOS, on a CPU; Triton on
+            a GPU.
+    """
+    cxx = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if device.type == "cpu" and shutil.which(cxx) is None:
+        raise InputError(f"{key}: no compiler {cxx}; install one, name it by CXX, or set off")
+    if device.type == "cuda" and not has_triton():
+        raise InputError(f"{key}: no Triton for this GPU; install it, or set off")
+
+
+def chosen_precision(
+    asked: AcousticChoice | VocoderChoice, config: Config, device: str | torch.device
+) -> AcousticPrecision | VocoderPrecision:
+    """Returns the precision that a model computes in; logs one that "auto" chooses, except fp32.
+
+    Args:
+        asked: `inference.acoustic_precision` or `inference.vocoder_precision`; "auto": the model's
+            `cpu_precision` on a CPU with instructions for bfloat16, otherwise "fp32".
+        config: Of the model.
+        device: Where it runs.
+    """
+    if asked != "auto":
+        return asked
+    chosen = model_of(config).cpu_precision if has_bfloat16(device) else "fp32"
+    if chosen != "fp32":
+        key = "acoustic" if config.task == "tts" else "vocoder"
+        get_logger(__name__).info(
+            "%s computes in %s on this CPU; inference.%s_precision=fp32 chooses fp32",
+            config.model_type,
+            chosen,
+            key,
+        )
+    return chosen
+
+
+def has_bfloat16(device: str | torch.device) -> bool:
+    """Whether a device is a CPU with instructions for bfloat16."""
+    return torch.device(device).type == "cpu" and torch.cpu._is_avx512_bf16_supported()

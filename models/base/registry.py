@@ -78,20 +78,12 @@ def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = No
 
 
 def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
-    """Every key of an experiment's configuration as a line `key.path = value  # origin`.
-
-    Raises:
-        ConfigError: As for `load_config`.
-    """
+    """Every key of an experiment's configuration as a line `key.path = value  # origin`."""
     return lines_with_origins(*_checked(read_tree(path, overrides)))
 
 
 def config_of(tree: Tree) -> Config:
-    """Checks the values of an experiment's configuration, the model's section included.
-
-    Raises:
-        ConfigError: As for `load_config`.
-    """
+    """Checks the values of an experiment's configuration, the model's section included."""
     return _checked(tree)[0]
 
 

@@ -1,15 +1,15 @@
 """Samples of validation utterances during training: audio and figures for the tracker."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from models.base.assets import Assets
-from models.base.interfaces import AcousticModel
+from models.base.model import AcousticModel
 from models.base.task import Sample
 from models.plots import plot_attention, plot_mels, plot_synthesis
 from modules.mel import MelConfig
@@ -28,13 +28,6 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
     """Synthesises utterances from their phones with Griffin-Lim; figures show mel, f0 and energy.
 
     Speech of more than three times the length of the recording is cut off there.
-
-    Args:
-        network: In evaluation mode, on the batch's device.
-        batch: Its phones, speakers and lengths of recordings are used.
-
-    Raises:
-        InputError: If there is no vocabulary.
     """
     out = network.infer(
         batch.phone_ids,
@@ -49,15 +42,16 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
     for item, id in enumerate(batch.ids):
         T, N = int(out.mel_lengths[item]), int(batch.phone_lengths[item])
         names, durations = _names(assets, batch.phone_ids[item, :N]), out.durations[item, :N]
-        f0, energy = (None if values is None else values[item, :T] for values in contours)
         wav = wavs[item, : T * assets.mel.hop_length]
         phones = timed_phones(names, durations.tolist(), assets.mel.frame_s)
-        values = out.mel[item, :, :T], durations, f0, energy
-        figures = {"mel": partial(_plot, names, *values, title=id, frame_s=assets.mel.frame_s)}
+        labels: dict[str, Any] = {"title": id, "frame_s": assets.mel.frame_s}
+        curves = (None if values is None else _plain(values[item, :T]) for values in contours)
+        spoken = _plain(out.mel[item, :, :T]), names, _plain(durations)
+        figures = {"mel": partial(plot_synthesis, None, *spoken, *curves, **labels)}
         if out.alignment is not None:
-            gate = None if out.gate is None else out.gate[item, :T]
-            weights = out.alignment[item, :T, :N]
-            figures["attention"] = partial(_plot_attention, names, weights, gate, id, assets.mel)
+            weights = _plain(out.alignment[item, :T, :N])
+            gate = None if out.gate is None else _plain(out.gate[item, :T])
+            figures["attention"] = partial(plot_attention, None, weights, names, gate, **labels)
         yield Sample(id, {"synthesised": wav}, figures, phones)
 
 
@@ -72,33 +66,12 @@ def add_alignment_figures(
     """
     for item, sample in enumerate(samples):
         T, N = int(batch.mel_lengths[item]), int(batch.phone_lengths[item])
-        contours = batch.f0[item, :T], batch.energy[item, :T]
-        values = batch.mel[item, :, :T], durations[item, :N], *contours
         names = _names(assets, batch.phone_ids[item, :N])
-        draw = partial(_plot, names, *values, title=sample.id, frame_s=assets.mel.frame_s)
+        recorded = _plain(batch.mel[item, :, :T]), names, _plain(durations[item, :N])
+        curves = _plain(batch.f0[item, :T]), _plain(batch.energy[item, :T])
+        labels: dict[str, Any] = {"title": sample.id, "frame_s": assets.mel.frame_s}
+        draw = partial(plot_synthesis, None, *recorded, *curves, **labels)
         yield sample._replace(figures={**sample.figures, "alignment": draw})
-
-
-def _plot(
-    names: Sequence[str],
-    mel: Tensor,
-    durations: Tensor,
-    f0: Tensor | None,
-    energy: Tensor | None,
-    *,
-    title: str,
-    frame_s: float,
-) -> "Figure":
-    curves = (None if values is None else _plain(values) for values in (f0, energy))
-    timed = _plain(mel), names, _plain(durations)
-    return plot_synthesis(None, *timed, *curves, title=title, frame_s=frame_s)
-
-
-def _plot_attention(
-    names: Sequence[str], attention: Tensor, gate: Tensor | None, title: str, mel: MelConfig
-) -> "Figure":
-    curve = None if gate is None else _plain(gate)
-    return plot_attention(None, _plain(attention), names, curve, title=title, frame_s=mel.frame_s)
 
 
 def resynthesis_samples(
@@ -125,7 +98,6 @@ def _plot_mels_of(
 
 
 def _names(assets: Assets, phone_ids: Tensor) -> list[str]:
-    """Names of phones (N,)."""
     symbols = assets.required_vocabulary().symbols
     return [symbols[phone] for phone in phone_ids.tolist()]
 

@@ -11,25 +11,43 @@ from pathlib import Path
 import torch
 
 from config.schema import Config
-from models.base.registry import load_config
-from models.benchmark.configs import ROOT, generated_config, known_models
-from models.benchmark.results import Result, figures_of, ratios_of
-from models.benchmark.synthesis import (
-    PrecisionError,
-    check_precision,
-    speech_steps,
-    synthesis_step,
-)
-from models.benchmark.timing import Subject, Work, measure
-from models.benchmark.training import training_step
-from utils.errors import InputError
+from models.base.registry import load_config, model_names
+from models.benchmark.results import Result, Subject, Work, figures_of, measure, ratios_of
+from models.benchmark.subjects import check_precision, speech_steps, synthesis_step, training_step
+from processors.dataset.generated import N_LJSPEECH
+from utils.errors import InputError, nearest
 from utils.logging import get_logger
+
+ROOT = Path(__file__).parents[2]
 
 MODES = ("training", "inference", "speech", "start-up")
 VOICE = ROOT / "egs" / "_voices" / "kathleen"
 _STATEMENTS = ("import torch", "import models.synthesizer.synthesizer")
 
 log = get_logger(__name__)
+
+
+def known_models() -> dict[str, str]:
+    """The task of each model that has a recipe, by its name."""
+    names = {name: task for task in ("tts", "vocoder") for name in model_names(task)}
+    return {name: task for name, task in names.items() if _recipes(name)}
+
+
+def generated_config(model: str, overrides: Sequence[str] = (), *, small: bool = False) -> Config:
+    """Reads the configuration of a model's recipe, for generated data."""
+    names = known_models()
+    if model not in names:
+        listed = ", ".join(names)
+        raise InputError(f"no model {model!r}{nearest(model, names)} (known: {listed})")
+    tiny = ROOT / "config" / "tiny" / f"{model}.json"
+    if small and tiny.exists():
+        return load_config(tiny, overrides)
+    return load_config(_recipes(model)[0], [f"train.synthetic_utterances={N_LJSPEECH}", *overrides])
+
+
+def _recipes(model: str) -> list[Path]:
+    paths = (ROOT / "egs").glob("*/*/exp_config.json")
+    return [path for path in paths if path.parent.name.lower() == model]
 
 
 @dataclass(frozen=True)
@@ -40,9 +58,7 @@ class Options:
     mode: Sequence[str] = MODES
     device: str = "cpu"
     threads: int = 1
-    precision: Sequence[str] = ("fp32",)
-    batches: str = "buckets"  # or "random"
-    lengths: str = "new"  # of inference; or "repeated": one batch again and again
+    precision: str = "fp32"
     batch_size: int = 0  # mean utterances of an update; 0: that of the recipe
     infer_batch_size: int = 1
     longest: int = 0  # frames of an utterance in inference; 0: whole
@@ -57,23 +73,13 @@ class Options:
 
 
 def run_benchmark(options: Options) -> Iterator[Result]:
-    """Measures everything that was asked for; yields and logs each result as it is done.
-
-    Raises:
-        InputError: If options contradict each other, or a model cannot be loaded.
-    """
+    """Measures everything that was asked for; yields and logs each result as it is done."""
     torch.set_num_threads(options.threads)
-    groups = _groups(options)
+    _check_compare(options)
+    settings = options.compare or [f"precision={options.precision}"]
     for mode, model in _modes_and_models(options):
-        for group in groups:
-            try:
-                subjects = {name: _subject(mode, model, each) for name, each in group.items()}
-            except PrecisionError as error:
-                if len(groups) == 1:
-                    raise
-                log.info("left out: %s", error)
-            else:
-                yield from _measured(options, mode, model, subjects)
+        subjects = {name: _subject(mode, model, _with(options, name)) for name in settings}
+        yield from _measured(options, mode, model, subjects)
     device = torch.device(options.device)
     if "speech" in options.mode and not options.compare:
         name = f"{Path(options.voice).name}, {options.vocoder_dir or 'bundled vocoder'}"
@@ -85,33 +91,24 @@ def run_benchmark(options: Options) -> Iterator[Result]:
         yield from _measured(options, "start-up", "python", starts)
 
 
-def _groups(options: Options) -> list[dict[str, Options]]:
-    """What is timed in turn, by name: the two settings, or each precision alone."""
-    if not options.compare:
-        return [{f"precision={p}": replace(options, precision=(p,))} for p in options.precision]
+def _check_compare(options: Options) -> None:
     if len({setting.partition("=")[0] for setting in options.compare}) > 1:
         raise InputError(f"--compare {' '.join(options.compare)}: expected two values of one key")
-    if not {"training", "inference"} & {*options.mode}:
+    if options.compare and not {"training", "inference"} & {*options.mode}:
         raise InputError("--compare is for training and inference; add one of them to --mode")
-    return [{setting: _with(options, setting) for setting in options.compare}]
 
 
 def _with(options: Options, setting: str) -> Options:
-    """The options with one key changed."""
     key, _, value = setting.partition("=")
     if "." in key and value:
         return replace(options, overrides=(*options.overrides, setting))
     if key == "precision":
-        return replace(options, precision=(value,))
-    if key == "batches" and value in ("buckets", "random"):
-        return replace(options, batches=value)
-    if key == "lengths" and value in ("new", "repeated"):
-        return replace(options, lengths=value)
+        return replace(options, precision=value)
     if key == "threads" and value.isdecimal() and int(value) > 0:
         return replace(options, threads=int(value))
     raise InputError(
-        f"--compare {setting}: expected precision=..., threads=N, batches=buckets, batches=random,"
-        " lengths=new, lengths=repeated, or a key of the configuration such as train.optimizer=lamb"
+        f"--compare {setting}: expected precision=..., threads=N, or a key of the configuration"
+        " such as train.optimizer=lamb"
     )
 
 
@@ -125,20 +122,15 @@ def _modes_and_models(options: Options) -> Iterator[tuple[str, str]]:
 
 
 def _subject(mode: str, model: str, options: Options) -> Subject:
-    device, precision = torch.device(options.device), options.precision[0]
+    device, precision = torch.device(options.device), options.precision
     if mode == "training":
-        if options.lengths == "repeated":
-            raise InputError("lengths=repeated: lengths are of synthesis; use --mode inference")
         choices = ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16")
         check_precision(precision, choices, f"training on {options.device}")
         config = _config(model, options, f"train.mixed_precision={precision}")
-        step = training_step(config, device, random_batches=options.batches == "random")
-    elif options.batches == "random":
-        raise InputError("batches=random: batches are of training; add --mode training")
+        step = training_step(config, device)
     else:
         size = options.infer_batch_size, options.longest
-        repeated = options.lengths == "repeated"
-        step = synthesis_step(_config(model, options), device, precision, *size, repeated=repeated)
+        step = synthesis_step(_config(model, options), device, precision, *size)
     return Subject(step, device, options.threads)
 
 
@@ -154,7 +146,6 @@ def _config(model: str, options: Options, *settings: str) -> Config:
 def _measured(
     options: Options, mode: str, model: str, subjects: Mapping[str, Subject]
 ) -> Iterator[Result]:
-    """Yields the result of each subject, and the comparison of two settings."""
     measurements = measure(list(subjects.values()), options.warm_up, options.steps)
     for (setting, subject), measurement in zip(subjects.items(), measurements, strict=True):
         # CPU seconds of several threads add up
@@ -168,6 +159,5 @@ def _measured(
 
 
 def _run(statement: str) -> Work:
-    """Runs a statement in a fresh interpreter."""
     subprocess.run([sys.executable, "-c", statement], check=True, cwd=ROOT)
     return Work()

@@ -1,12 +1,28 @@
-"""A book as chapters of paragraphs, made of the blocks that a file holds."""
+"""A book as chapters of paragraphs, made of the blocks that a file holds, such as HTML."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html.parser import HTMLParser
 from typing import NamedTuple
 
 from processors.text.clauses import has_word
 from utils.errors import InputError
+
+_BLOCK = re.compile(
+    r"address|article|aside|blockquote|body|caption|d[dlt]|div|figcaption|figure|footer|form|h[1-6r]"
+    r"|header|li|main|ol|p|pre|section|summary|table|t[dhr]|ul"
+)
+_VOID = re.compile(r"area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr")
+_LEFT_OUT = re.compile(r"audio|head|math|nav|pre|rp|rt|script|style|svg|template|video")
+# words of epub:type, role and class: notes, numbers of printed pages, Gutenberg's licence
+_LEFT_OUT_TYPE = re.compile(
+    r"(?:doc-)?(?:(?:endnotes?|footnotes?|rearnotes?|noteref|pagebreak)|footnote-ref|pagenum"
+    r"|pg-boilerplate)"
+)
+MOST_NESTED = 500
+_MOST_PARTS = 500_000  # tags and texts of a file
 
 
 @dataclass(frozen=True)
@@ -48,9 +64,6 @@ def book_of(title: str, blocks: Sequence[Block]) -> Book:
 
     Chapters without text, such as the title of a part, go with the next one. Titles that follow
     each other and come again are a table of contents, and are left out.
-
-    Raises:
-        InputError: If there is no word in it.
     """
     blocks = [block for block in blocks if has_word(block.text)]
     if not blocks:
@@ -70,3 +83,86 @@ def book_of(title: str, blocks: Sequence[Block]) -> Book:
         only_titles = is_title or (only_titles and block.level > 0)
         chapters[-1][1].append(block.text)
     return Book(title, tuple(Chapter(name, tuple(texts)) for name, texts in chapters))
+
+
+class BoundedParser(HTMLParser):
+    """Reads HTML, of which it counts the parts: a file of 32 MB may have millions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._n_parts = 0
+
+    def count(self) -> None:
+        """Counts a tag or a text."""
+        self._n_parts += 1
+        if self._n_parts > _MOST_PARTS:
+            raise InputError(f"more than {_MOST_PARTS} tags and texts in one file")
+
+
+def blocks_of(markup: str) -> list[Block]:
+    """The blocks of a document that are read aloud, none without text.
+
+    Left out are code blocks, notes, scripts, formulas and pictures. Each cell of a table and each
+    item of a list is a block.
+    """
+    reader = _Reader()
+    reader.feed(markup)
+    reader.close()
+    reader.end_block()
+    return reader.blocks
+
+
+class _Reader(BoundedParser):
+    """Collects blocks. It expands no entities but those of HTML, and reads no other file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[Block] = []
+        self._open: list[tuple[str, bool]] = []  # elements, and whether they are left out
+        self._text: list[str] = []
+        self._level = 0
+        self._ids: set[str] = set()
+
+    def end_block(self) -> None:
+        """Takes the text so far as a block."""
+        if text := " ".join("".join(self._text).split()):
+            self.blocks.append(Block(text, self._level, frozenset(self._ids)))
+            self._ids.clear()
+        self._text.clear()
+        self._level = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Opens an element; those of `_BLOCK` begin a block."""
+        self.count()
+        given = {name: value or "" for name, value in attrs}
+        types = " ".join(given.get(name, "") for name in ("epub:type", "role", "class")).split()
+        left_out = _LEFT_OUT.fullmatch(tag) or any(map(_LEFT_OUT_TYPE.fullmatch, types))
+        if _BLOCK.fullmatch(tag):
+            self.end_block()
+        if re.fullmatch("h[1-6]", tag):
+            self._level = int(tag[1])
+        if tag == "br":
+            self._text.append(" ")
+        self._ids |= {value for name, value in given.items() if name in ("id", "name") and value}
+        if not _VOID.fullmatch(tag):
+            self._open.append((tag, bool(left_out) or self._is_left_out()))
+        if len(self._open) > MOST_NESTED:
+            raise InputError(f"more than {MOST_NESTED} elements inside each other")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Closes an element, and those in it that are still open."""
+        self.count()
+        if tag in (name for name, _ in self._open):
+            while self._open.pop()[0] != tag:
+                pass
+        if _BLOCK.fullmatch(tag):
+            self.end_block()
+
+    def handle_data(self, data: str) -> None:
+        """Adds text that is not left out."""
+        self.count()
+        if not self._is_left_out():
+            self._text.append(data)
+
+    def _is_left_out(self) -> bool:
+        return bool(self._open) and self._open[-1][1]

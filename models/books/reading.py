@@ -1,13 +1,35 @@
-"""Reads books: plain text, Markdown and EPUB."""
+"""Reads books: plain text, Markdown and EPUB (2 and 3), without extracting a file to disk."""
 
+import lzma
+import posixpath
 import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from models.books.book import Block, Book, book_of, with_chapters_at_headings
-from models.books.epub import read_epub
-from models.books.markup import blocks_of
+from models.books.book import (
+    Block,
+    Book,
+    BoundedParser,
+    blocks_of,
+    book_of,
+    with_chapters_at_headings,
+)
 from utils.errors import InputError
 from utils.files import read_text
+
+_MOST_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
+_MOST_OUTSIDE = 50  # elements around one of these
+_MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
+_FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+_Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
+# in texts for Arion, phones are between braces, and control characters are refused
+_PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
+    [*range(9), *range(14, 32), *range(127, 160)], " "
+)
 
 # Headings of plain text: a word with a number and perhaps a title, or another word alone
 _NUMBER = (
@@ -32,15 +54,196 @@ _EMPHASIS = re.compile(r"(?<!\w)_([^_]+)_(?!\w)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
-def read_book(path: Path) -> Book:
-    """Reads a book.
+def read_epub(path: Path) -> Book:
+    """Reads the documents in reading order, divided by the table of contents."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(_Files(archive), path.stem)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        NotImplementedError,
+        OSError,
+    ) as error:
+        raise InputError(f"not an EPUB file, or a damaged one ({error})") from error
 
-    Args:
-        path: Of a .txt, .md or .epub file.
 
-    Raises:
-        InputError: If the file is damaged or encrypted, or there is no word in it.
+class _Files:
+    """The texts in an archive, up to a size in all."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self.names = frozenset(archive.namelist())
+        self._left = _MOST_BYTES
+
+    def text(self, name: str) -> str:
+        """Reads a file in UTF-8 or UTF-16."""
+        if name not in self.names:
+            raise InputError(f"there is no {name!r} in the book; is it an EPUB, and whole?")
+        if self._archive.getinfo(name).flag_bits & 1:
+            raise InputError("it is encrypted; Arion reads no encrypted books")
+        with self._archive.open(name) as file:
+            data = file.read(self._left + 1)  # whatever size the archive gives
+        self._left -= len(data)
+        if self._left < 0:
+            raise InputError(f"its texts are longer than {_MOST_BYTES >> 20} MB")
+        try:
+            is_utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+            return data.decode("utf-16" if is_utf_16 else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name!r} is neither UTF-8 nor UTF-16") from error
+
+    def elements(self, name: str) -> "list[_Element]":
+        """The elements of a file in XML."""
+        reader = _Elements()
+        reader.feed(self.text(name))
+        reader.close()
+        return reader.found
+
+
+@dataclass(frozen=True)
+class _Element:
+    tag: str  # in small letters, without the prefix of its namespace
+    attributes: dict[str, str]
+    outside: tuple[str, ...]  # tags of the elements around it
+    texts: list[str]
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+
+class _Elements(BoundedParser):
+    """Collects elements in their order. Unlike an XML parser, it knows no entity declarations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[_Element] = []
+        self._open: list[_Element] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Opens an element."""
+        self.count()
+        outside = tuple(element.tag for element in self._open)
+        tag = tag.rpartition(":")[2]
+        self._open.append(_Element(tag, {name: value or "" for name, value in attrs}, outside, []))
+        self.found.append(self._open[-1])
+        if len(self._open) > _MOST_OUTSIDE:
+            raise InputError(f"more than {_MOST_OUTSIDE} elements inside each other")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Closes the last element if it is of this name."""
+        if self._open and self._open[-1].tag == tag.rpartition(":")[2]:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Adds text to all open elements."""
+        self.count()
+        for element in self._open:
+            element.texts.append(data)
+
+
+def _read(files: _Files, stem: str) -> Book:
+    _refuse_drm(files)
+    roots = [
+        element.attributes.get("full-path", "")
+        for element in files.elements("META-INF/container.xml")
+        if element.tag == "rootfile"
+    ]
+    if not roots:
+        raise InputError("META-INF/container.xml names no book")
+    package = files.elements(roots[0])
+    items = {e.attributes.get("id", ""): e.attributes for e in package if e.tag == "item"}
+    for item in items.values():
+        item["path"] = _resolved(roots[0], item.get("href", ""))[0]
+    spine = [
+        items[element.attributes.get("idref", "")]
+        for element in package
+        if element.tag == "itemref"
+        and element.attributes.get("linear") != "no"
+        and element.attributes.get("idref") in items
+    ]
+    paths = [
+        item["path"]
+        for item in spine
+        if "nav" not in item.get("properties", "").split() and "html" in item.get("media-type", "")
+    ]
+    blocks = list(_documents(files, paths, _starts(files, list(items.values()))))
+    if not any(block.chapter for block in blocks):
+        blocks = with_chapters_at_headings(blocks)
+    titles = [e.text for e in package if e.tag == "title" and "metadata" in e.outside and e.text]
+    return book_of(titles[0] if titles else stem, blocks)
+
+
+def _refuse_drm(files: _Files) -> None:
+    if "META-INF/encryption.xml" not in files.names:
+        return
+    for element in files.elements("META-INF/encryption.xml"):
+        algorithm = element.attributes.get("algorithm", "")
+        if element.tag == "encryptionmethod" and algorithm not in _FONT_ENCRYPTION:
+            raise InputError(f"it is encrypted ({algorithm[:80]}); Arion reads no books with DRM")
+
+
+def _resolved(base: str, href: str) -> tuple[str, str]:
+    """Name in the archive and fragment of a link in the file `base`."""
+    try:
+        parts = urlsplit(href)
+    except ValueError as error:
+        raise InputError(f"its link {href[:80]!r} is wrong: {error}") from error
+    path = posixpath.join(posixpath.dirname(base), unquote(parts.path)) if parts.path else base
+    return posixpath.normpath(path), unquote(parts.fragment)
+
+
+def _starts(files: _Files, items: list[dict[str, str]]) -> _Starts:
+    navs = [item["path"] for item in items if "nav" in item.get("properties", "").split()]
+    ncxs = [item["path"] for item in items if "dtbncx" in item.get("media-type", "")]
+    starts: _Starts = {}
+    for contents in (navs or ncxs)[:1]:
+        for n, (title, href, depth) in enumerate(_entries(files.elements(contents))):
+            if title and depth <= _MOST_DEPTH:
+                path, fragment = _resolved(contents, href)
+                starts.setdefault(path, {}).setdefault(fragment, []).append((n, title))
+    return starts
+
+
+def _entries(elements: list[_Element]) -> Iterator[tuple[str, str, int]]:
+    """Title, link and depth of the entries of a navigation document or of an NCX."""
+    in_contents, title = False, ""
+    for element in elements:
+        if element.tag == "nav":
+            in_contents = "toc" in element.attributes.get("epub:type", "").split()
+        elif element.tag == "a" and in_contents:
+            yield element.text, element.attributes.get("href", ""), element.outside.count("ol")
+        elif element.tag == "text":
+            title = element.text
+        elif element.tag == "content" and "navpoint" in element.outside:
+            src = element.attributes.get("src", "")
+            yield title, src, element.outside.count("navpoint")
+
+
+def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Block]:
+    """The blocks of documents, with the chapters that start there.
+
+    Titles of a document without text, such as a picture, go with the next block.
     """
+    waiting: list[tuple[int, str]] = []
+    for path in paths:
+        entries = starts.get(path, {})
+        waiting += entries.get("", [])
+        blocks = blocks_of(files.text(path).translate(_PLAIN))
+        for block in blocks:
+            found = sorted([*waiting, *(e for id in block.ids for e in entries.get(id, []))])
+            titles = dict.fromkeys(title for _, title in found)
+            yield replace(block, chapter=". ".join(titles)) if titles else block
+            waiting = []
+        if not blocks:
+            waiting += (e for id, found in entries.items() if id for e in found)
+
+
+def read_book(path: Path) -> Book:
+    """Reads a book."""
     try:
         if path.suffix.lower() == ".epub":
             return read_epub(path)

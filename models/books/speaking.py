@@ -17,6 +17,7 @@ from models.books.book import Book, Chapter
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
+from models.synthesizer.text.text_files import naming
 from processors.audio.loudness import loudness
 from processors.audio.streams import write_audio
 from processors.text.clauses import merge_wordless
@@ -45,8 +46,6 @@ class _Sentence(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    """A voice with its settings."""
-
     voice: Synthesizer
     settings: Settings
 
@@ -133,19 +132,15 @@ def file_names(book: Book, format: str) -> list[str]:
 
 
 def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Entries of the manifest by file, of chapters whose files are there.
-
-    Raises:
-        InputError: If the folder holds something else.
-    """
+    """Entries of the manifest by file, of chapters whose files are there."""
     path = folder / MANIFEST
     if not path.exists():
         if found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
             raise InputError(f"{folder} holds {found[0]!r} and no book; choose a new folder")
         return {}
     manifest = read_json(path)
-    if not isinstance(manifest, dict) or not _is_whole(manifest):
-        raise InputError(f"{path} is no whole manifest of a book; choose another folder")
+    if not isinstance(manifest, dict) or not {"made_of", "chapters"} <= manifest.keys():
+        raise InputError(f"{path} is no manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
         listed = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
@@ -157,24 +152,11 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
     return {name: entry for name, entry in entries.items() if (folder / name).is_file()}
 
 
-def _is_whole(manifest: dict[str, Any]) -> bool:
-    """Whether a manifest has all that a run reads from it."""
-    chapters = manifest.get("chapters")
-    return (
-        isinstance(manifest.get("made_of"), dict)
-        and isinstance(chapters, list)
-        and all(isinstance(c, dict) and {"title", "file", "seconds"} <= c.keys() for c in chapters)
-    )
-
-
 def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
     for chapter in book.chapters:
         for n, paragraph in enumerate(chapter.paragraphs, 1):
-            try:
+            with naming(f"chapter {chapter.title!r}, paragraph {n}"):
                 voice.phone_names(paragraph, speaker=settings.speaker)
-            except InputError as error:
-                place = f"chapter {chapter.title!r}, paragraph {n}"
-                raise InputError(f"{place}: {error}") from error
 
 
 def _speak(reader: _Reader, sentences: Sequence[_Sentence], path: Path, bar: Progress) -> None:
@@ -244,7 +226,6 @@ def _times(reader: _Reader, sentences: Sequence[_Sentence], path: Path) -> dict[
 def _write_lists(
     folder: Path, book: Book, made_of: dict[str, str], chapters: list[dict[str, Any]]
 ) -> None:
-    """Writes the manifest and the playlist of the chapters so far."""
     start, lines = 0.0, ["#EXTM3U", f"#PLAYLIST:{_one_line(book.title)}"]
     for n, chapter in enumerate(chapters):
         chapters[n] = {**chapter, "start": round(start, 3)}

@@ -43,9 +43,6 @@ def steps_of(folder: Path) -> list[int]:
 def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Path:
     """Writes one checkpoint.
 
-    Returns:
-        The checkpoint's folder.
-
     Raises:
         InputError: If the disk is full or not writable; older checkpoints, if any, are kept.
     """
@@ -79,11 +76,7 @@ def write_manifest(folder: Path, names: Collection[str]) -> None:
 
 
 def checksums_in(folder: Path) -> Mapping[str, Any]:
-    """The content of manifest.json; empty if there is none.
-
-    Raises:
-        InputError: If it holds something else.
-    """
+    """The content of manifest.json; empty if there is none."""
     path = folder / MANIFEST
     listed = read_json(path) if path.is_file() else {}
     if not isinstance(listed, dict):
@@ -92,11 +85,7 @@ def checksums_in(folder: Path) -> Mapping[str, Any]:
 
 
 def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
-    """Explains why a checkpoint cannot be used; empty if it can.
-
-    Args:
-        names: Files to check; if empty, all of the manifest.
-    """
+    """Explains why a checkpoint cannot be used; empty if it can."""
     try:
         manifest = checksums_in(checkpoint)
         chosen = names or list(manifest)
@@ -119,14 +108,7 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
 
 
 def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
-    """Finds the newest whole checkpoint; warns of newer ones that are damaged.
-
-    Args:
-        names: Files to check; if empty, all of each manifest.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Finds the newest whole checkpoint; warns of newer ones that are damaged."""
     steps, faults = steps_of(folder), []
     for step in reversed(steps):
         checkpoint = step_folder(folder, step)
@@ -162,12 +144,7 @@ def set_aside(folder: Path, step: int) -> None:
 
 
 def prune(folder: Path, keep_last: int, always: Collection[int | None]) -> None:
-    """Removes all checkpoints but the newest and those that are always kept.
-
-    Args:
-        keep_last: Number of the newest to keep; at least two are.
-        always: Updates of the best one (None if unknown), and of milestones.
-    """
+    """Removes all checkpoints but the newest and those that are always kept."""
     for step in steps_of(folder)[: -max(_FEWEST, keep_last)]:
         if step not in always:
             shutil.rmtree(step_folder(folder, step))

@@ -1,23 +1,116 @@
-"""Checkpoints of other projects: which importer reads a path, and what it gives."""
+"""Checkpoints of other projects: files of each kind, which importer reads them, what it gives."""
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from pathlib import Path, PurePath, PurePosixPath
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from torch import Tensor
 
-from models.base.assets import Assets, Speaker
+from models.base.assets import AUDIO, Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint import importers as _importers
-from models.checkpoint.importers._files import FileNames, newest_in, several_models
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
 from utils.config import Tree
-from utils.errors import InputError
+from utils.errors import InputError, listed
+from utils.hub import resolve
+
+P = TypeVar("P", bound=PurePath)
+ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
+RESULTS = {"log", "logs", "result", "results"}  # folders without weights
+
+# An experiment of Arion: published in its root, or as training left it.
+_OWN_WEIGHTS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
+_SETTINGS = re.compile(r".+\.(json5?|ya?ml|txt|npy)|checkpoint|symbols\.dict|utt2spk")
+
+
+class FileNames(NamedTuple):
+    """Names of the files of one kind of checkpoint."""
+
+    weights: re.Pattern[str]  # of the inference network
+    # in the name of the weights (accelerate: of their folder): digits that rise during training
+    number: re.Pattern[str]
+    settings: re.Pattern[str]  # at least one file of this name is needed
+    # pattern of the other networks, in the folder of the weights (default: none); `{number}` is the
+    # number at the end of the weights' name
+    discriminators: str = "(?!)"
+    # places of weights below the folder of the settings, the experiment
+    below: tuple[str, ...] = ()
+
+    def number_in(self, weights: PurePath) -> int | None:
+        """How far training was, by the name of a file or of accelerate's folder."""
+        match = self.number.search(_named_part(weights).name)
+        return int(match[1].replace("k", "000")) if match else None
+
+
+def newest_in(folder: Path, names: FileNames) -> Path | None:
+    """Finds the newest weights of one kind in a folder, or below it in an experiment."""
+    homes = (folder, folder.parent) if names.below else ()
+    is_experiment = any(names.settings.fullmatch(f.name) for home in homes for f in home.glob("*"))
+    places = ("*", *names.below) if is_experiment else ("*",)
+    paths = [path for place in places for path in folder.glob(place) if path.is_file()]
+    try:
+        weights = newest((path.relative_to(folder) for path in paths), names)
+    except InputError as error:
+        raise InputError(f"{folder}: {error}") from error
+    return None if weights is None else folder / weights
+
+
+def newest(paths: Iterable[P], names: FileNames) -> P | None:
+    """Selects the weights with the highest number in their names; safetensors before others.
+
+    Args:
+        paths: Any files. Weights without a number count only if none has one.
+
+    Raises:
+        InputError: If the weights are in several folders, or there are several without a number.
+    """
+    weights = [path for path in paths if is_weights(path, names)]
+    numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
+    if numbers:
+        places = {_named_part(path).parent for path in numbers}
+    else:
+        places = {_named_part(path) for path in weights}
+    if len(places) > 1:
+        raise several_models(places)
+    return max(
+        numbers or weights,
+        key=lambda path: (numbers.get(path), _named_part(path), path.suffix == ".safetensors"),
+        default=None,
+    )
+
+
+def is_weights(path: PurePath, names: FileNames) -> bool:
+    """Whether a path has the name of weights, and is not in a folder of results."""
+    return bool(names.weights.fullmatch(path.name)) and RESULTS.isdisjoint(path.parts[-4:-1])
+
+
+def beside(weights: Path, name: str, levels: int = 0) -> Path:
+    """Finds a file of settings in the folder of weights, or in the nearest of `levels` above."""
+    for folder in weights.parents[: levels + 1]:
+        if (folder / name).is_file():
+            return folder / name
+    above = f", nor in the {levels} above" if levels else ""
+    raise InputError(
+        f"{weights}: no {name} in its folder{above}; copy the {name} that it was trained with to "
+        f"{weights.parent}"
+    )
+
+
+def several_models(places: Iterable[PurePath]) -> InputError:
+    """Returns the error for several models of which none is the newest."""
+    listed = ", ".join(sorted(map(str, places)))
+    return InputError(f"several models in it ({listed}); give one of them")
+
+
+def _named_part(weights: P) -> P:
+    """The path that is named after a checkpoint: accelerate's folder, or the file."""
+    return weights.parent if weights.name in ACCELERATE_WEIGHTS else weights
 
 
 @dataclass(frozen=True)
@@ -87,14 +180,7 @@ class Foreign(NamedTuple):
 
 
 def find(path: Path) -> Foreign | None:
-    """Finds a checkpoint of another project; None if there is none of a known kind.
-
-    Args:
-        path: The file of its weights, or a folder. The newest of a folder is taken.
-
-    Raises:
-        InputError: If there are several models in a folder, or a file is missing.
-    """
+    """Finds a checkpoint of another project; None if there is none of a known kind."""
     path = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
     checkpoints: dict[Path, Foreign] = {}
     faults: dict[str, None] = {}  # in order, each once
@@ -128,3 +214,76 @@ def importers() -> list[Importer]:
 def kinds() -> str:
     """Lists the kinds of checkpoints that can be imported, in one line."""
     return "; ".join(importer.KIND for importer in importers())
+
+
+def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
+    """Returns the local path of a model; downloads files on the Hub to its cache.
+
+    Args:
+        reference: A local path, or `org/name` or `org/name@revision` on the Hub.
+        for_training: Whether to fetch the networks that only training needs; discriminators are
+            large.
+
+    Returns:
+        The path of an experiment, or of the weights of another project.
+    """
+    selection = Selection([])
+
+    def choose(names: Sequence[str]) -> list[str]:
+        nonlocal selection
+        selection = needed_files(names, for_training=for_training)
+        return selection.files
+
+    return resolve(reference, choose) / selection.weights
+
+
+class Selection(NamedTuple):
+    """The files of a repository that a model needs."""
+
+    files: list[str]  # sorted
+    weights: str = ""  # those of another project; empty: it is an experiment
+
+
+def needed_files(names: Sequence[str], *, for_training: bool = False) -> Selection:
+    """Selects the files of a repository that a model needs: newest checkpoint and settings."""
+    if chosen := _own_files(names, for_training=for_training):
+        return Selection(sorted(chosen))
+    for importer in importers():
+        if selection := _foreign_files(importer.FILES, names, for_training=for_training):
+            return selection
+    raise InputError(
+        "there is no model in it: neither config.json, audio.json and model.safetensors, nor a "
+        "checkpoint of a known project with its settings; it holds "
+        f"{listed(sorted(names)) or 'nothing'}"
+    )
+
+
+def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
+    """The files of an experiment of Arion, without pickled ones; empty if it is none."""
+    folders = [match["folder"] for name in names if (match := _OWN_WEIGHTS.fullmatch(name))]
+    if not folders or not {"config.json", AUDIO} <= set(names):
+        return set()
+    folder = "" if "" in folders else max(folders, key=lambda name: (len(name), name))
+    weights = "[^/]+" if for_training else "model"
+    needed = re.compile(rf"[^/]+\.(json|txt)|{folder}([^/]+\.json|{weights}\.safetensors)")
+    return {name for name in names if needed.fullmatch(name)}
+
+
+def _foreign_files(
+    kind: FileNames, names: Sequence[str], *, for_training: bool
+) -> Selection | None:
+    """The files of a checkpoint of another project; None if there is none of this kind."""
+    paths = [path for path in map(PurePosixPath, names) if not RESULTS & {*path.parts[:-1]}]
+    if not any(kind.settings.fullmatch(path.name) for path in paths):
+        return None
+    weights = newest(paths, kind)
+    if weights is None:
+        return None
+    older = {path.parent for path in paths if is_weights(path, kind)} - set(weights.parents)
+    chosen = {weights}
+    chosen |= {p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older}
+    if for_training:
+        pattern = kind.discriminators.replace("{number}", weights.name.rpartition("_")[2])
+        others = [path for path in paths if path.parent == weights.parent]
+        chosen |= {path for path in others if re.fullmatch(pattern, path.name)}
+    return Selection(sorted(map(str, chosen)), str(weights))

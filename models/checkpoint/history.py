@@ -1,17 +1,57 @@
-"""The history of a model that is in neither its config nor its assets, for its model card."""
+"""The model card, README.md in the format of the Hugging Face Hub, and the history in it.
 
+The history of a model is what is in neither its config nor its assets.
+"""
+
+import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from config.preprocess import CorpusConfig
 from config.schema import Config
+from models.base.assets import Assets
+from preprocessors.corpora import licence_of, on_the_hub
 from utils.config import ConfigError, build, plain_tree
 from utils.errors import InputError
-from utils.files import read_json, write_json
+from utils.files import read_json, read_text, replacing, write_json
 
 HISTORY = "history.json"
+
+UNKNOWN = "unknown"  # the identifier of the Hub for a licence that is not given
+_NOTES = "\n## Notes\n"  # text of the user follows, and is kept
+_FIRST_NOTE = "The licence of the recordings and the consent of their speakers limit its use.\n"
+_HUB_NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@[0-9a-f]{40}", re.ASCII)
+_SHOWN = 10  # speakers
+_TEXT = """---
+{header}
+---
+# {title}
+
+{what}
+
+| | |
+|---|---|
+{table}
+
+## Use
+
+```python
+{use}
+```
+{notes}"""
+_USE_VOICE = """from models.synthesizer import Synthesizer
+
+speech = Synthesizer("{name}")("Any text.")
+speech.wav, speech.sample_rate"""
+_USE_VOCODER = """from models.checkpoint import load_model
+from models.synthesizer import Synthesizer
+
+speech = Synthesizer("a voice", vocoder="{name}")("Any text.")
+wav = load_model("{name}").network.infer(mel)  # (B, {n_mels}, T) -> (B, T * {hop})"""
 
 
 @dataclass
@@ -53,11 +93,7 @@ class History:
         return replace(self, step=step, epoch=None, losses={}, best=None, best_step=None)
 
     def trained(self, position: Position, losses: Mapping[str, float]) -> "History":
-        """Returns the history after more training.
-
-        Args:
-            losses: Losses of the last validation, by name; others keep their last value.
-        """
+        """Returns the history after more training."""
         return replace(
             self,
             step=position.step,
@@ -73,11 +109,7 @@ class History:
 
     @classmethod
     def load(cls, folder: Path) -> "History":
-        """Reads history.json; without that file, the history is empty.
-
-        Raises:
-            InputError: If the file is not a history.
-        """
+        """Reads history.json; without that file, the history is empty."""
         path = folder / HISTORY
         if not path.exists():
             return cls()
@@ -91,11 +123,7 @@ class History:
 
 
 def history_of(config: Config, folders: Sequence[Path]) -> History:
-    """Starts the history of a model with its data, from the reports of stage 1.
-
-    Args:
-        folders: Results of stage 1, one folder per dataset.
-    """
+    """Starts the history of a model with its data, from the reports of stage 1."""
     hours, acoustic = {}, set()
     for name, folder in zip(config.dataset, folders, strict=True):
         if (folder / "report.json").exists():
@@ -103,3 +131,168 @@ def history_of(config: Config, folders: Sequence[Path]) -> History:
             hours[name] = float(report["hours"])
             acoustic.add(report.get("mels_from", ""))  # older reports are of recordings
     return History(hours=hours, mels_from="; ".join(sorted(acoustic - {""})))
+
+
+@dataclass(frozen=True)
+class Card:
+    """The content of a card."""
+
+    name: str  # the model's name for loading it: that of its folder, or `org/name`
+    config: Config  # its configuration
+    assets: Assets  # mel definition, speakers and statistics
+    history: History  # its data, training and origin
+    licence: str = UNKNOWN  # of the weights: an identifier of the Hub
+    scores: tuple[str, ...] = ()  # of stage 4, one line each
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Writes README.md of an experiment and its history; keeps the user's notes in README.md."""
+    card.history.save(folder)
+    path = folder / "README.md"
+    with replacing(path) as temporary:
+        temporary.write_text(card_text(card, notes_in(path)), encoding="utf-8")
+
+
+def card_writer(
+    folder: Path, config: Config, assets: Assets, history: History
+) -> Callable[[Position, Mapping[str, float]], None]:
+    """Returns a function that writes the card of an experiment while it is trained.
+
+    Returns:
+        A function of the position of training and the losses of the last validation, by name.
+    """
+    name = folder.name if folder.is_absolute() else folder.as_posix()
+
+    def write(position: Position, losses: Mapping[str, float]) -> None:
+        write_card(folder, Card(name, config, assets, history.trained(position, losses)))
+
+    return write
+
+
+def notes_in(path: Path) -> str:
+    """Reads the user's notes: the text of a card below its heading `Notes`."""
+    if not path.exists():
+        return _FIRST_NOTE
+    return read_text(path).partition(_NOTES)[2].lstrip("\n") or _FIRST_NOTE
+
+
+def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
+    """Formats a card as Markdown under a header in YAML."""
+    mel = card.assets.mel
+    use = _USE_VOICE if card.config.task == "tts" else _USE_VOCODER
+    rows = (f"| {name} | {_cell(value)} |" for name, value in _rows(card) if value)
+    return _TEXT.format(
+        # every JSON value is a YAML value, whatever characters the user's names hold
+        header="\n".join(f"{key}: {json.dumps(value)}" for key, value in _header(card) if value),
+        title=card.name.rpartition("/")[2],
+        what=_what(card),
+        table="\n".join(rows),
+        use=use.format(name=card.name, n_mels=mel.n_mels, hop=mel.hop_length),
+        notes=f"{_NOTES}\n{notes}",
+    )
+
+
+def licences_of(config: Config) -> dict[str, str]:
+    """The licence of each dataset's recordings; empty where it is unknown."""
+    return {name: licence_of(name, _corpus(config, name)) for name in _datasets(config)}
+
+
+def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
+    config = card.config
+    kind = "text-to-speech" if config.task == "tts" else "vocoder"
+    yield "license", card.licence
+    if config.task == "tts":  # a vocoder has none
+        yield "language", sorted({s.language.split("-")[0] for s in card.assets.speakers})
+    yield "tags", [kind, "arion", config.model_type.lower()]
+    yield "library_name", "arion"
+    yield "pipeline_tag", "text-to-speech" if config.task == "tts" else ""
+    yield "datasets", [hub for n in _datasets(config) if (hub := on_the_hub(n, _corpus(config, n)))]
+    base = _HUB_NAME.match(card.history.initialised_from)
+    yield "base_model", base["repo"] if base else ""
+
+
+def _what(card: Card) -> str:
+    history, kind = card.history, "voice" if card.config.task == "tts" else "vocoder"
+    if history.imported_from:
+        return (
+            f"A {kind}: {history.imported_from}; imported into Arion by "
+            "`python -m bins.import_checkpoint`."
+        )
+    updates = "" if history.step is None else f" for {history.step} updates"
+    epoch = "" if history.epoch is None else f" (epoch {history.epoch})"
+    what = f"{card.config.model_type}, a {kind}, trained with Arion{updates}{epoch}"
+    if card.config.train.synthetic_utterances:
+        return f"{what} on generated data: its output is not speech."
+    return f"{what}."
+
+
+def _rows(card: Card) -> Iterator[tuple[str, str]]:
+    """Rows of the table; those without a value are left out."""
+    history, assets = card.history, card.assets
+    yield "data", _all_data(card)
+    names = [speaker.name for speaker in assets.speakers]
+    shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], "..."]
+    yield "speakers", f"{len(names)}: {', '.join(shown)}" if names else ""
+    yield "audio", f"{assets.mel.sample_rate} Hz"
+    yield "mel", _mel(assets)
+    if card.config.task == "vocoder":
+        yield "mels", _mels_of(history)
+    yield "initialised from", history.initialised_from
+    yield "updates", "" if history.step is None else str(history.step)
+    yield "weights", _averaging(card.config)
+    losses = (f"{name} {value:.4g}" for name, value in history.losses.items())
+    yield "validation", ", ".join(losses)
+    best = "" if history.best is None else f"{history.best:.4g} at update {history.best_step}"
+    yield "best validation loss", best
+    yield "scores", "; ".join(card.scores)
+    yield "not imported", "; ".join(history.not_imported)
+
+
+def _datasets(config: Config) -> Sequence[str]:
+    return () if config.train.synthetic_utterances else config.dataset
+
+
+def _all_data(card: Card) -> str:
+    if n := card.config.train.synthetic_utterances:
+        return f"generated (--synthetic), {n} utterances with the lengths of LJSpeech"
+    return "; ".join(_data(card, name) for name in card.config.dataset)
+
+
+def _data(card: Card, name: str) -> str:
+    """A dataset with its hours and its licence."""
+    licence = licence_of(name, _corpus(card.config, name))
+    stats, hours = card.assets.stats, card.history.hours.get(name)
+    if hours is None and stats is not None and len(card.config.dataset) == 1:
+        hours = sum(speaker.seconds for speaker in stats.speakers.values()) / 3600
+    amount = "" if not hours else f", {hours:.2f} hours"
+    return f"{name}{amount}, licence of the recordings: {licence or UNKNOWN}"
+
+
+def _corpus(config: Config, name: str) -> CorpusConfig:
+    return config.preprocess.corpus.get(name, CorpusConfig())
+
+
+def _mel(assets: Assets) -> str:
+    mel = assets.mel
+    return (
+        f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}, window "
+        f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm"
+    )
+
+
+def _mels_of(history: History) -> str:
+    """The origin of the mels that a vocoder was trained on."""
+    if history.mels_from:
+        return f"predicted by {history.mels_from} from the true durations, pitch and energy"
+    is_own = history.step is not None and not history.imported_from
+    return "of the recordings" if is_own else ""
+
+
+def _averaging(config: Config) -> str:
+    decay = config.train.ema_decay
+    averaged = decay and config.inference.ema
+    return f"moving average over the updates, decay {decay:g}" if averaged else ""
+
+
+def _cell(value: str) -> str:
+    return " ".join(value.split()).replace("|", "\\|")

@@ -1,14 +1,12 @@
 """Loads trained models from disk or the Hub, those of other projects included."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
@@ -16,14 +14,13 @@ from models.base.devices import resolved_device
 from models.base.registry import config_of, model_of
 from models.checkpoint import foreign
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
-from models.checkpoint.foreign import Foreign
-from models.checkpoint.hub_files import fetch
+from models.checkpoint.foreign import Foreign, fetch
 from models.checkpoint.tensors import misfits, read_pickled, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
-from utils.config import ConfigError, Tree
+from utils.config import Tree
 from utils.config_tree import overridden, read_tree
 from utils.errors import InputError, described
 from utils.hub import origin_of
@@ -34,8 +31,6 @@ WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
 RAW_WEIGHTS = f"raw_{WEIGHTS}"  # before averaging, if WEIGHTS is a moving average
 CHECKPOINTS = "checkpoints"
 CONFIG = "config.json"
-_SPARE_PARAMETERS = 1_000_000  # of networks that are built but not stored
-_TORCH_SUFFIXES = (".pt", ".pth", ".tar")
 
 
 @dataclass(frozen=True)
@@ -97,16 +92,11 @@ class OpenedModel(NamedTuple):
     stored: Callable[[str], dict[str, Tensor] | None]  # as LoadedModel.stored
 
     def load(self, device: str | torch.device = "cpu") -> LoadedModel:
-        """Builds and fills the network, on the device and in eval mode.
-
-        Raises:
-            InputError: If the weights are missing or do not fit the network.
-        """
+        """Builds and fills the network, on the device and in eval mode."""
         path = self.tree.path
         tensors = self.inference()
         try:
-            with _parameters_bounded(tensors):
-                network = model_of(self.config).build_network(self.config, self.assets)
+            network = model_of(self.config).build_network(self.config, self.assets)
         except InputError as error:
             raise InputError(f"{path.parent}: {error}") from error
         except RuntimeError as error:  # of torch, such as sizes that fit no memory
@@ -144,9 +134,6 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
     """Finds a trained model, so that it can be checked before its network is built.
 
     Weights of Arion are not read yet; checkpoints of other projects are read whole.
-
-    Raises:
-        InputError: If files are missing or have changed since they were written.
     """
     path = fetch(reference)
     checkpoint = foreign_checkpoint(path)
@@ -154,11 +141,7 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
 
 
 def foreign_checkpoint(path: Path) -> Foreign | None:
-    """Finds a checkpoint of another project; None for an experiment of Arion or an unknown kind.
-
-    Raises:
-        InputError: If a file of a known kind is missing.
-    """
+    """Finds a checkpoint of another project; None for an experiment of Arion or an unknown kind."""
     return None if is_experiment(path) else foreign.find(path)
 
 
@@ -196,49 +179,10 @@ def _imported(checkpoint: Foreign) -> OpenedModel:
     return OpenedModel(model.tree, config_of(model.tree), *facts, lambda: model.tensors, stored)
 
 
-@contextmanager
-def _parameters_bounded(tensors: Mapping[str, Tensor]) -> Iterator[None]:
-    """Stops the building of a network as soon as it is far larger than its weights.
-
-    Damaged sizes would otherwise fill the memory, or take minutes.
-    """
-    n_stored = sum(tensor.numel() for tensor in tensors.values())
-    limit = 3 * n_stored + _SPARE_PARAMETERS  # weight normalisation registers a weight twice
-    n_registered = 0
-
-    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        nonlocal n_registered
-        n_registered += 0 if parameter is None else parameter.numel()
-        if n_registered > limit:
-            raise InputError(
-                f"the network of its {CONFIG} is far larger than the {n_stored:,} values of the"
-                " weights"
-            )
-
-    hook = register_module_parameter_registration_hook(count)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
 def read_config(home: Path) -> tuple[Tree, Config]:
-    """Reads the config of an experiment, as it is and checked.
-
-    Raises:
-        ConfigError: If it is wrong; if it has changed, the message says how to recover it.
-    """
-    try:
-        tree = read_tree(home / CONFIG)
-        return tree, config_of(tree)
-    except ConfigError as error:
-        if CONFIG not in checksums_in(home) or not fault_of(home, (CONFIG,)):
-            raise  # as it was written: of another version
-        raise ConfigError(
-            f"{error}; {CONFIG} has changed since it was written: undo the change, or copy the file"
-            " again; stage 2 writes the same one if it begins with the same --config under another"
-            " --name"
-        ) from error
+    """Reads the config of an experiment, as it is and checked."""
+    tree = read_tree(home / CONFIG)
+    return tree, config_of(tree)
 
 
 def _chosen_weights(folder: Path, config: Config) -> Path:
@@ -258,14 +202,7 @@ def _chosen_weights(folder: Path, config: Config) -> Path:
 
 
 def load_assets(home: Path) -> Assets:
-    """Reads the assets of an experiment; refuses files that changed since its manifest was written.
-
-    Args:
-        home: The experiment, or a folder that holds a published one.
-
-    Raises:
-        InputError: If a file is missing, has changed since it was written, or holds something else.
-    """
+    """Reads the assets of an experiment; refuses files that changed since they were written."""
     listed = checksums_in(home)
     names = [name for name in ASSET_FILES if name in listed]
     if names and (fault := fault_of(home, names)):
@@ -281,7 +218,7 @@ def _find_weights(path: Path) -> Path:
     """The folder of model.safetensors: given itself, as a file, or as an experiment."""
     if path.is_file():
         if path.name != WEIGHTS:
-            if path.suffix in _TORCH_SUFFIXES:
+            if path.suffix in (".pt", ".pth", ".tar"):
                 read_pickled(path)  # explains a damaged file
             raise InputError(
                 f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
@@ -321,20 +258,9 @@ def _homes(folder: Path) -> Iterator[Path]:
 
 
 def fill_network(
-    network: nn.Module,
-    tensors: dict[str, Tensor],
-    path: Path,
-    described_by: str,
+    network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str
 ) -> None:
-    """Fills a network strictly: every tensor is used and none is missing.
-
-    Args:
-        tensors: By name; weight normalisation in any form.
-        described_by: The file that the network was built from, for messages.
-
-    Raises:
-        InputError: If they do not fit the network.
-    """
+    """Fills a network strictly: every tensor is used and none is missing."""
     expected = network.state_dict()
     try:
         adapted = adapt_weight_norm(tensors, expected.keys())

@@ -1,27 +1,41 @@
-"""Publishes an experiment: its files on the Hugging Face Hub, or in a folder of its own."""
+"""Models as folders: experiments on the Hub or exported, checkpoints of other projects imported."""
 
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
 from safetensors.torch import save
+from torch import Tensor
 
 from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
 from models.checkpoint.folders import MANIFEST, write_manifest
-from models.checkpoint.history import History
+from models.checkpoint.foreign import fetch, kinds
+from models.checkpoint.history import (
+    UNKNOWN,
+    Card,
+    History,
+    card_text,
+    licences_of,
+    notes_in,
+    write_card,
+)
 from models.checkpoint.loading import (
     CONFIG,
+    INFERENCE_NETWORK,
     RAW_WEIGHTS,
     WEIGHTS,
     LoadedModel,
     foreign_checkpoint,
     load_model,
 )
-from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
+from modules.layers.normalisation import adapt_weight_norm
+from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import new_folder, read_json, write_json
 from utils.hub import Target, check_target, push
@@ -51,10 +65,6 @@ def export(
         name: `org/name` or the name of a folder, for the card.
         licence: Identifier of the Hub for the licence of the weights; None: unknown.
         half: Whether to store the weights in 16 bits, for inference only.
-
-    Raises:
-        InputError: If it cannot be loaded, is of another project, the licence is malformed, or
-            `target` is not empty or cannot be written.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
         raise InputError(
@@ -100,11 +110,7 @@ def publish(
     with_discriminators: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Pushes the files that `export` writes as one commit.
-
-    Raises:
-        InputError: If `export` refuses, or the Hub cannot be reached or refuses.
-    """
+    """Pushes the files that `export` writes as one commit."""
     check_target(target)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "files"
@@ -143,7 +149,7 @@ def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> 
         return card
     report = without_local_paths(read_json(path))
     write_json(folder / SCORES, report)
-    return replace(card, scores=_listed(report, path))
+    return replace(card, scores=_listed(report))
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
@@ -198,15 +204,45 @@ def _other_networks(folder: Path) -> list[Path]:
     return networks
 
 
-def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
-    """The scores of stage 4, one line each."""
-    try:
-        lines = [
-            f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
-            for name, score in report["scores"].items()
-        ]
-        return (*lines, f"vocoder {report['vocoder']}")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{path}: not scores of stage 4; run it again, or remove the file"
-        ) from error
+def _listed(report: Any) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
+    lines = [
+        f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
+        for name, score in report["scores"].items()
+    ]
+    return (*lines, f"vocoder {report['vocoder']}")
+
+
+def convert_to_experiment(source: str, target: Path) -> None:
+    """Writes a checkpoint of another project as an experiment; logs its used and unused tensors."""
+    log = get_logger(__name__)
+    with new_folder(target) as folder:
+        path = fetch(source, for_training=True)
+        checkpoint = foreign_checkpoint(path)
+        if checkpoint is None:
+            raise InputError(
+                f"{source}: no checkpoint of another project that can be read; these can: {kinds()}"
+            )
+        config = load_model(path).config  # also checks that the weights fit it
+        imported = checkpoint.read()
+        others = imported.training_networks()
+        log.info("found: %s: %s", checkpoint.kind, imported.weights)
+        log.info("settings: %s", imported.tree.path)
+        for name, tensors in {INFERENCE_NETWORK: imported.tensors, **others.tensors}.items():
+            # not by save_file, which makes files that only their owner can read
+            (folder / f"{name}.safetensors").write_bytes(save(_storable(tensors)))
+            log.info("used: %d tensors in %s.safetensors", len(tensors), name)
+        unused = (*imported.unused, *others.unused)
+        for line in unused:
+            log.info("not used: %s", line)
+        write_json(folder / "config.json", to_plain(config))
+        imported.assets.save(folder)
+        write_manifest(folder, sorted(path.name for path in folder.iterdir()))
+        history = History(imported_from=imported.source, not_imported=unused, step=imported.step)
+        write_card(folder, Card(target.resolve().name, config, imported.assets, history))
+    log.info("written: %s", target)
+
+
+def _storable(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Gives tensors the current names of weight normalisation, and memory of their own."""
+    named = adapt_weight_norm(tensors, ())
+    return {n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in named.items()}

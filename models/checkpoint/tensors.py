@@ -17,31 +17,21 @@ from utils.errors import InputError, listed
 
 SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 _HALVES = (torch.float16, torch.bfloat16)
-_FLOATS = (*_HALVES, torch.float32, torch.float64)
-_INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)
 _FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in torch's error for a file that names a function
 _PARALLEL = "module."  # prefix of all names in a network saved inside DataParallel
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file; half precision becomes float32.
-
-    Raises:
-        InputError: If it is missing, damaged or of another format.
-    """
+    """Reads a safetensors file; half precision becomes float32."""
     try:
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: not a whole safetensors file: {error}") from error
-    return _widened(tensors, str(path))
+    return _widened(tensors)
 
 
 def read_weights(path: Path) -> object:
-    """Reads safetensors (by the suffix), or a file that `torch.save` wrote.
-
-    Raises:
-        InputError: As `read_tensors` and `read_pickled`.
-    """
+    """Reads safetensors (by the suffix), or a file that `torch.save` wrote."""
     return read_tensors(path) if path.suffix == ".safetensors" else read_pickled(path)
 
 
@@ -53,9 +43,6 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
     Args:
         allowed: Harmless functions and classes that it may also name, such as those of NumPy's
             scalars, in the form of `torch.serialization.safe_globals`.
-
-    Raises:
-        InputError: If it cannot be read, or holds anything else. No code in it is run.
     """
     try:
         is_zip = zipfile.is_zipfile(path)  # files of older versions of torch are not
@@ -69,36 +56,21 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
 
 
 def named_tensors(value: object, where: str) -> dict[str, Tensor]:
-    """Reads a `state_dict` as float32, without the prefix `module.` of parallel training.
-
-    Args:
-        value: A part of what `read_pickled` returned.
-
-    Raises:
-        InputError: If it holds anything else.
-    """
+    """Reads a `state_dict` as float32, without the prefix `module.` of parallel training."""
     if not isinstance(value, Mapping) or not value:
         raise InputError(f"{where}: expected tensors by name, found {type(value).__name__}")
     for name, tensor in value.items():
-        if not isinstance(name, str):
-            raise InputError(f"{where}: found {name!r}, expected the name of a tensor")
-        if not isinstance(tensor, Tensor):
-            raise InputError(
-                f"{where}: {name!r} is of type {type(tensor).__name__}, expected a tensor"
-            )
+        if not (isinstance(name, str) and isinstance(tensor, Tensor)):
+            kind = type(tensor).__name__
+            raise InputError(f"{where}: {name!r} is of type {kind}, expected a tensor by name")
     tensors = cast("Mapping[str, Tensor]", value)
     if all(name.startswith(_PARALLEL) for name in tensors):
         tensors = {name.removeprefix(_PARALLEL): tensor for name, tensor in tensors.items()}
-    return _widened(tensors, where)
+    return _widened(tensors)
 
 
 def misfits(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
-    """Explains why stored tensors do not fit a network; empty if they do.
-
-    Args:
-        expected: `state_dict` of the network.
-        stored: Tensors by name; they must be the same, of the same shapes.
-    """
+    """Explains why stored tensors do not fit a network; empty if they do."""
     both = {name: (expected[name], stored[name]) for name in expected if name in stored}
     alike = {n: pair for n, pair in both.items() if pair[0].shape == pair[1].shape}
     faults = {
@@ -136,23 +108,8 @@ def weights_digest(*networks: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _widened(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """Converts half precision to float32; refuses tensors that cannot be weights."""
-    for name, tensor in tensors.items():
-        if fault := _fault_of(tensor):
-            raise InputError(f"{where}: {name} {fault}; expected plain numbers")
+def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {n: t.float() if t.dtype in _HALVES else t for n, t in tensors.items()}
-
-
-def _fault_of(tensor: Tensor) -> str:
-    if tensor.dtype not in (*_FLOATS, *_INTEGERS):
-        return f"is of type {_name_of(tensor.dtype)}"
-    if tensor.layout != torch.strided or tensor.is_meta:
-        return "is sparse, or has no values"
-    # an expanded tensor takes no space in the file, and may not fit any memory
-    if tensor.numel() * tensor.itemsize > tensor.untyped_storage().nbytes():
-        return f"has the shape {tuple(tensor.shape)} and fewer numbers"
-    return ""
 
 
 def _name_of(dtype: torch.dtype) -> str:

@@ -18,20 +18,10 @@ _CHECK = "check "  # before the names of checks, among those of metrics
 class MetricSelection:
     """The metrics and checks of a run.
 
-    Args:
-        wanted: Names of metrics, or `all`.
-        checks: Names of checks, or `all`; None: all with all metrics, none with chosen ones.
-        systems: Properties of each system, by name.
-        user_models: Functions and transcripts of the user.
-
     Attributes:
         metrics: Those that apply to any system.
         checks: Names.
         skipped: Reasons by system and name.
-
-    Raises:
-        InputError: If a name is unknown, a metric that was asked for applies to no system, or none
-            applies.
     """
 
     def __init__(
@@ -67,11 +57,7 @@ class MetricSelection:
         return [column for column in columns_of(self.metrics) if column.name in self.metrics]
 
     def skip_unscored(self, scored: Mapping[str, Sequence[UtteranceScores]]) -> None:
-        """Skips metrics and checks that had no utterance to score, of those by system.
-
-        Raises:
-            InputError: If a metric that was asked for has no score in any system, or none has.
-        """
+        """Skips metrics and checks that had no utterance to score, of those by system."""
         for name in self.metrics:
             lacks = {}
             for system in self._applies(name, scored):
@@ -107,11 +93,6 @@ class MetricSelection:
         return [system for system in systems if name not in self.skipped[system]]
 
     def _skip(self, name: str, lacks: Mapping[str, str]) -> None:
-        """Skips a metric or check where a system lacks something.
-
-        Raises:
-            InputError: If it was asked for, and applies to no system.
-        """
         systems_of: dict[str, list[str]] = {}  # compared ones, by reason
         for system, reason in lacks.items():
             if reason:
@@ -125,7 +106,6 @@ class MetricSelection:
             self._unlogged.setdefault(f"{which}: {reason}", []).append(name)
 
     def _without_score(self, name: str, system: str, scored: Sequence[UtteranceScores]) -> str:
-        """Why a metric gave no utterance of a system a score."""
         if errors := _notes(name, (scores.failed for scores in scored)):
             return f"it fails: {errors[0]}"
         needs, texts = find_metric(name).needs, self._systems[system].texts
@@ -136,9 +116,11 @@ class MetricSelection:
         self, name: str, system: str, scored: Sequence[UtteranceScores]
     ) -> list[str]:
         """Logs and returns the utterances at which a metric or check raised an error."""
-        failed = [scores.id for scores in scored if name in dict(scores.failed)]
-        self._warn(name, system, failed, scored, "failed")
-        return failed
+        errors = {s.id: dict(s.failed)[name] for s in scored if name in dict(s.failed)}
+        if errors:
+            reason = next(iter(errors.values()))
+            self._warn(name, system, [*errors], scored, f"failed ({reason})")
+        return list(errors)
 
     def _warn(
         self, name: str, system: str, ids: Sequence[str], of: Sequence[object], what: str

@@ -1,15 +1,18 @@
-"""The routes of the server: speech, models, voices, health, metrics, and the page."""
+"""The server and its routes: speech, models, voices, health, metrics, and the page."""
 
 import asyncio
 import base64
 import json
+import logging
+import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -18,11 +21,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.types import ASGIApp
 
 from models.page import PAGE
-from models.server.errors import ApiError
-from models.server.limits import Guard, Limits
-from models.server.metrics import Metrics
-from models.server.requests import MODELS, SpeechRequest, explained
-from models.server.voices import VoiceStore
+from models.server.limits import Guard, Limits, Metrics, protocol_with_patience
+from models.server.requests import MODELS, ApiError, SpeechRequest, explained
+from models.server.voices import VoiceStore, named_references
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
@@ -30,6 +31,7 @@ from processors.audio.streams import FORMATS, encoded
 from processors.durations.subtitles import subtitles
 from processors.text.ssml.document import Ssml
 from utils.errors import InputError
+from utils.logging import get_logger
 
 T = TypeVar("T")
 _SPEECH = Path(__file__).with_name("static") / "speech.js"
@@ -104,7 +106,6 @@ def _add_page(api: FastAPI) -> None:
 
 
 def _add_errors(api: FastAPI) -> None:
-    """Gives all errors OpenAI's shape."""
 
     @api.exception_handler(ApiError)
     async def refused(_request: Request, error: ApiError) -> Response:
@@ -141,12 +142,7 @@ class _Synthesis:
         self._thread = ThreadPoolExecutor(1, "synthesis")
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
-        """Yields the body of the response.
-
-        Raises:
-            InputError: If the voice cannot speak the text as asked for.
-            ApiError: If the voice cannot be opened.
-        """
+        """Yields the body of the response."""
         parts = await self._in_thread(self._parts, request)
         while (part := await self._in_thread(next, parts, None)) is not None:
             if part:
@@ -231,3 +227,40 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
     yield first
     async for part in others:
         yield part
+
+
+def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
+    """The configuration of uvicorn."""
+    return uvicorn.Config(
+        build_app(voices, limits),
+        host,
+        port,
+        http=protocol_with_patience(limits.patience_s),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=round(limits.deadline_s),
+    )
+
+
+def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
+    """Serves voices; SIGTERM and SIGINT let running requests end first."""
+    _check_free(host, port)
+    store = VoiceStore(named_references(voices), memory_mb)
+    get_logger(__name__).info("voices: %s", ", ".join(store.facts))
+    # the log has no word of what clients send
+    for room in ("models.synthesizer", "processors"):
+        get_logger(room).setLevel(logging.ERROR)
+    logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
+    uvicorn.Server(server_config(store, limits, host, port)).run()
+
+
+def _check_free(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise InputError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port or"
+            " --host"
+        ) from error

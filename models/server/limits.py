@@ -1,4 +1,4 @@
-"""Limits of a server: tokens, size and time of requests, the queue, clients that leave.
+"""Limits of a server: tokens, size and time of requests, the queue, clients that leave; counters.
 
 uvicorn reads a body of any size and waits for a slow client without end.
 """
@@ -6,17 +6,59 @@ uvicorn reads a body of any size and waits for a slow client without end.
 import asyncio
 import secrets
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from models.server.errors import ApiError
-from models.server.metrics import Metrics
+from models.server.requests import ApiError
 from utils.logging import get_logger
 
 _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
+
+
+class Metrics:
+    """What the server has done since its start."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[int] = Counter()  # by status
+        self.active = 0  # requests for speech that wait or are served
+        self.sound_s = 0.0
+        self.synthesis_s = 0.0
+        self.first_bytes = 0  # responses that began
+        self.first_byte_s = 0.0  # the sum of their delays
+
+    def text(self, *, n_open: int, open_mb: float) -> str:
+        """All metrics."""
+        by_status = [
+            (f'requests_total{{status="{status}"}}', count)
+            for status, count in sorted(self.requests.items())
+        ]
+        rows = [
+            ("requests_total", "counter", "Responses by status", by_status),
+            ("requests_active", "gauge", "Requests that wait or are served", self.active),
+            ("sound_seconds_total", "counter", "Synthesised sound", self.sound_s),
+            ("synthesis_seconds_total", "counter", "Time spent on it", self.synthesis_s),
+            (
+                "first_byte_seconds",
+                "summary",
+                "Time to the first byte of sound",
+                [
+                    ("first_byte_seconds_sum", self.first_byte_s),
+                    ("first_byte_seconds_count", self.first_bytes),
+                ],
+            ),
+            ("voices_open", "gauge", "Voices in memory", n_open),
+            ("voices_bytes", "gauge", "Memory of their weights", open_mb * 1e6),
+        ]
+        lines = []
+        for name, kind, help_text, value in rows:
+            lines += [f"# HELP arion_{name} {help_text}", f"# TYPE arion_{name} {kind}"]
+            values = value if isinstance(value, list) else [(name, value)]
+            lines += [f"arion_{sample} {number}" for sample, number in values]
+        return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True)
@@ -32,13 +74,7 @@ class Limits:
 
 
 class Guard:
-    """ASGI middleware that refuses what exceeds the limits, and ends work that nobody waits for.
-
-    Args:
-        app: Gets whole bodies.
-        limits: Of the server.
-        metrics: Count requests.
-    """
+    """ASGI middleware that refuses what exceeds the limits, and ends work that nobody waits for."""
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
         self._app = app
@@ -132,9 +168,7 @@ class Guard:
         gone = asyncio.ensure_future(_until_gone(receive))
         try:
             done, _ = await asyncio.wait(
-                (work, gone),
-                timeout=self._limits.deadline_s,
-                return_when=asyncio.FIRST_COMPLETED,
+                (work, gone), timeout=self._limits.deadline_s, return_when=asyncio.FIRST_COMPLETED
             )
             if work in done:
                 work.result()
@@ -164,11 +198,7 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
-    """Uvicorn's protocol that ends connections whose headers do not arrive in time.
-
-    Args:
-        patience_s: Of a request, from its first byte; of a new connection, from its start.
-    """
+    """Uvicorn's protocol that ends connections whose headers do not arrive in time."""
 
     class PatientProtocol(H11Protocol):
         _timer: asyncio.TimerHandle | None = None

@@ -1,16 +1,42 @@
-"""The body of a request for speech: OpenAI's fields, and those of Arion."""
+"""Requests for speech, with OpenAI's fields and those of Arion; errors in OpenAI's JSON shape."""
 
+import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
 from config.checks import CONTROL_RANGE, MOST_SEED
-from models.server.errors import ApiError
 
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
 MODELS = ("arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
+
+
+class ApiError(Exception):
+    """A request that is refused."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self._headers = headers
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        self._error = {"message": message, "type": kind, "param": param, "code": code}
+
+    def response(self) -> Response:
+        """The error as a response; ASCII, since a request may hold what is no Unicode."""
+        body = json.dumps({"error": self._error})
+        return Response(body, self.status, self._headers, "application/json")
 
 
 class VoiceId(BaseModel):
@@ -49,11 +75,7 @@ class SpeechRequest(BaseModel):
         return self.voice if isinstance(self.voice, str) else self.voice.id
 
     def check(self) -> None:
-        """Checks what the types do not say.
-
-        Raises:
-            ApiError: If the model is unknown, or fields do not go together.
-        """
+        """Checks what the types do not say."""
         if self.model not in MODELS:
             message = f"no model {self.model!r}; expected one of {', '.join(MODELS)}"
             raise ApiError(404, message, param="model", code="model_not_found")
@@ -63,11 +85,7 @@ class SpeechRequest(BaseModel):
 
 
 def explained(faults: list[Any]) -> ApiError:
-    """The first fault that FastAPI found in a body.
-
-    Args:
-        faults: Those of a `RequestValidationError`.
-    """
+    """The first fault that FastAPI found in a body."""
     fault = faults[0]
     field = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
     value = fault.get("input")

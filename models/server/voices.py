@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.checkpoint.loading import open_model
-from models.server.errors import ApiError
+from models.server.requests import ApiError
 from models.synthesizer.synthesizer import Synthesizer
 from models.voices import find_voice, installed_voices, voices_in
 from utils.errors import InputError, nearest
@@ -30,9 +30,6 @@ class VoiceStore:
     Args:
         references: Experiments or names on the Hub, by the names of the voices.
         memory_mb: Bound of the weights of open voices; one voice is always kept.
-
-    Raises:
-        InputError: If a voice cannot be found.
     """
 
     def __init__(self, references: Mapping[str, str | Path], memory_mb: float) -> None:
@@ -52,22 +49,14 @@ class VoiceStore:
         return sum(_COPIES * voice.weight_bytes / 1e6 for voice in [*self._open.values()])
 
     def check(self, name: str) -> None:
-        """Makes sure that there is a voice.
-
-        Raises:
-            ApiError: If there is none; lists those there are.
-        """
+        """Makes sure that there is a voice."""
         if name not in self.facts:
             near, known = nearest(name, self.facts), ", ".join(self.facts)
             message = f"no voice {name!r}{near} (expected one of {known})"
             raise ApiError(400, message, param="voice", code="voice_not_found")
 
     def get(self, name: str) -> Synthesizer:
-        """Returns a voice, opened if need be.
-
-        Raises:
-            ApiError: If it cannot be opened; the log has the reason.
-        """
+        """Returns a voice, opened if need be."""
         if name not in self._open:
             try:
                 self._open[name] = Synthesizer(self._references[name])
@@ -86,9 +75,6 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
     Args:
         words: NAME=VOICE, or VOICE: an installed voice, an experiment, a folder of experiments, or
             a name on the Hub. None: all installed ones.
-
-    Raises:
-        InputError: If one cannot be a voice, or two have the same name.
     """
     named: list[tuple[str, str | Path]] = []
     for word in words:

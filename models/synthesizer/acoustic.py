@@ -10,11 +10,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, InferenceConfig
 from models.base.acoustic.output import Control, TtsOutput
-from models.base.compilers import require_compiler
-from models.base.interfaces import AcousticModel
+from models.base.devices import chosen_precision, require_compiler
+from models.base.model import AcousticModel
 from models.checkpoint.loading import LoadedModel
 from models.synthesizer.pitch import PitchContour
-from models.synthesizer.precision import chosen_precision
 from models.synthesizer.settings import Settings
 from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
@@ -36,11 +35,7 @@ class Reading(NamedTuple):
 
 
 class PassageMels:
-    """Synthesises the mels of passages.
-
-    Raises:
-        InputError: If the settings do not fit the network.
-    """
+    """Synthesises the mels of passages."""
 
     def __init__(self, model: LoadedModel, config: Config, device: torch.device) -> None:
         if config.train.synthetic_utterances:
@@ -59,11 +54,7 @@ class PassageMels:
         return self._network.controls
 
     def __call__(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> Reading:
-        """Runs the acoustic model on one batch.
-
-        Args:
-            speaker: Index of the speaker of all.
-        """
+        """Runs the acoustic model on one batch."""
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
         phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
@@ -113,12 +104,10 @@ class PassageMels:
 
 
 def _prosody_of(passage: Passage) -> Sequence[Prosody]:
-    """The prosody of each phone."""
     return passage.prosody or [PLAIN] * len(passage.spoken.phones)
 
 
 def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
-    """The network, optimised for synthesis."""
     model = cast("AcousticModel", network)
     precision = chosen_precision(config.inference.acoustic_precision, config, device)
     if precision not in model.PRECISIONS:

@@ -1,18 +1,26 @@
-"""Fingerprint of synthesised speech: by it, stage 3 skips files of the same model and settings."""
+"""The configuration of a model in synthesis, and the fingerprint of what it synthesises.
+
+By the fingerprint, stage 3 skips files of the same model and settings.
+"""
 
 import functools
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 
 from config.schema import Config
+from models.base.assets import LEXICON
+from models.base.devices import has_bfloat16
+from models.base.registry import config_of
 from models.checkpoint.loading import LoadedModel
 from models.checkpoint.tensors import weights_digest
-from models.synthesizer.precision import has_bfloat16
 from utils.config import to_plain
+from utils.config_tree import overridden
+from utils.errors import InputError
 from utils.files import sha256_of, source_digest, user_path
 
 # Folders whose code and data change the sound.
@@ -38,9 +46,6 @@ def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]
     Args:
         device: Type of the device: random numbers and rounding differ between CPU and GPU, and
             with "auto" precision between CPUs.
-
-    Returns:
-        Weights, sections of the configuration, assets, code and version of PyTorch.
     """
     preprocess, lexicon = config.preprocess, user_path(config.preprocess.text.lexicon_path)
     content = sha256_of(lexicon) if lexicon.is_file() else ""
@@ -60,3 +65,33 @@ def _code_digest() -> str:
     root = Path(__file__).parents[2]
     files = (file for folder in _SOURCES for file in (root / folder).rglob("*.*"))
     return source_digest(root, (file for file in files if file.suffix in (".py", ".txt")))
+
+
+def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
+    """Applies overrides to the configuration that a model came with.
+
+    The lexicon is the one kept with the model, unless an override names another.
+    """
+    config = config_of(overridden(model.tree, overrides)) if overrides else model.config
+    check_overrides(model, config)
+    text = config.preprocess.text
+    if (
+        model.assets.lexicon is None
+        or text.lexicon_path != model.config.preprocess.text.lexicon_path
+    ):
+        return config
+    text = replace(text, lexicon_path=str(model.home / LEXICON))
+    return replace(config, preprocess=replace(config.preprocess, text=text))
+
+
+def check_overrides(model: LoadedModel, config: Config) -> None:
+    """Makes sure that overrides leave alone what the weights were trained with."""
+    if config.model != model.config.model:
+        raise InputError(
+            f"--set changes the model section, but {model.folder} is trained; leave that out"
+        )
+    if different := model.config.preprocess.mel.differences(config.preprocess.mel):
+        raise InputError(
+            f"--set changes the mel that {model.folder} was trained on: {', '.join(different)};"
+            " leave that out"
+        )

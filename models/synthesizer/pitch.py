@@ -61,10 +61,6 @@ def contour_of(spec: str) -> PitchContour:
 
     Args:
         spec: `ramp:A:B`, from factor A to factor B, or a text file of one factor a line.
-
-    Raises:
-        InputError: If the file cannot be read, or a factor is no number from 0.1 to 10; the
-            message names file and line.
     """
     if spec.startswith(RAMP):
         numbers = spec.removeprefix(RAMP).split(":")
@@ -85,11 +81,7 @@ def contour_of(spec: str) -> PitchContour:
 
 
 def transform_of(given: Transform | None) -> PitchTransform | PitchContour | None:
-    """Turns a transform of pitch in any of its forms into a record.
-
-    Raises:
-        InputError: If it is something else.
-    """
+    """Turns a transform of pitch in any of its forms into a record."""
     if given is None or isinstance(given, PitchTransform | PitchContour):
         return given
     if isinstance(given, str) and given in _NAMED:
@@ -122,10 +114,6 @@ def read_pitch(path: Path) -> tuple[float, ...]:
     Args:
         path: A `.npy`, `.pt` or `.pth` file of an array (N,) or (1, N), or a text file of one
             number a line.
-
-    Raises:
-        InputError: If the file cannot be read, or a value is no pitch; the message names the file
-            and the line or position.
     """
     if path.suffix.lower() in ARRAY_SUFFIXES:
         row = _row(read_array(path), path)
@@ -154,9 +142,6 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
 
     Args:
         pitch: A sequence, an array or a tensor of the CPU, (N,).
-
-    Raises:
-        InputError: If it is something else, or a value is no pitch.
     """
     try:
         values = np.asarray(pitch)
@@ -172,11 +157,7 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
 
 
 def check_length(pitch: Sequence[float], phones: Sequence[str]) -> None:
-    """Makes sure that there is a value for each phone of a text.
-
-    Raises:
-        InputError: If there are more or fewer.
-    """
+    """Makes sure that there is a value for each phone of a text."""
     if len(pitch) != len(phones):
         raise InputError(
             f"the pitch has {len(pitch)} values, and the text {len(phones)} phones and pauses;"
@@ -189,11 +170,7 @@ _SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warnin
 
 
 class RangeWarning:
-    """Warns once if the requested pitch is not that of the speaker.
-
-    Args:
-        stats: Statistics of the recordings; None: unknown, no warning.
-    """
+    """Warns once if the requested pitch is not that of the speaker."""
 
     def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:
         self._speakers = {} if stats is None else stats.speakers

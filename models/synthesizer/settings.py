@@ -51,11 +51,7 @@ class Settings:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Settings":
-        """Builds settings from fields by name.
-
-        Raises:
-            InputError: If there is no such field; names the nearest.
-        """
+        """Builds settings from fields by name."""
         names = [field.name for field in fields(cls)]
         for name in values:
             if name not in names:

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from models.synthesizer.breaks import Fitted
-from models.synthesizer.text.passages import Passage
+from models.synthesizer.text.passages import Fitted, Passage
 from modules.alignment.attention_quality import AttentionQuality
+from modules.mel import MelConfig
 from processors.audio.streams import FORMATS, write_audio
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, Word, timed_phones
-from processors.text.symbols import PAUSES
+from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import get_logger
 
 ALIGNMENT_FORMATS = ("json", "srt", "textgrid", "vtt")  # that `Speech.save_alignment` writes
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
-MOST_PHONES_PER_S = 40  # hurried speech has 20
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 
 
@@ -81,9 +80,6 @@ class Speech:
         Args:
             path: Its suffix decides the format, such as .wav, .flac, .ogg or .mp3. Its folder is
                 created.
-
-        Raises:
-            InputError: If the format is unknown.
         """
         path = Path(path) if isinstance(path, str | Path) else path
         if not isinstance(path, Path) or path.suffix[1:].lower() not in FORMATS:
@@ -99,9 +95,6 @@ class Speech:
         Args:
             path: Its suffix decides the format: .json, .srt (and `.words.srt` by words), .TextGrid
                 or .vtt. Its folder is created.
-
-        Raises:
-            InputError: If the format is unknown.
         """
         from processors.durations.writing import WRITERS, AlignedSpeech
 
@@ -175,15 +168,15 @@ def amplified(
         yield (piece * np.interp(places, middles, gains)).astype(np.float32)
 
 
-def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:
+def silence(n_frames: int, mel: MelConfig) -> Part:
     """Builds a pause as a part: one phone, the mel at its floor, and no sound."""
     return Part(
         normalized="",
-        phones=(name,),
+        phones=(SILENCE,),
         words=(),
         durations=np.array([n_frames], dtype=np.int64),
-        wav=np.zeros(n_frames * hop_length, dtype=np.float32),
-        mel=np.full((n_mels, n_frames), floor, dtype=np.float32),
+        wav=np.zeros(n_frames * mel.hop_length, dtype=np.float32),
+        mel=np.full((mel.n_mels, n_frames), mel.log_floor_value, dtype=np.float32),
         f0=np.zeros(n_frames, dtype=np.float32),
         energy=np.zeros(n_frames, dtype=np.float32),
     )
@@ -252,34 +245,13 @@ def log_gain(gain: float) -> None:
 
 
 def warn_if_silent(wav: np.ndarray) -> None:
-    """Warns of speech that is hardly audible: its peak is 40 dB and more below full scale.
-
-    Args:
-        wav: (S,) in [-1, 1].
-    """
+    """Warns of speech that is hardly audible: its peak is 40 dB and more below full scale."""
     peak = float(np.abs(wav).max(initial=0.0))
     if peak < AUDIBLE_PEAK:
         get_logger(__name__).warning(
             "almost no sound: the peak is %.5f of full scale; is the model trained, and does the"
             " vocoder fit it?",
             peak,
-        )
-
-
-def warn_if_rushed(speech: Speech, slower: float) -> None:
-    """Warns of phones that are too short to be speech, as of a model after few updates.
-
-    Args:
-        slower: Factor on the durations that was asked for.
-    """
-    spoken = [name not in PAUSES for name in speech.phone_names]
-    seconds = float(speech.durations[spoken].sum()) * speech.frame_s
-    if sum(spoken) * slower > MOST_PHONES_PER_S * seconds:
-        get_logger(__name__).warning(
-            "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
-            " checkpoint",
-            sum(spoken),
-            seconds,
         )
 
 
@@ -353,11 +325,7 @@ def join(
     sentences: Sequence[TimedSentence] = (),
     marks: Sequence[TimedMark] = (),
 ) -> Speech:
-    """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud.
-
-    Args:
-        parts: At least one.
-    """
+    """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud."""
     wav = np.concatenate([faded(part.wav, sample_rate) for part in parts])
     gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
     return Speech(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -19,9 +19,7 @@ from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels
-from models.synthesizer.breaks import BreakFitter, Fitted, places_of
-from models.synthesizer.fingerprint import fingerprint, model_facts
-from models.synthesizer.overrides import with_overrides
+from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.pitch import RangeWarning
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import (
@@ -36,18 +34,15 @@ from models.synthesizer.speech import (
     join,
     log_gain,
     silence,
-    warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.text.passages import Passage, TextReader, check_text
-from models.synthesizer.text.styled import StyledReader
+from models.synthesizer.text.passages import BreakFitter, Fitted, Passage, TextReader, check_text
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
 from processors.text.clauses import ClauseSplitter
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
-from processors.text.symbols import SILENCE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import progress
@@ -106,30 +101,17 @@ class Synthesizer:
         )
         phones = VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones)
         self._reader = TextReader(split, phones)
-        self._styled_reader = StyledReader(split, phones)
 
-    @overload
-    def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
-
-    @overload
     def __call__(
         self,
-        text: Sequence[Text],
+        text: Text,
         settings: Settings | None = None,
         **changes: Any,  # noqa: ANN401
-    ) -> list[Speech]: ...
-
-    def __call__(
-        self,
-        text: Text | Sequence[Text],
-        settings: Settings | None = None,
-        **changes: Any,
-    ) -> Speech | list[Speech]:
-        """Synthesises a text of any length, or each of several.
+    ) -> Speech:
+        """Synthesises a text of any length.
 
         Args:
-            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`. A list or
-                tuple of texts gives a list.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`.
             settings: Speaker, prosody and seed; None: the defaults.
             changes: Fields of `Settings` that replace those of `settings`, as in
                 `duration_control=1.2`.
@@ -140,12 +122,6 @@ class Synthesizer:
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
-        if isinstance(text, list | tuple) and not isinstance(text, Ssml):
-            return [self._speak(item, settings) for item in text]
-        return self._speak(cast("Text", text), settings)
-
-    def _speak(self, text: Text, settings: Settings) -> Speech:
-        """Synthesises one text with checked settings."""
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
         passages = _spoken(sentences)
@@ -168,8 +144,6 @@ class Synthesizer:
         if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
-        fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
         faded = np.concatenate([*faded_out([speech.wav], self._n_faded(settings))])
         speech = replace(speech, wav=faded)
         log_gain(speech.gain)
@@ -209,25 +183,13 @@ class Synthesizer:
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
     ) -> tuple[str, ...]:
-        """The phones and pauses that a text is spoken with, as in `Speech.phone_names`.
-
-        Args:
-            duration_control: So short that pauses between sentences vanish, they are not listed.
-
-        Raises:
-            InputError: If the text contains no word, or the speaker is unknown.
-        """
+        """The phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
         language = self.speakers[choose_speaker(self.speakers, speaker)].language
         pauses = self._pause_frames(duration_control) > 0
         return self._reader.phone_names(text, language, pauses=pauses)
 
     def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
-        """Checks settings without a text.
-
-        Raises:
-            InputError: If the model lacks a control, a setting is unknown, of another type or out
-                of range, or two exclude each other.
-        """
+        """Checks settings without a text."""
         if not isinstance(settings, Settings | None):
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
@@ -252,7 +214,6 @@ class Synthesizer:
         )
 
     def _read(self, text: Text, speaker: int, settings: Settings) -> list[list[Passage]]:
-        """The sentences of a text as passages."""
         language = self.speakers[speaker].language
         if not isinstance(text, Ssml):
             pauses = self._pause_frames(settings.duration_control) > 0
@@ -270,7 +231,7 @@ class Synthesizer:
             known_phones=self.model.assets.known_phones,
             normalises_english=preprocess.normalizer == "english",
         )
-        return self._styled_reader(read_ssml(text, voice), language)
+        return self._reader.passages_of_runs(read_ssml(text, voice), language)
 
     def _pieces(
         self,
@@ -304,24 +265,22 @@ class Synthesizer:
     ) -> Iterator[int | tuple[_Output, Passage, Fitted]]:
         """Fits what passages give into the breaks around them, and adds its times before it.
 
-        Args:
-            outputs: Of the passages with phones, with the frames per phone, (N,).
-
         Yields:
             Frames of silence, or an output with its passage and how it is cut.
         """
-        frame_s, fitter, start_frame = self.model.mel.frame_s, BreakFitter(), 0
-        waiting = iter(outputs)
+        frame_s, start_frame = self.model.mel.frame_s, 0
+        fitter, waiting = BreakFitter(frame_s), iter(outputs)
         n_pause = self._pause_frames(settings.duration_control)
-        for place in places_of(sentences, n_pause, frame_s):
-            passage, output, durations = place.passage, None, np.zeros(0, dtype=np.int64)
+        passages = [(p, i == 0) for sentence in sentences for i, p in enumerate(sentence)]
+        following = [*(passage for passage, _ in passages[1:]), None]
+        for n, ((passage, starts), after) in enumerate(zip(passages, following, strict=True)):
+            output, durations = None, np.zeros(0, dtype=np.int64)
             if passage.spoken.phones:
                 output, durations = next(waiting)
-            fitted = fitter.fit(place, durations)
+            fitted = fitter.fit(passage, after, durations, n_pause if starts and n > 0 else 0)
             if fitted.n_silent > 0:
                 yield fitted.n_silent
             start_frame += fitted.n_silent
-            starts = place.starts_sentence
             times.add(passage, fitted.durations, frame_s, start_frame, starts_sentence=starts)
             if output is not None:
                 yield output, passage, fitted
@@ -365,7 +324,6 @@ class Synthesizer:
         return [parts[i] for i in range(len(passages))]
 
     def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
-        """Runs the acoustic model and the vocoder on one batch."""
         out, attention = self._mels(passages, speaker, settings)
         wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
         durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
@@ -418,25 +376,17 @@ class Synthesizer:
         mel, outputs = self.model.mel, ((part, part.durations) for part in parts)
         for timed in self._timed(sentences, outputs, settings, times):
             if isinstance(timed, int):
-                yield silence(
-                    SILENCE,
-                    timed,
-                    hop_length=mel.hop_length,
-                    n_mels=mel.n_mels,
-                    floor=mel.log_floor_value,
-                )
+                yield silence(timed, mel)
             else:
                 part, _, fitted = timed
                 yield cut_part(part, fitted, mel.hop_length)
 
     def _pause_frames(self, slower: float) -> int:
-        """Frames between one sentence and the next."""
         mel = self.model.mel
         pause_s = self.config.inference.sentence_pause_s * slower
         return round(pause_s * mel.sample_rate / mel.hop_length)
 
     def _n_faded(self, settings: Settings) -> int:
-        """Samples at the end that fade."""
         return settings.fade_out * self.model.mel.hop_length
 
     @contextmanager
@@ -449,7 +399,6 @@ class Synthesizer:
 
 
 def _spoken(sentences: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """The passages that have phones, in order."""
     return [passage for sentence in sentences for passage in sentence if passage.spoken.phones]
 
 

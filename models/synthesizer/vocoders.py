@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import InferenceConfig, VocoderPrecision
-from models.base.interfaces import TrainedVocoder, Vocoder
+from models.base.devices import chosen_precision
+from models.base.model import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
-from models.synthesizer.precision import chosen_precision
 from modules.mel import MelConfig
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.mel_conversion import MelConverter
@@ -40,11 +40,7 @@ class OpenedVocoder(NamedTuple):
     name: str  # of the vocoder, for messages and metadata
 
     def load(self, settings: InferenceConfig, device: str) -> Vocoder:
-        """Builds the vocoder; logs its name if it is Griffin-Lim or resamples.
-
-        Raises:
-            InputError: If its weights cannot be read, or it has no such option.
-        """
+        """Builds the vocoder; logs its name if it is Griffin-Lim or resamples."""
         log = get_logger(__name__)
         if self.model is None:
             _check_options(settings.vocoder_options, (), self.name)
@@ -65,11 +61,7 @@ class OpenedVocoder(NamedTuple):
         return ResamplingVocoder(vocoder, self.mel, vocoder_mel).to(device)
 
     def facts(self, vocoder: Vocoder, settings: InferenceConfig) -> list[object]:
-        """Lists what the sound depends on, except the mel, for a fingerprint.
-
-        Returns:
-            Name, settings and a digest of the weights, for JSON.
-        """
+        """Lists what the sound depends on, except the mel, for a fingerprint."""
         if self.model is None:
             return [[self.name, settings.griffin_lim_iterations]]
         return [
@@ -88,9 +80,6 @@ def open_vocoder(
         reference: Experiment, checkpoint or name on the Hub, or "griffin_lim"; None: the bundled
             one, or Griffin-Lim where that was made for another mel.
         resample: Use it also if it was made for another mel or sample rate.
-
-    Raises:
-        InputError: If it cannot be found, is no vocoder, or was made for another mel.
     """
     if reference is None:
         return _bundled(mel)
@@ -125,14 +114,7 @@ def _bundled(mel: MelConfig) -> OpenedVocoder:
 def vocoder_for_inference(
     model: LoadedModel, settings: InferenceConfig, name: str, device: str
 ) -> Vocoder:
-    """Returns a copy of a vocoder's network that is optimised for inference.
-
-    Args:
-        settings: `vocoder_precision` and `vocoder_options` are used.
-
-    Raises:
-        InputError: If it has no such option, or the value is out of range.
-    """
+    """Returns a copy of a vocoder's network that is optimised for inference."""
     network = with_options(model, settings, name)
     precision = chosen_precision(settings.vocoder_precision, model.config, device)
     return cast("TrainedVocoder", network).for_inference(cast("VocoderPrecision", precision))
@@ -153,7 +135,6 @@ def with_options(model: LoadedModel, settings: InferenceConfig, name: str) -> nn
 
 
 def _check_options(options: Iterable[str], accepted: Sequence[str], name: str) -> None:
-    """Refuses an option that a vocoder does not have."""
     for option in options:
         if option not in accepted:
             its = f"its options: {', '.join(accepted)}" if accepted else "it has none"
@@ -167,9 +148,6 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
     """Refuses a vocoder of another mel definition than the acoustic model's.
 
     Half a hop of shift (`padding`) is hardly audible: it is allowed, and logged.
-
-    Raises:
-        InputError: If anything else differs; the message gives both values of each.
     """
     if different := acoustic.differences(vocoder, ignore=_MAY_DIFFER):
         raise InputError(
@@ -186,12 +164,7 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
 
 
 class ResamplingVocoder(nn.Module):
-    """A vocoder of another mel and sample rate: converts mels for it, and resamples its sound.
-
-    Args:
-        vocoder: Reads mels of the definition `target`.
-        source: Mel of the acoustic model; also the sample rate of the wav.
-    """
+    """A vocoder of another mel and sample rate: converts mels for it, and resamples its sound."""
 
     def __init__(self, vocoder: Vocoder, source: MelConfig, target: MelConfig) -> None:
         super().__init__()
@@ -202,15 +175,7 @@ class ResamplingVocoder(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Converts mels to wavs.
-
-        Args:
-            mel: Natural log, (B, M, T).
-            mel_lengths: (B,); without them every item has T frames.
-
-        Returns:
-            (B, T * hop_length) on the CPU, 0 beyond the lengths.
-        """
+        """Converts mels to wavs."""
         B, _, T = mel.shape
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
@@ -229,17 +194,9 @@ class ResamplingVocoder(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self,
-        mel: Tensor | Iterable[Tensor],
-        chunk_frames: int | None = None,
-        *,
-        seed: int = 0,
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
         """Synthesises a wav piece by piece. The whole mel is converted first.
-
-        Args:
-            mel: Natural log, (1, M, T); or its pieces one after another.
-            chunk_frames: Frames of a piece, of the vocoder's mel; None: its default.
 
         Yields:
             (1, n) on the CPU, T * hop_length samples in all.

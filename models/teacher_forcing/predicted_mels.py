@@ -19,13 +19,12 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.acoustic.joint_aligner import JointAligner, find_durations
 from models.base.devices import resolved_device
-from models.base.interfaces import AcousticModel
+from models.base.model import AcousticModel
 from models.base.registry import model_of
-from models.checkpoint.hub_files import fetch
+from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.tensors import weights_digest
-from models.teacher_forcing.learned_durations import load_joint_aligner
-from models.teacher_forcing.voice_data import VoiceData
+from models.teacher_forcing.durations import VoiceData, load_joint_aligner
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Listing, Utterance, read_splits, read_utterances
 from processors.audio.files import read_audio
@@ -64,10 +63,6 @@ def prepare_from_acoustic(
         n_threads: CPU threads of the network, at most one for each core.
         processed: Holds the data of the acoustic model, as `<processed>/<dataset>`; None: the
             `processed_dir` of its configuration.
-
-    Raises:
-        InputError: If the config is not of a vocoder, the reference not an acoustic model, their
-            mels differ, or the processed data of the acoustic model are missing.
     """
     if config.task != "vocoder":
         raise InputError(
@@ -95,7 +90,6 @@ def prepare_from_acoustic(
 
 
 def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
-    """Compares what is predicted with what the vocoder is configured to read."""
     if different := acoustic.differences(vocoder, ignore=("padding",)):
         raise InputError(
             f"--from_acoustic: {name} predicts another mel than this vocoder reads:"
@@ -155,12 +149,7 @@ def _plan(
 
 
 class PredictionWork:
-    """Makes shards of recordings and predicted mels.
-
-    Args:
-        folder: Receives the shards.
-        aligner: Finds the durations if the store has none.
-    """
+    """Makes shards of recordings and predicted mels."""
 
     def __init__(
         self,
@@ -181,14 +170,7 @@ class PredictionWork:
         self._aligner = aligner
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
-        """Predicts and writes one shard.
-
-        Args:
-            utterances: Utterances of the shard; a fault of one of them becomes a rejection.
-
-        Raises:
-            InputError: If features are damaged.
-        """
+        """Predicts and writes one shard."""
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self._folder, name), ids, self._config.mel) as writer:
@@ -226,7 +208,6 @@ class PredictionWork:
         return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
 
     def _check_recording(self, wav: np.ndarray, features: Features) -> None:
-        """Makes sure that features were made from this recording."""
         span = cut_span(wav, features.start, features.mel.shape[1], self._store.mel)
         difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
         if difference > _SAME_MEL:

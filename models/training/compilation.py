@@ -14,7 +14,7 @@ import torch._dynamo  # optimizers import it anyway
 from torch import nn
 
 from config.train import CompileMode
-from models.base.compilers import require_compiler
+from models.base.devices import require_compiler
 from modules.execution.graphs import allow_graphs, compile_options
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.dataset.sampler import BatchShape
@@ -31,14 +31,8 @@ class Compilation:
     They are compiled in place: names of weights, checkpoints and copies do not change. A network
     that cannot be compiled as a whole overrides `compile`.
 
-    Args:
-        shapes: Shapes of all batches; none if they vary.
-
     Attributes:
         n_graphs: Compiled so far.
-
-    Raises:
-        InputError: If there is no compiler.
     """
 
     def __init__(
@@ -76,11 +70,7 @@ class Compilation:
 
     @contextmanager
     def counting(self, window: Sequence[TtsBatch | VocoderBatch], update: int) -> Iterator[None]:
-        """Counts the graphs that an update compiles; warns of any after the warm-up.
-
-        Args:
-            update: Its number, from 1.
-        """
+        """Counts the graphs that an update compiles; warns of any after the warm-up."""
         if not self._is_on:
             yield
             return

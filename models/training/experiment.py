@@ -1,6 +1,5 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
-import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,9 +24,8 @@ from models.checkpoint.folders import (
     steps_of,
     write_manifest,
 )
-from models.checkpoint.history import History
+from models.checkpoint.history import History, card_writer
 from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model, read_config
-from models.checkpoint.model_card import card_writer
 from models.training.data.loading import (
     ProcessRank,
     TrainingData,
@@ -36,15 +34,15 @@ from models.training.data.loading import (
     global_batch,
     load_data,
 )
-from models.training.initialisation.finetune import initialise
-from models.training.initialisation.new_speakers import (
+from models.training.initialisation import (
     begin_at_mean,
     check_whole,
     extend_assets,
+    initialise,
     train_only_speakers,
 )
-from models.training.processes.agreement import check_agreement
-from models.training.resuming.changes import (
+from models.training.processes.exchange import check_agreement
+from models.training.resuming.state import (
     check_unchanged,
     flat_config,
     is_one_of,
@@ -53,9 +51,8 @@ from models.training.resuming.changes import (
 )
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.backends import LOG, TrackedRun, check_backends, open_backends
-from models.training.tracking.speed import smaller_config
 from models.training.tracking.tracker import Tracker
-from models.training.trainer import Observers, Trainer, last_update
+from models.training.trainer import Observers, Trainer
 from processors.dataset.sampler import FixedBatches
 from utils.errors import InputError
 from utils.files import user_path, write_json
@@ -83,21 +80,11 @@ def train(
 ) -> int | None:
     """Trains an experiment, from the start or from its newest checkpoint.
 
-    Args:
-        resume: Continue from the newest whole checkpoint.
-        restart: Delete existing checkpoints and start again.
-        init_from: Model whose weights training starts from, instead of `train.init_from`: a folder
-            or a name on the Hub.
-
     Returns:
         The signal that ended it (a checkpoint was saved); None at the planned end.
-
-    Raises:
-        InputError: If flags, config, data or an earlier run of this name do not fit together, or
-            another process is training it.
     """
-    folder = _experiment_folder(config, name)
-    _check_flags(folder, resume=resume, restart=restart, init_from=init_from)
+    folder = user_path(config.log_dir) / name
+    _check_flags(folder, resume=resume, restart=restart)
     if not resume:
         init_from = init_from or config.train.init_from or None
     check_backends(config.train.trackers, config.train.valid_samples)
@@ -126,9 +113,7 @@ def train(
         accelerator.wait_for_everyone()
         observers = Observers(Tracker(folder))
         if accelerator.is_main_process:
-            on_cpu = accelerator.device.type == "cpu"
-            smaller = smaller_config(config) if on_cpu and not (resume or init_from) else None
-            tracker = stack.enter_context(_tracker(folder, config, assets, data, step, smaller))
+            tracker = stack.enter_context(_tracker(folder, config, assets, data, step))
             card = card_writer(folder, config, assets, history)
             observers = Observers(tracker, card, build_scoring(config, data))
         trainer = Trainer(task, data, config.train, accelerator, folder / CHECKPOINTS, observers)
@@ -179,37 +164,18 @@ def _initialised(
 
 @contextmanager
 def _tracker(
-    folder: Path,
-    config: Config,
-    assets: Assets,
-    data: TrainingData,
-    step: int,
-    smaller: Path | None,
+    folder: Path, config: Config, assets: Assets, data: TrainingData, step: int
 ) -> Iterator[Tracker]:
     """The tracker of a run, whose backends are closed after the block."""
     utterances, frames = global_batch(config.train, data)
     facts = {"utterances_per_update": utterances, "frames_per_update": frames}
     run = TrackedRun(folder, flat_config(config) | facts, assets.mel.sample_rate, step)
     with open_backends(config.train.trackers, run) as backends:
-        yield Tracker(folder, backends, smaller)
+        yield Tracker(folder, backends)
 
 
-def _experiment_folder(config: Config, name: str) -> Path:
-    """The folder of an experiment: `<log_dir>/<name>`."""
-    if Path(name).name != name or name in ("", ".", ".."):
-        raise InputError(f"--name {name!r}: expected the name of a folder, without slashes")
-    return user_path(config.log_dir) / name
-
-
-def _check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | None) -> None:
-    """Refuses flags that contradict each other or the state of the folder."""
-    if resume and restart:
-        raise InputError("--resume continues a run, --restart deletes it: give only one of them")
-    if resume and init_from is not None:
-        raise InputError(
-            "--resume continues with its own weights, --init_from starts from others: "
-            "give only one of them"
-        )
+def _check_flags(folder: Path, *, resume: bool, restart: bool) -> None:
+    """Refuses flags that contradict the state of the folder."""
     steps = steps_of(folder / CHECKPOINTS)
     if steps and not (resume or restart):
         raise InputError(
@@ -221,7 +187,6 @@ def _check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | 
 
 
 def _make_accelerator(config: Config) -> Accelerator:
-    """Device, mixed precision and processes of a run."""
     kinds = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
     try:
         accelerator = Accelerator(
@@ -243,11 +208,6 @@ def _make_accelerator(config: Config) -> Accelerator:
     return accelerator
 
 
-def _emulates_bfloat16(device: torch.device) -> bool:
-    is_x86 = platform.machine() in ("x86_64", "AMD64")
-    return device.type == "cpu" and is_x86 and not torch.cpu._is_avx512_bf16_supported()
-
-
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
     """Writes config and assets, so that the folder is self-contained; applies --restart."""
     checkpoints = folder / CHECKPOINTS
@@ -255,9 +215,7 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     remove_partial(checkpoints)
     if restart and (steps := steps_of(checkpoints)):
         get_logger(__name__).warning(
-            "--restart: deleting the checkpoints (%d) and the log in %s",
-            len(steps),
-            folder,
+            "--restart: deleting the checkpoints (%d) and the log in %s", len(steps), folder
         )
         shutil.rmtree(checkpoints)
         shutil.rmtree(folder / LOG, ignore_errors=True)
@@ -283,11 +241,6 @@ def _log_start(
         accelerator.mixed_precision.replace("no", "fp32"),
         accelerator.num_processes,
     )
-    if accelerator.mixed_precision == "bf16" and _emulates_bfloat16(accelerator.device):
-        log.warning(
-            "this CPU has no instructions for bfloat16 and computes faster in fp32:"
-            " --set train.mixed_precision=fp32"
-        )
     utterances, frames = global_batch(config.train, data)
     log.info(
         "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
@@ -297,21 +250,8 @@ def _log_start(
         utterances,
         frames,
     )
-    end = last_update(config.train, len(data.sampler))
-    if late := [update for update in config.train.keep_milestones if update > end]:
-        log.warning(
-            "train.keep_milestones: no checkpoint of %s: training ends at update %d",
-            ", ".join(map(str, late)),
-            end,
-        )
     if data.sampler.fixed is not None:
         _log_shapes(data.sampler.fixed)
-    if config.train.ema_decay:
-        log.info(
-            "validation, samples and scores use the moving average of the weights "
-            "(train.ema_decay %g)",
-            config.train.ema_decay,
-        )
 
 
 def _log_shapes(fixed: FixedBatches) -> None:

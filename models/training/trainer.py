@@ -23,8 +23,7 @@ from models.training.optimizers.averaging import WeightAverage
 from models.training.optimizers.building import build_optimizer
 from models.training.optimizers.schedules import learning_rate
 from models.training.optimizers.updates import Updater, WindowReport
-from models.training.processes.exchange import take_from_first
-from models.training.processes.signals import Interrupts
+from models.training.processes.exchange import Interrupts, take_from_first
 from models.training.resuming.state import (
     pack,
     random_states,
@@ -34,9 +33,7 @@ from models.training.resuming.state import (
 )
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.validation import eval_mode, validate
-from models.training.tracking.profiling import UpdateProfiler
-from models.training.tracking.speed import Meter
-from models.training.tracking.tracker import Tracker
+from models.training.tracking.tracker import Meter, Tracker, UpdateProfiler
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError, listed
 from utils.logging import Progress, get_logger, progress

@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic.graph import feed_forward_graphs
 from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.acoustic.output import (
     Control,
@@ -37,6 +36,7 @@ from models.base.acoustic.output import (
 )
 from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
+from models.base.graph import feed_forward_graphs
 from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._fastpitch_energy import PhoneEnergy

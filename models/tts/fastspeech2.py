@@ -33,7 +33,6 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic.graph import feed_forward_graphs
 from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.acoustic.output import (
     Control,
@@ -47,6 +46,7 @@ from models.base.acoustic.output import (
 )
 from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
+from models.base.graph import feed_forward_graphs
 from models.base.model import Model
 from models.base.task import LossTerm, Unit
 from models.tts._fastspeech2_contours import (

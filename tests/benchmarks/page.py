@@ -31,8 +31,6 @@ def rendered(page: str, reports: Path) -> str:
 
     def region(match: re.Match[str]) -> str:
         report = json.loads((reports / f"{match['name']}.json").read_text(encoding="utf-8"))
-        if "incomplete" in report:
-            raise SystemExit(f"{match['name']}.json is incomplete: its run was stopped; repeat it")
         facts = report["environment"]
         where = f"{facts['device']}; threads: {facts['threads']}; torch {facts['torch']}; made by"
         command = f"```sh\n{report['command']}\n```\n"

@@ -1,5 +1,6 @@
 """`python -m bins.recipe`: flags that are wrong, missing, or go with another stage or recipe."""
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bins.recipe import main
+from bins._flags.parsers import recipe_arguments
+from bins._flags.steps import find_recipe
+from bins.recipe import main, next_command
 from utils.cli import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +18,9 @@ DEMO_CONFIG = "egs/tts/FastSpeech2/exp_config_demo.json"
 SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
 SPEAK = (*SINGLE, "--infer_text", "Hi.")
 BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
+
+TTS = find_recipe("tts/FastPitch", "/")
+VOCODER = find_recipe("vocoder/HiFiGAN", None)
 
 
 @pytest.fixture
@@ -305,3 +311,25 @@ def test_show_config_of_an_experiment_or_a_checkpoint_in_it(monkeypatch, capsys,
     assert inside["model_type"] == f'"FastSpeech2"  # {tmp_path / "config.json"}'
     with pytest.raises(UsageError, match="org/name is no local experiment; give its folder"):
         shown(monkeypatch, capsys, "--infer_expt_dir", "org/name")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "stage", "texts", "flags"),
+    [
+        (TTS, 1, {}, "--stage 2 --name my_model"),
+        (TTS, 1, {"name": "a"}, "--stage 2 --name a"),
+        (TTS, 2, {"name": "a"}, "--stage 3 --name a --infer_mode single --infer_text 'Any text.'"),
+        (
+            VOCODER,
+            2,
+            {"name": "a"},
+            "--stage 3 --name a --infer_mode single --infer_audio_dir /path/to/recordings",
+        ),
+    ],
+)
+def test_the_next_stage_is_named_with_all_that_it_needs(recipe, stage, texts, flags):
+    given = {"config": "a b.json", "set": ["x=it's", "y=1"], **texts}
+    words = shlex.split(next_command(recipe, stage, given))
+    settings = ["--config", "a b.json", "--set", "x=it's", "--set", "y=1"]
+    assert words == [*recipe.command, *shlex.split(flags), *settings]
+    recipe_arguments(recipe.kind, words[len(recipe.command) :])

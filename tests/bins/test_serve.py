@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from bins.serve import main
-from models.server import run
+from models.server import app
 from models.server.limits import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 def served(monkeypatch, *words):
     """What the server is asked for by flags."""
     calls = []
-    monkeypatch.setattr(run, "serve", lambda *given, **named: calls.append((*given, named)))
+    monkeypatch.setattr(app, "serve", lambda *given, **named: calls.append((*given, named)))
     monkeypatch.setattr("sys.argv", ["arion serve", *words])
     main()
     return calls[0]
@@ -64,7 +64,7 @@ def test_flags_are_limits(monkeypatch):
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "models.server.run", None)
+    monkeypatch.setitem(sys.modules, "models.server.app", None)
     monkeypatch.setitem(sys.modules, "fastapi", None)
     for name in [name for name in sys.modules if name.startswith("models.server.")]:
         monkeypatch.delitem(sys.modules, name)
@@ -113,7 +113,7 @@ def test_ctrl_c_ends_it_with_the_usual_status(monkeypatch, stop, code):
     def serve(*_given, **_named):
         raise KeyboardInterrupt(*stop)
 
-    monkeypatch.setattr(run, "serve", serve)
+    monkeypatch.setattr(app, "serve", serve)
     monkeypatch.setattr("sys.argv", ["arion serve"])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -127,4 +127,4 @@ def test_a_port_in_use_is_named_with_the_flag():
             rf"cannot listen on 127\.0\.0\.1, port {port}: .*; choose another --port or --host"
         )
         with pytest.raises(InputError, match=message):
-            run.serve([], Limits(), host="127.0.0.1", port=port, memory_mb=1)
+            app.serve([], Limits(), host="127.0.0.1", port=port, memory_mb=1)

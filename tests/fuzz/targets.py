@@ -17,8 +17,7 @@ from config.text import TextConfig
 from models.base.registry import load_config
 from models.checkpoint.folders import MANIFEST, latest_checkpoint, write_checkpoint, write_manifest
 from models.checkpoint.loading import CHECKPOINTS, WEIGHTS, load_model
-from models.synthesizer.text.passages import check_text
-from models.synthesizer.text.styled import StyledReader
+from models.synthesizer.text.passages import TextReader, check_text
 from models.synthesizer.text.text_files import read_input_texts
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
@@ -186,9 +185,9 @@ def _write_ssml(folder: Path) -> None:
 
 
 @cache
-def _reader() -> StyledReader:
+def _reader() -> TextReader:
     split = ClauseSplitter(TextConfig(), max_phones=60)
-    return StyledReader(split, VoicePhones((*MARKS, *ARPABET), "replace"))
+    return TextReader(split, VoicePhones((*MARKS, *ARPABET), "replace"))
 
 
 def _read_ssml(folder: Path) -> object:
@@ -197,7 +196,7 @@ def _read_ssml(folder: Path) -> object:
     voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, "lexicon", ARPABET, True)
     try:
         check_text(text.text)
-        return _reader()(
+        return _reader().passages_of_runs(
             read_ssml(text.ssml._replace(skip_unknown=len(text.text) % 2 == 0), voice), "en-us"
         )
     except InputError as error:  # the caller names the file

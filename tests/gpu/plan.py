@@ -23,7 +23,7 @@ import torch
 
 from config.schema import Config
 from models.base.registry import load_config
-from models.benchmark.configs import generated_config, known_models
+from models.benchmark.run import generated_config, known_models
 from models.checkpoint.folders import steps_of
 from models.checkpoint.loading import CHECKPOINTS
 from tests.gpu.results import (

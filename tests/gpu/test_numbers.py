@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch.nn import functional as F
 
 from models.base.registry import find
-from models.benchmark.configs import generated_config, known_models
+from models.benchmark.run import generated_config, known_models
 from models.training.data.loading import ProcessRank, collect_assets, load_data, make_collator
 from models.training.experiment import train
 from models.training.optimizers.updates import Updater

@@ -62,15 +62,6 @@ import os
 class cuda:
     device_count = staticmethod(lambda: int(os.environ.get("FAKE_GPUS", "0")))
 """
-READINESS = """
-import os
-
-def empty_splits(config, overrides):
-    return [split for split in [os.environ.get("FAKE_EMPTY")] if split]
-
-def last_speaker(config, overrides, name):
-    return os.environ.get("FAKE_SPEAKER")
-"""
 COPIED = (
     *("egs/_shared", "egs/tts", "egs/vocoder", "bins", "utils", "config"),
     *("processors/__init__.py", "processors/durations/__init__.py", "processors/metrics"),
@@ -86,7 +77,6 @@ FAKES = {
     "accelerate/commands/launch.py": LAUNCHER,
     "torch.py": TORCH,
     "json5.py": "",
-    "models/training/readiness.py": READINESS,
 }
 
 

@@ -277,21 +277,8 @@ def test_after_stages_1_and_2_the_next_command_is_printed_and_can_be_typed(
     words = shlex.split(line.removeprefix("next: "))
     assert words[1] == str(clone / RECIPE / "run.sh")
     assert words[-2:] == ["--set", "log_dir=it's $HOME"]
-    assert "--speaker" not in words
     assert "next:" not in recipe("--stage", "0").output
     assert "next:" not in recipe("--stage", "2", "-n", "a", "--synthetic").output
-
-
-def test_a_voice_of_several_speakers_is_tried_with_the_last_one(recipe):
-    output = recipe("--stage", "2", "-n", "a", FAKE_SPEAKER="Anna B").output
-    assert " --infer_text 'Any text.' --speaker 'Anna B' --config " in output
-
-
-def test_an_empty_split_is_named_in_place_of_the_command_of_stage_2(recipe):
-    output = recipe("--stage", "1", FAKE_EMPTY="valid of mini").output
-    assert "next: no utterances in valid of mini: add some or change preprocess.split" in output
-    assert "--stage 1 " in output
-    assert "--stage 2" not in output
 
 
 @each_shell

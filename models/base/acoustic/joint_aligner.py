@@ -69,11 +69,7 @@ class JointAlignerConfig:
 
 
 class JointAligner(nn.Module):
-    """Soft alignment of phones to the frames of a mel.
-
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-    """
+    """Soft alignment of phones to the frames of a mel."""
 
     def __init__(
         self, config: JointAlignerConfig, n_phones: int, n_mels: int, n_speakers: int
@@ -100,7 +96,6 @@ class JointAligner(nn.Module):
 
 
 def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """The attention of a batch, (B, T, N)."""
     log_attention: Tensor = network(
         batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths
     )
@@ -143,11 +138,7 @@ class AlignerTraining:
         self.step = 0
 
     def align(self, batch: TtsBatch) -> AlignerOutput:
-        """Aligns phones and mels, with the prior before `prior_end`.
-
-        Raises:
-            ValueError: If an item has more phones than frames.
-        """
+        """Aligns phones and mels, with the prior before `prior_end`."""
         log_attention = _attend(self.network, batch)
         lengths = batch.phone_lengths, batch.mel_lengths
         if self.step < self.config.prior_end:
@@ -175,11 +166,7 @@ class AlignerTraining:
 
 
 def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
-    """Builds the aligner of an experiment, with random weights.
-
-    Raises:
-        InputError: If the vocabulary is missing.
-    """
+    """Builds the aligner of an experiment, with random weights."""
     n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
     return JointAligner(aligner, n_phones, assets.mel.n_mels, n_speakers)
 
@@ -187,11 +174,7 @@ def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
 def build_aligner_training(
     config: Config, assets: Assets, aligner: JointAlignerConfig
 ) -> AlignerTraining | None:
-    """Builds the training of an experiment's aligner; None if stage 1 stored durations.
-
-    Raises:
-        InputError: If the vocabulary is missing.
-    """
+    """Builds the training of an experiment's aligner; None if stage 1 stored durations."""
     if config.preprocess.aligner != "learned":
         return None
     return AlignerTraining(build_aligner(aligner, assets), aligner)

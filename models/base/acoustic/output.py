@@ -48,14 +48,7 @@ class TtsOutput(NamedTuple):
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
-    """Statistics of f0 or energy, in the order of the speakers.
-
-    Args:
-        quantity: A field of `SpeakerStats`, such as "f0_phone" or "energy_frame".
-
-    Raises:
-        InputError: If a speaker has none.
-    """
+    """Statistics of f0 or energy, in the order of the speakers."""
     statistics = {} if assets.stats is None else assets.stats.speakers
     missing = [speaker.name for speaker in assets.speakers if speaker.name not in statistics]
     if missing or not assets.speakers:
@@ -80,22 +73,14 @@ def count_valid(batch: TtsBatch) -> dict[Unit, int]:
 
 
 def durations_in(batch: TtsBatch) -> Tensor:
-    """Returns the durations of a batch, (B, N).
-
-    Raises:
-        ValueError: If it has none.
-    """
+    """Returns the durations of a batch, (B, N)."""
     if batch.durations is None:
         raise ValueError(f"{batch.ids[0]} has no durations; an aligner must find them first")
     return batch.durations
 
 
 def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
-    """Arguments of `forward` of a network that is given true durations, pitch and energy.
-
-    Raises:
-        ValueError: If the batch has no durations.
-    """
+    """Arguments of `forward` of a network that is given true durations, pitch and energy."""
     return (
         batch.phone_ids,
         batch.phone_lengths,

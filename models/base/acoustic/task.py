@@ -9,23 +9,16 @@ from torch import nn
 from models.base.acoustic.joint_aligner import ALIGNER, AlignerTraining
 from models.base.acoustic.output import count_valid
 from models.base.assets import Assets
-from models.base.interfaces import AcousticModel
+from models.base.model import AcousticModel
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
 from processors.dataset.batch import TtsBatch
 
-Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/interfaces.py)
+Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/model.py)
 
 
 class AcousticTask(Generic[Network]):
-    """A `Task` (models/base/task.py): one step, after that of the aligner if there is one.
-
-    Args:
-        network: The network to train, an `AcousticModel`.
-        assets: Mel definition and vocabulary, for the samples.
-        losses_of: The losses of the network for a batch with durations.
-        aligner_training: Finds the durations; None where the batches have them.
-    """
+    """A `Task` (models/base/task.py): one step, after that of the aligner if there is one."""
 
     exported = "model"
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from models.checkpoint.importers._files import ACCELERATE_WEIGHTS, FileNames, beside
+from models.checkpoint.foreign import ACCELERATE_WEIGHTS, FileNames, beside
 from utils.config_tree import read_values
 
 ARGS = "args.json"
@@ -30,11 +30,7 @@ _LEVELS = 2  # folders between an experiment and the weights of one of its check
 
 
 def args_of(weights: Path) -> Mapping[str, object]:
-    """The settings of weights; empty if they are not of Amphion.
-
-    Raises:
-        InputError: If args.json is missing, and the weights have a name of Amphion's.
-    """
+    """The settings of weights; empty if they are not of Amphion."""
     if not FILES.weights.fullmatch(weights.name):
         return {}
     homes = weights.parents[: _LEVELS + 1]
@@ -43,11 +39,7 @@ def args_of(weights: Path) -> Mapping[str, object]:
 
 
 def read(weights: Path) -> tuple[Path, Mapping[str, object]]:
-    """Reads args.json in the experiment's folder, which includes the settings of its `base_config`.
-
-    Raises:
-        InputError: If it is missing.
-    """
+    """Reads args.json of the experiment, which includes the settings of its `base_config`."""
     path = beside(weights, ARGS, _LEVELS)
     values = read_values(path)
     values.pop("base_config", None)

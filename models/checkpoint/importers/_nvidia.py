@@ -8,10 +8,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._files import FileNames
-from models.checkpoint.importers._settings import tree_of
-from models.checkpoint.importers._tensors import size_of
+from models.checkpoint.foreign import FileNames, ImportedModel
+from models.checkpoint.importers._tables import size_of, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import PAD, UNNAMED, Vocabulary
@@ -36,11 +34,7 @@ _LJSPEECH = dict(zip(MEL, (22050, 1024, 1024, 256, 0.0, 8000.0), strict=True))
 
 
 def file_names(model: str) -> FileNames:
-    """Names of the files of a model; no other file is needed.
-
-    Args:
-        model: Pattern of its name, in lower case.
-    """
+    """Names of the files of a model; no other file is needed."""
     weights = re.compile(rf"(?i)[^.]*{model}[^.]*(\.(pt|pth|safetensors))?")
     return FileNames(weights, re.compile(r"_(\d+)(?:\.\w+)?$"), weights)
 
@@ -64,12 +58,7 @@ class NvidiaCheckpoint:
         return size_of(self.tensors, name, axis, self.path)
 
     def imported(self, settings: Mapping[str, object], tensors: dict[str, Tensor]) -> ImportedModel:
-        """Puts a model together.
-
-        Args:
-            settings: By Arion's dotted keys. Of the mel, those that neither these nor the file
-                give are those of NVIDIA's recipe for LJSpeech.
-        """
+        """Puts a model together."""
         mel = {ours: self.setup.get(key, _LJSPEECH[ours]) for ours, key in MEL.items()}
         mel["preprocess.n_mels"] = self.config.get("n_mel_channels", 80)
         mel["preprocess.mel_padding"] = "centre"
@@ -109,11 +98,7 @@ def unnamed_symbols(n_rows: int) -> Vocabulary:
 
 
 def holds(weights: Path, model: str, names: FileNames) -> bool:
-    """Whether a file holds a model of NVIDIA.
-
-    Raises:
-        InputError: If it has the name of such a file and cannot be read.
-    """
+    """Whether a file holds a model of NVIDIA."""
     try:
         return _model_in(weights, weights.stat().st_mtime_ns) == model
     except InputError:
@@ -129,11 +114,7 @@ def _model_in(path: Path, changed_ns: int) -> str:
 
 
 def open_checkpoint(path: Path) -> NvidiaCheckpoint:
-    """Reads a checkpoint. Tensors stay on disk until used.
-
-    Raises:
-        InputError: If it cannot be read, or holds more than tensors and plain values.
-    """
+    """Reads a checkpoint. Tensors stay on disk until used."""
     saved = _saved(path)
     if _model_of(saved):  # tensors alone
         saved = {_LATEST: saved}

@@ -13,8 +13,7 @@ import torch
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
-from models.checkpoint.importers._settings import required
-from models.checkpoint.importers._tensors import TensorNames
+from models.checkpoint.importers._tables import TensorNames, required
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.errors import InputError, listed
 
@@ -156,7 +155,6 @@ def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
 
 
 def _number(checkpoint: NvidiaCheckpoint, name: str) -> float:
-    """The number of a tensor."""
     tensor = checkpoint.tensors.get(name, torch.empty(0))
     if tensor.numel() != 1 or not tensor.isfinite().all() or tensor.item() < 0:
         raise InputError(

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from models.checkpoint.foreign import ImportedModel
+from models.checkpoint.foreign import ImportedModel, beside
 from models.checkpoint.importers import _amphion
-from models.checkpoint.importers._files import beside
-from models.checkpoint.importers._settings import existing, required, value_at
+from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.importers.fastspeech2_ming024 import (
     Contours,
     assemble,

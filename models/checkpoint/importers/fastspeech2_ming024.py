@@ -20,10 +20,16 @@ import torch
 from torch import Tensor
 
 from models.base.assets import Speaker
-from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._files import FileNames, beside
-from models.checkpoint.importers._settings import existing, read_yaml, required, tree_of, value_at
-from models.checkpoint.importers._tensors import TensorNames, join
+from models.checkpoint.foreign import FileNames, ImportedModel, beside
+from models.checkpoint.importers._tables import (
+    TensorNames,
+    existing,
+    join,
+    read_yaml,
+    required,
+    tree_of,
+    value_at,
+)
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -163,11 +169,7 @@ class Weights:
     unused: tuple[str, ...]  # tensors that were left out, with the reason
 
     def vocabulary(self) -> Vocabulary:
-        """Names of the rows of the phone embedding.
-
-        Raises:
-            InputError: If the number of rows is unknown.
-        """
+        """Names of the rows of the phone embedding."""
         table = self.tensors.get("phone_embedding.weight", torch.empty(0))
         n_rows = len(table) if table.ndim else 0
         for n_pinyin in (0, _N_PINYIN):
@@ -240,11 +242,7 @@ def model_settings(values: object, path: Path) -> dict[str, object]:
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
-    """Names of speakers in the order of their ids, from the ids by name of a file.
-
-    Raises:
-        InputError: If the ids are not 0 to n_speakers - 1.
-    """
+    """Names of speakers in the order of their ids, from the ids by name of a file."""
     by_name: dict[str, object] = ids if isinstance(ids, dict) else {}
     names = {number: name for name, number in by_name.items() if isinstance(number, int)}
     if sorted(names) != list(range(n_speakers)) or len(by_name) > n_speakers:
@@ -255,14 +253,7 @@ def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
 
 
 def stat_of(numbers: object, path: Path, name: str) -> Stat:
-    """Statistics of one quantity from the numbers in a file.
-
-    Args:
-        numbers: Mean, standard deviation, least and greatest value.
-
-    Raises:
-        InputError: If one is no finite number, or the deviation is not positive.
-    """
+    """Statistics of one quantity from the numbers in a file."""
     if (
         isinstance(numbers, list)
         and len(numbers) == 4

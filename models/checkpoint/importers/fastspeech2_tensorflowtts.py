@@ -20,11 +20,16 @@ import torch
 from torch import Tensor
 
 from models.base.assets import Speaker
-from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._files import FileNames, beside
+from models.checkpoint.foreign import FileNames, ImportedModel, beside
 from models.checkpoint.importers._nvidia import unnamed_symbols
-from models.checkpoint.importers._settings import read_yaml, required, tree_of
-from models.checkpoint.importers._tensors import TensorNames, join, size_of
+from models.checkpoint.importers._tables import (
+    TensorNames,
+    join,
+    read_yaml,
+    required,
+    size_of,
+    tree_of,
+)
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.letters.nvidia import nvidia_vocabulary
@@ -241,13 +246,7 @@ def _read_hdf5(path: Path) -> dict[str, Tensor]:
 def _translated(
     stored: Mapping[str, Tensor], mean: Tensor, scale: Tensor, path: Path
 ) -> dict[str, Tensor]:
-    """Converts tensors to Arion's names, layouts and units; others are left for the strict check.
-
-    Args:
-        stored: By the names in the file.
-        mean: Mean of each band in training, log10, (M,).
-        scale: Standard deviation of each band, log10, (M,).
-    """
+    """Converts tensors to Arion's names, layouts and units: `mean` and `scale` in log10, (M,)."""
     if any("/speaker_embeddings/" in f"/{name}" or "/speaker_fc/" in name for name in stored):
         raise InputError(
             f"{path}: it has several speakers; TensorFlowTTS adds them in five places of the"

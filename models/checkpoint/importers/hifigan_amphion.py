@@ -13,10 +13,9 @@ from typing import cast
 
 from torch import Tensor
 
-from models.checkpoint.foreign import ImportedModel, TrainingNetworks
+from models.checkpoint.foreign import ACCELERATE_WEIGHTS, ImportedModel, TrainingNetworks
 from models.checkpoint.importers import _amphion
-from models.checkpoint.importers._files import ACCELERATE_WEIGHTS
-from models.checkpoint.importers._settings import existing, required, value_at
+from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.importers.hifigan_authors import (
     GENERATOR_KEYS,
     assemble,

@@ -14,9 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.checkpoint.foreign import ImportedModel, TrainingNetworks
-from models.checkpoint.importers._files import FileNames, beside
-from models.checkpoint.importers._settings import existing, required, tree_of
+from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
+from models.checkpoint.importers._tables import existing, required, tree_of
 from models.checkpoint.tensors import named_tensors, read_pickled, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
@@ -106,20 +105,8 @@ def read(weights: Path) -> ImportedModel:
     )
 
 
-def assemble(
-    settings: Mapping[str, object],
-    path: Path,
-    weights: Path,
-    key: str,
-) -> ImportedModel:
-    """Reads the generator, and puts a checkpoint together; the importer adds its source and step.
-
-    Args:
-        settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
-
-    Raises:
-        InputError: If the file or the settings are broken, or do not fit each other.
-    """
+def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str) -> ImportedModel:
+    """Reads the generator and puts a checkpoint together; the importer adds its source and step."""
     tensors, unused = _generator_in(read_weights(weights), key, weights)
     kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
     true_kind = "1" if any(".convs1." in name for name in tensors) else "2"
@@ -143,22 +130,12 @@ def assemble(
         n = _N_DILATIONS[kind]
         values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
-        tree=tree_of("vocoder", values, path),
-        tensors=tensors,
-        weights=weights,
-        unused=unused,
+        tree=tree_of("vocoder", values, path), tensors=tensors, weights=weights, unused=unused
     )
 
 
 def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetworks:
-    """Reads discriminators for fine-tuning, if they are the same networks as Arion's.
-
-    Args:
-        parts: Tensors of "mpd" and "msd", by the authors' names.
-
-    Raises:
-        InputError: If a part holds other things than tensors.
-    """
+    """Reads discriminators for fine-tuning, if they are the same networks as Arion's."""
     with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
         shapes = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
     fitting: dict[str, Tensor] = {}

@@ -11,8 +11,7 @@ from pathlib import Path
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
-from models.checkpoint.importers._settings import existing
-from models.checkpoint.importers._tensors import TensorNames
+from models.checkpoint.importers._tables import TensorNames, existing
 from utils.errors import InputError
 
 KIND = "Tacotron 2 of NVIDIA (checkpoint_Tacotron2_*.pt and others)"
@@ -86,7 +85,6 @@ def read(weights: Path) -> ImportedModel:
 
 
 def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
-    """Sizes of the tensors."""
     sizes = {key: checkpoint.size(name, axis) for key, (name, axis) in _SIZES.items()}
     for key, part in _COUNTS.items():
         name = re.compile(rf"{part}\.convolutions\.\d+\.0\.conv\.weight")

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import MEL, file_names, holds, open_checkpoint
-from models.checkpoint.importers._settings import required, value_at
-from models.checkpoint.importers._tensors import TensorNames, join, size_of
+from models.checkpoint.importers._tables import TensorNames, join, required, size_of, value_at
 from utils.config import plain_tree
 from utils.config_tree import read_values
 

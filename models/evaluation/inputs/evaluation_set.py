@@ -9,13 +9,21 @@ from typing import NamedTuple
 import soundfile
 
 from models.base.result_files import COMPARISON
-from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.references import MissingRecordingError, ReferenceFinder
-from models.evaluation.inputs.resynthesis import COPY, add_copies
+from models.evaluation.inputs.references import (
+    COPY,
+    MissingRecordingError,
+    ReferenceFinder,
+    add_copies,
+)
 from models.evaluation.inputs.systems import (
     SystemFile,
+    check_folders,
+    check_same_utterances,
+    check_sounds,
+    check_texts,
     read_system_files,
+    refuse,
     select_files,
     sound_files,
     system_names,
@@ -66,12 +74,7 @@ class EvaluationSet(NamedTuple):
 
 
 def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
-    """Finds the files of all systems and their recordings, without added references.
-
-    Raises:
-        InputError: If a file or recording is missing, systems differ in their utterances, or a
-            folder is not writable.
-    """
+    """Finds the files of all systems and their recordings, without added references."""
     folders = dict(zip(system_names(inputs.folders, (COPY, NATURAL)), inputs.folders, strict=True))
     several = inputs.folders[0] / COMPARISON
     output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
@@ -82,7 +85,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
         name: select_files(read_system_files(folder), *split) for name, folder in folders.items()
     }
     vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
-    input_checks.check_folders(inputs.folders, options.folder)
+    check_folders(inputs.folders, options.folder)
     datasets = frozenset(file.dataset for rows in files.values() for file in rows) - {""}
     return EvaluationSet(folders, vocoders, pair_files(files, inputs), output, datasets)
 
@@ -90,11 +93,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
 def add_references(
     data: EvaluationSet, inputs: EvaluationInputs, options: EvaluationOptions
 ) -> EvaluationSet:
-    """Adds resynthesised recordings and second readings, as far as they are wanted.
-
-    Raises:
-        InputError: If a vocoder or a recording does not fit.
-    """
+    """Adds resynthesised recordings and second readings, as far as they are wanted."""
     folders, folder = data.folders, data.output / COPY
     items = add_copies(data.items, set(data.vocoders.values()), inputs, options, folder)
     if items is not data.items:
@@ -114,15 +113,11 @@ def pair_files(
 
     Returns:
         Items in the order of their ids. Either all have a recording, or none has.
-
-    Raises:
-        InputError: If a file or recording is missing, systems differ in their utterances, or two
-            files of a system have the same id; lists them.
     """
-    input_checks.check_sounds([file for files in systems.values() for file in files])
-    by_id = {name: _by_id(files) for name, files in systems.items()}
-    input_checks.check_same_utterances(by_id)
-    input_checks.check_texts(by_id, inputs.texts)
+    check_sounds([file for files in systems.values() for file in files])
+    by_id = {name: {file.id: file for file in files} for name, files in systems.items()}
+    check_same_utterances(by_id)
+    check_texts(by_id, inputs.texts)
     ids = sorted(next(iter(by_id.values())))
     by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
     return _paired(by_utterance, inputs)
@@ -133,19 +128,13 @@ def add_natural(
 ) -> list[EvaluatedUtterance]:
     """Adds second readings by the speaker as the system `natural`.
 
-    Args:
-        readings: Files named by the id of the sentence that they repeat.
-
     Returns:
         The items, then those of sentences that no system synthesised.
-
-    Raises:
-        InputError: If a reading has no recording to compare with, or is that recording itself.
     """
     by_id = {file.id: {NATURAL: file} for file in readings}
     added = {item.id: item for item in _paired(by_id, inputs, "files of --natural")}
     alone = [id for id, item in added.items() if item.recorded is None]
-    input_checks.refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
+    refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
     for file in readings:
         if (audio := added[file.id].audio) and audio.samefile(file.file):
             raise InputError(f"{file.file} is the recording itself, not a second reading")
@@ -157,25 +146,12 @@ def add_natural(
     return both + list(added.values())
 
 
-def _by_id(files: Sequence[SystemFile]) -> dict[str, SystemFile]:
-    by_id: dict[str, SystemFile] = {}
-    for file in files:
-        other = by_id.setdefault(file.id, file)
-        if other is not file:
-            raise InputError(f"{other.file} and {file.file}: one id, {file.id}; run stage 3")
-    return by_id
-
-
 def _paired(
     by_utterance: Mapping[str, Mapping[str, SystemFile]],
     inputs: EvaluationInputs,
     what: str = "files",
 ) -> list[EvaluatedUtterance]:
-    """Items of files by id and system; `what` names the files in an error.
-
-    Raises:
-        InputError: If some have no recording; lists them.
-    """
+    """Items of files by id and system; `what` names the files in an error."""
     finder, items, missing = ReferenceFinder(inputs), list[EvaluatedUtterance](), []
     for id, files in by_utterance.items():
         # a copy matches one recording sample by sample, as stage 1 cut it
@@ -188,7 +164,7 @@ def _paired(
     if missing or len(alone) < len(items):
         missing += [f"{id}: of no dataset; give --recordings" for id in alone]
     n = len(by_utterance)
-    input_checks.refuse(missing, f"{what} have no recording to be compared with", n)
+    refuse(missing, f"{what} have no recording to be compared with", n)
     names, mel = next(iter(by_utterance.values())).keys(), inputs.preprocess.mel
     copying = {
         name: all(_is_copy(by_utterance[item.id][name], item.audio, mel) for item in items)
@@ -221,12 +197,7 @@ def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
 
 
 def user_models_by_system(data: EvaluationSet, user_models: UserModels) -> dict[str, UserModels]:
-    """Gives each of several systems its own folder of transcripts.
-
-    Raises:
-        InputError: If the folder of a system is missing, or transcripts of utterances with a text
-            are; lists them.
-    """
+    """Gives each of several systems its own folder of transcripts."""
     root = user_models.transcripts
     if root is None:
         return {}
@@ -244,7 +215,7 @@ def user_models_by_system(data: EvaluationSet, user_models: UserModels) -> dict[
             paths.append(transcript_of(root, item.id, recorded=True))
     missing = [str(path) for path in paths if path.parent.exists() and not path.is_file()]
     message = f"--transcripts: {len(missing)} are missing, of utterances with a text"
-    input_checks.refuse(missing, message)
+    refuse(missing, message)
     return {name: replace(user_models, transcripts=path) for name, path in folders.items()}
 
 

@@ -77,11 +77,7 @@ def inputs_of_config(
     overrides: Sequence[str] = (),
     recordings: Path | None = None,
 ) -> EvaluationInputs:
-    """Builds the inputs for speech whose model is not available.
-
-    Raises:
-        InputError: If the configuration is wrong.
-    """
+    """Builds the inputs for speech whose model is not available."""
     return _inputs(tuple(outputs), load_config(config, overrides), recordings, {})
 
 

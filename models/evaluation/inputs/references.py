@@ -1,6 +1,12 @@
-"""References: the recording of an utterance, its text, and its phones with their times."""
+"""References: the recording of an utterance, its text, its phones, and its resynthesised copy.
+
+The error of a copy is that of mel and vocoder, without that of the acoustic model.
+"""
 
 import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -8,19 +14,30 @@ from typing import cast
 import numpy as np
 
 from config.preprocess import PreprocessConfig
-from models.evaluation.inputs.options import EvaluationInputs
+from models.base.devices import resolved_device
+from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.systems import SystemFile
-from modules.mel import MelConfig
+from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.runs.copy_synthesis import CopySynthesis, synthesise_mels
+from models.synthesizer.runs.mel_sources import MelSource, VocoderInput
+from models.synthesizer.runs.metadata import CopyLine, ResultFolder
+from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
+from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.audio.files import AudioError, read_audio
+from processors.audio.frames import mel_of
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
 from processors.extraction.fingerprint import check_prepared
-from processors.metrics.utterance_scorer import EvaluatedUtterance
+from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile
 from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import user_path
+from utils.logging import get_logger
+
+COPY = "copy"  # resynthesised recordings, as a system
+_VERSION = 2  # raised when the same recording and vocoder give another copy than before
 
 
 class MissingRecordingError(Exception):
@@ -128,7 +145,6 @@ def _read_manifest(folder: Path) -> dict[str, Utterance]:
 
 
 def _aligned_ids(folder: Path) -> frozenset[str]:
-    """Utterances whose phones stage 1 has aligned."""
     try:
         store = _feature_store(folder)
         return frozenset(store.ids if store.timed else ())
@@ -164,3 +180,91 @@ def _read(path: Path, preprocess: PreprocessConfig) -> np.ndarray:
         return read_audio(path, preprocess.of_any_length()).wav
     except AudioError as error:
         raise InputError(f"{path.parent}: {error}") from error
+
+
+def add_copies(
+    items: list[EvaluatedUtterance],
+    vocoders: set[str],
+    inputs: EvaluationInputs,
+    options: EvaluationOptions,
+    folder: Path,
+) -> list[EvaluatedUtterance]:
+    """Adds resynthesised recordings as the system `copy`, or logs why there are none.
+
+    Returns:
+        Items with copies, or `items` itself.
+    """
+    if not options.copies:
+        return items
+    are_copies = any(spoken.is_copy for item in items for spoken in item.spoken.values())
+    if are_copies or items[0].recorded is None:
+        if options.vocoder is not None:
+            reason = "the systems are copies already" if are_copies else "there are no recordings"
+            _log.info("no copy-synthesis: %s", reason)
+        return items
+    reference = options.vocoder or _built_in(vocoders)
+    if reference is None:
+        names = ", ".join(sorted(vocoders - {""})) or "an unknown vocoder"
+        _log.info("no copy-synthesis: stage 3 used %s; name a vocoder by --vocoder_dir", names)
+        return items
+    mel = inputs.preprocess.mel
+    vocoder = open_vocoder(reference, mel, resample=options.resample)
+    files = resynthesise(items, vocoder, inputs, folder)
+    return [
+        replace(item, spoken={**item.spoken, COPY: SpeechFile(files[item.id], is_copy=True)})
+        for item in items
+    ]
+
+
+def _built_in(vocoders: set[str]) -> str | Path | None:
+    """The vocoder that all systems used, if it needs no name."""
+    (name, *others) = vocoders or {""}
+    return None if others else BUILT_IN.get(name)
+
+
+def resynthesise(
+    items: Sequence[EvaluatedUtterance],
+    vocoder: OpenedVocoder,
+    inputs: EvaluationInputs,
+    folder: Path,
+) -> dict[str, Path]:
+    """Writes a copy of each recording to `<folder>/<id>.wav`, without its last partial frame.
+
+    An existing copy is kept while recording, mel, vocoder and its settings are the same. Runs on a
+    GPU if there is one, one recording at a time: batches are no faster.
+    """
+    device, settings = resolved_device(), inputs.inference
+    network, spectrogram = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)
+    facts = fingerprint(_VERSION, asdict(vocoder.mel), *vocoder.facts(network, settings))
+    synthesis = CopySynthesis(
+        network, vocoder.mel, inputs.preprocess, vocoder.name, folder, device, facts
+    )
+    sources = [
+        _source(item, item.recorded, folder, spectrogram)
+        for item in items
+        if item.recorded is not None
+    ]
+    synthesise_mels(synthesis, sources, ResultFolder(folder, CopyLine))
+    return {source.id: folder / f"{source.id}.wav" for source in sources}
+
+
+def _source(
+    item: EvaluatedUtterance, recorded: Callable[[], np.ndarray], folder: Path, mel: MelSpectrogram
+) -> MelSource:
+    n_samples = len(wav := recorded())
+    if n_samples // mel.config.hop_length * mel.config.hop_length < mel.config.n_fft:
+        raise InputError(
+            f"copy-synthesis: {item.id} has {n_samples} samples, too few for a mel; leave it out, "
+            "or all copies by --copies no"
+        )
+    digest = hashlib.sha256(np.ascontiguousarray(wav).tobytes()).digest()
+    version = (int.from_bytes(digest[:8], "big"),)
+    return MelSource(item.id, "", item.audio or folder, version, partial(_load, recorded, mel))
+
+
+def _load(recorded: Callable[[], np.ndarray], mel: MelSpectrogram) -> VocoderInput:
+    wav, hop_length = recorded(), mel.config.hop_length
+    return VocoderInput(mel_of(wav[: len(wav) // hop_length * hop_length], mel), None)
+
+
+_log = get_logger(__name__)

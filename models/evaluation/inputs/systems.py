@@ -1,9 +1,12 @@
-"""Systems: folders of synthesised speech, their files and their names."""
+"""Systems: folders of synthesised speech, their files and names, and checks before the work."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+
+import soundfile
 
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.mel_sources import files_of
@@ -11,11 +14,13 @@ from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, rea
 from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
 from preprocessors.audio_folder import SUFFIXES
 from processors.records import TimedPhone
-from utils.errors import InputError
+from utils.errors import InputError, listed
 from utils.files import read_text
 
 _RESULT = "result"  # folder in an experiment into which stage 3 writes
 _SHOWN_IDS = 5  # in a message
+
+SHOWN = 20  # lines of a list in a message
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,7 @@ class SystemFile:
 
 
 def read_system_files(folder: Path) -> list[SystemFile]:
-    """Lists the files in `metadata.jsonl` of stage 3; without it, all sound files of the folder.
-
-    Raises:
-        InputError: If there is none, or `metadata.jsonl` was not written by stage 3.
-    """
+    """Lists the files in `metadata.jsonl` of stage 3; without it, all sound files of the folder."""
     path = folder / METADATA
     if not path.is_file():
         if folder.is_dir() and any(file.suffix.lower() in SUFFIXES for file in folder.iterdir()):
@@ -64,11 +65,7 @@ def read_system_files(folder: Path) -> list[SystemFile]:
 
 
 def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
-    """Lists the sound files of a folder, each named by the id of its utterance.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Lists the sound files of a folder, each named by the id of its utterance."""
     files = files_of(folder, SUFFIXES)
     return [SystemFile(file.stem, file, "file", dataset) for file in files]
 
@@ -89,11 +86,7 @@ def select_files(
     testing_set: TestingSet | None,
     processed: Path,
 ) -> Sequence[SystemFile]:
-    """Selects the files of a dataset or split; files of unknown origin count as part of it.
-
-    Raises:
-        InputError: If there is none, or an utterance of the split is missing.
-    """
+    """Selects the files of a dataset or split; files of unknown origin count as part of it."""
     if dataset is None:
         return files
     named = [replace(file, dataset=dataset) if file.kind == "file" else file for file in files]
@@ -116,11 +109,7 @@ def select_files(
 
 
 def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
-    """Returns the name of the vocoder of all files; empty if unknown.
-
-    Raises:
-        InputError: If there are several: a mean over both would describe neither.
-    """
+    """Returns the name of the vocoder of all files; empty if unknown."""
     vocoder, *others = sorted({file.vocoder for file in files})
     if others:
         raise InputError(
@@ -131,11 +120,7 @@ def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Reads texts by id from lines of `id|text` or `id|text|normalised`; the last field counts.
-
-    Raises:
-        InputError: If it cannot be read, a line has another form, or an id occurs twice.
-    """
+    """Reads texts by id from lines of `id|text` or `id|text|normalised`; the last field counts."""
     texts: dict[str, str] = {}
     for n, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
@@ -153,9 +138,6 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
     """Names systems by the shortest ends of their paths that differ, in their order.
 
     `result` and `single` are left out where possible: every experiment has them.
-
-    Raises:
-        InputError: If a folder is given twice.
     """
     parts = [folder.resolve().parts for folder in folders]
     for n, path in enumerate(parts):
@@ -181,3 +163,81 @@ def _without_result(parts: tuple[str, ...]) -> tuple[str, ...]:
     """The parts of a path without the `result` that every experiment has."""
     folder, mode = (parts[:-1], parts[-1:]) if parts[-1] == SINGLE else (parts, ())
     return folder[:-1] + mode if folder[-1] == _RESULT else parts
+
+
+def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
+    """Raises an InputError that lists faults, if there are any."""
+    if not faults:
+        return
+    if total is not None:
+        message = f"{len(faults)} of {total} {message}"
+    more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+    raise InputError(f"{message}:" + "".join(f"\n  {line}" for line in (*faults[:SHOWN], *more)))
+
+
+def check_sounds(files: Sequence[SystemFile]) -> None:
+    """Refuses files that do not exist or have no header of a sound; lists them."""
+    missing = [str(sound.file) for sound in files if not sound.file.is_file()]
+    refuse(missing, "files that stage 3 wrote cannot be found; run it again", len(files))
+    broken = [f"{sound.file}: {fault}" for sound in files if (fault := _fault(sound.file))]
+    refuse(broken, "files cannot be read as audio; make them again", len(files))
+
+
+def _fault(file: Path) -> str:
+    """What is wrong with a sound file, by its header; empty if nothing is."""
+    try:
+        return "" if soundfile.info(file).frames else "it has no samples"
+    except soundfile.LibsndfileError as error:
+        return str(error.error_string)
+    except UnicodeEncodeError:
+        return "its name is not UTF-8, so that libsndfile cannot open it; rename it"
+
+
+def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> None:
+    """Refuses systems with different utterances, or different texts; lists them."""
+    first, *others = systems
+    every = sorted({id for files in systems.values() for id in files})
+    lines = []
+    for name, files in systems.items():
+        if lacking := [id for id in every if id not in files]:
+            lines.append(f"{name}: {listed(lacking, SHOWN)}")
+    refuse(
+        lines,
+        "only the same utterances can be compared; synthesise them, or choose some by "
+        "--infer_dataset and --infer_testing_set; missing by system",
+    )
+    for name in others:
+        for id, file in systems[name].items():
+            text = systems[first][id].text
+            if text and file.text and text != file.text:
+                lines.append(f"{id}: {first} {text!r}, {name} {file.text!r}")
+    refuse(lines, "systems with different texts under the same id cannot be compared")
+
+
+def check_texts(
+    systems: Mapping[str, Mapping[str, SystemFile]], texts: Mapping[str, str] | None
+) -> None:
+    """Refuses a table of texts that lacks files of unknown origin; lists their ids."""
+    if texts is None:
+        return
+    sounds = [file for files in systems.values() for file in files.values()]
+    ids = {file.id for file in sounds if file.kind == "file"}
+    lacking = sorted(ids - texts.keys())
+    refuse(lacking, "files without a text in the table of --texts", len(ids))
+
+
+def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:
+    """Makes the folder of --report_dir, and refuses folders that are not writable."""
+    if report_folder is not None:
+        try:
+            report_folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = f"cannot be created ({error.strerror}); name another"
+            if report_folder.is_file():
+                what = "is a file, expected a folder"
+            raise InputError(f"--report_dir {report_folder}: {what}") from error
+        folders = (*folders, report_folder)
+    for folder in folders:
+        parents = (folder, *folder.absolute().parents)
+        if not os.access(next(parent for parent in parents if parent.exists()), os.W_OK):
+            raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")

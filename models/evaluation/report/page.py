@@ -70,20 +70,13 @@ class MediaFolder(NamedTuple):
 
 
 def write_page(
-    path: Path,
-    evaluation: Evaluation,
-    *,
-    n_jobs: int | None = None,
-    backend: Backend = "loky",
+    path: Path, evaluation: Evaluation, *, n_jobs: int | None = None, backend: Backend = "loky"
 ) -> None:
     """Writes a page of scores and sounds.
 
     Args:
         path: The HTML file. `<its name>_files` next to it is replaced, too.
         n_jobs: Worker processes; None: as many as there are cores.
-
-    Raises:
-        InputError: If a sound cannot be read, or there are other files in `<its name>_files`.
     """
     systems = shown_systems(evaluation)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +114,7 @@ def _write_files(
                     f"{chunk.lost[0].id}: its sounds crash the process that draws them; are the "
                     "files damaged? --page no leaves the page out"
                 )
-            (tracks[chunk.key],) = chunk.result
+            tracks[chunk.key] = chunk.result
             bar.advance()
     return [tracks[key] for key in chunks]
 
@@ -161,12 +154,7 @@ def _data_of(
 
 
 def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embedded: bool) -> None:
-    """Writes the page, with one utterance of `data` at a time in memory.
-
-    Args:
-        data: JSON of each utterance.
-        embedded: Whether sounds and pictures are in the data.
-    """
+    """Writes the page, with one utterance of `data` at a time in memory."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     files, strict = FileSystemLoader(_STATIC), StrictUndefined
@@ -187,7 +175,6 @@ def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embed
 
 
 def _variables(evaluation: Evaluation) -> dict[str, object]:
-    """Variables of the template."""
     systems, evaluated = shown_systems(evaluation), evaluation.systems
     voices, columns, flags = voices_of(systems), columns_of(systems), flag_rows(systems)
     rows = score_rows(columns, systems)

@@ -241,7 +241,6 @@ def shown_utterance(
 
 
 def _value(scored: Sequence[UtteranceScores], name: str) -> float | None:
-    """The first value of this name."""
     return next((float(row.values[name].value) for row in scored if name in row.values), None)
 
 

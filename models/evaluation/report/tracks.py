@@ -9,7 +9,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import soundfile
@@ -43,55 +42,36 @@ class Track:
     f0: np.ndarray  # Hz by frame of the mel, 0 where unvoiced, (T,)
 
 
-class _Sound(NamedTuple):
-    """A sound to be shown."""
-
-    system: str
-    waveform: Waveform
-    phones: tuple[TimedPhone, ...]
-
-
 def write_tracks(
     key: str, items: Sequence[EvaluatedUtterance], folder: Path, mel: MelConfig
-) -> list[list[Track]]:
-    """Writes the files of utterances: the work of one process (`utils.parallel`).
+) -> list[Track]:
+    """Writes the files of one utterance: the work of one process (`utils.parallel`).
 
     Args:
         key: Stem of the file names: `<key>-0.flac` and so on. Never made of a text or an id.
+        items: The utterance.
         mel: Definition of the pictures; sounds of other rates are resampled for them.
-
-    Raises:
-        InputError: If a sound cannot be read.
     """
-    return [_write(key, item, folder, mel) for item in items]
-
-
-def _write(key: str, item: EvaluatedUtterance, folder: Path, mel: MelConfig) -> list[Track]:
-    sounds = _sounds_of(item, mel)
-    analyses = [_analyse(sound.waveform, mel) for sound in sounds]
-    low, high = colour_limits([log_mel for log_mel, _ in analyses])
-    tracks = []
-    for n, (sound, (log_mel, f0)) in enumerate(zip(sounds, analyses, strict=True)):
-        audio, picture = f"{key}-{n}.flac", f"{key}-{n}.png"
-        wav, sample_rate = sound.waveform
-        write_flac(folder / audio, wav, sample_rate)
-        write_mel_picture(folder / picture, log_mel, low, high)
-        seconds = round(len(wav) / sample_rate, 3)
-        picture_s = round(log_mel.shape[1] * mel.hop_length / mel.sample_rate, 4)
-        phones = [(p.name, round(p.start_s, 3), round(p.end_s, 3)) for p in sound.phones]
-        tracks.append(Track(sound.system, seconds, picture_s, audio, picture, phones, f0))
-    return tracks
-
-
-def _sounds_of(item: EvaluatedUtterance, mel: MelConfig) -> list[_Sound]:
-    """The recording, if there is one, and the file of each system."""
-    sounds = []
+    (item,) = items
+    sounds: list[tuple[str, Waveform, tuple[TimedPhone, ...]]] = []
     if item.recorded is not None:
         phones = item.phones() if item.phones is not None else ()
-        sounds.append(_Sound(RECORDING, Waveform(item.recorded(), mel.sample_rate), phones))
-    for system, spoken in item.spoken.items():
-        sounds.append(_Sound(system, read_waveform(spoken.file), spoken.phones))
-    return sounds
+        sounds.append((RECORDING, Waveform(item.recorded(), mel.sample_rate), phones))
+    sounds += ((s, read_waveform(file.file), file.phones) for s, file in item.spoken.items())
+    analyses = [_analyse(waveform, mel) for _, waveform, _ in sounds]
+    low, high = colour_limits([log_mel for log_mel, _ in analyses])
+    tracks = []
+    for n, ((system, (wav, rate), phones), (log_mel, f0)) in enumerate(
+        zip(sounds, analyses, strict=True)
+    ):
+        audio, picture = f"{key}-{n}.flac", f"{key}-{n}.png"
+        write_flac(folder / audio, wav, rate)
+        write_mel_picture(folder / picture, log_mel, low, high)
+        picture_s = round(log_mel.shape[1] * mel.hop_length / mel.sample_rate, 4)
+        timed = [(p.name, round(p.start_s, 3), round(p.end_s, 3)) for p in phones]
+        seconds = round(len(wav) / rate, 3)
+        tracks.append(Track(system, seconds, picture_s, audio, picture, timed, f0))
+    return tracks
 
 
 def _analyse(sound: Waveform, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,19 +12,14 @@ import torch
 
 from config.preprocess import PreprocessConfig
 from models.base.devices import resolved_device
-from models.base.interfaces import Vocoder
+from models.base.model import Vocoder
 from models.base.registry import config_of
 from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
-from models.synthesizer.fingerprint import fingerprint, model_facts
-from models.synthesizer.overrides import check_overrides
+from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
 from models.synthesizer.runs.mel_sources import MelSource, sources_of_split
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
-from models.synthesizer.runs.synthesis_run import (
-    TestingSet,
-    default_output,
-    synthesise_each,
-)
+from models.synthesizer.runs.synthesis_run import TestingSet, default_output, synthesise_each
 from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram
@@ -56,15 +52,7 @@ class CopySynthesis(NamedTuple):
 def load_copy_synthesis(
     reference: str | Path, output: Path | None, overrides: Sequence[str]
 ) -> CopySynthesis:
-    """Loads a vocoder on the GPU, where there is one.
-
-    Args:
-        output: Folder of the wavs; None: `result` in the experiment's folder.
-
-    Raises:
-        InputError: If it cannot be loaded, is no vocoder, an override changes its mel, or the
-            output must be named and is not.
-    """
+    """Loads a vocoder on the GPU, where there is one."""
     device = resolved_device()
     model = load_model(reference, device, overrides)
     if model.config.task != "vocoder":
@@ -84,12 +72,7 @@ def load_copy_synthesis(
 
 
 def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
-    """Mode `batch`: synthesises the mels of a prepared dataset into `<output>/<id>.wav`.
-
-    Raises:
-        InputError: If stage 1 did not prepare the dataset, or a mel could not be synthesised (the
-            others are made).
-    """
+    """Mode `batch`: synthesises the mels of a prepared dataset into `<output>/<id>.wav`."""
     check_prepared(synthesis.preprocess, dataset, "vocoder")
     processed = user_path(synthesis.preprocess.processed_dir)
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
@@ -99,12 +82,7 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
 
 
 def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
-    """Mode `single`: synthesises the mels of the user's files into `<output>/single/<name>.wav`.
-
-    Raises:
-        InputError: If a file would be overwritten, or one could not be synthesised (the others are
-            made).
-    """
+    """Mode `single`: synthesises the mels of the user's files into `<output>/single/<name>.wav`."""
     results = ResultFolder(synthesis.output / SINGLE, CopyLine)
     for source in sources:
         if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():
@@ -117,18 +95,12 @@ def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> 
 def synthesise_mels(
     synthesis: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
-    """Synthesises mels one after another; logs their mean distance to the recordings.
-
-    Raises:
-        InputError: If one could not be synthesised (the others are made).
-    """
+    """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
     sources = [source.made_by(*facts) for source in sources]
-    for attempt in synthesise_each(sources, results, "mels", overwrite=synthesis.overwrite):
-        with attempt as source:
-            line, work_s = _synthesise(synthesis, source, results.folder, spectrogram)
-            attempt.done(line, line.seconds, work_s)
+    make = partial(_synthesise, synthesis, folder=results.folder, spectrogram=spectrogram)
+    synthesise_each(sources, results, "mels", make, overwrite=synthesis.overwrite)
     lines = [results.lines[source.id] for source in sources]
     compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
     if compared:
@@ -192,11 +164,7 @@ def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray
 
 
 def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:
-    """Computes the metric `mel_l1` of a file, reading one piece at a time.
-
-    Args:
-        wav: The recording, (T * hop_length,).
-    """
+    """Computes the metric `mel_l1` of a file, reading one piece at a time."""
     with soundfile.SoundFile(path) as file:
         pieces = (
             (wav[span], file.read(span.stop - span.start, dtype="float32"))

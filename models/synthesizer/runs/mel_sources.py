@@ -56,11 +56,7 @@ class MelSource:
 def sources_of_split(
     processed: Path, dataset: str, testing_set: TestingSet, mel: MelConfig
 ) -> list[MelSource]:
-    """Lists the recordings of one split of a dataset, with their mels from stage 1, as sources.
-
-    Raises:
-        InputError: If stage 1 did not prepare the dataset for vocoders, or made another mel.
-    """
+    """Lists the recordings of one split of a dataset, with their mels from stage 1, as sources."""
     utterances = utterances_of(processed, dataset, testing_set)
     store = MelWavStore(processed / dataset, mel)
     return [
@@ -70,14 +66,7 @@ def sources_of_split(
 
 
 def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
-    """Lists audio files of any length and sample rate as sources.
-
-    Args:
-        path: An audio file, or a folder of them.
-
-    Raises:
-        InputError: If there is none, or two have the same name.
-    """
+    """Lists audio files of any length and sample rate as sources."""
     files = files_of(path, SUFFIXES)
     read = partial(_recorded, config=config.of_any_length(), mel=MelSpectrogram(config.mel))
     return [
@@ -86,14 +75,7 @@ def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
 
 
 def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
-    """Lists files of mels, such as acoustic models predict, as sources.
-
-    Args:
-        path: A `.npy` file of a natural log-mel (M, T), or a folder of them.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Lists files of mels, such as acoustic models predict, as sources."""
     files = files_of(path, (_MEL_SUFFIX,))
     return [
         MelSource(file.stem, "", file, size_and_time(file), partial(read_mel, file, mel))
@@ -105,12 +87,6 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
     """Lists the file itself, or the files in a folder with one of these suffixes, sorted.
 
     Hidden files are left out, and so are folders in the folder.
-
-    Args:
-        path: A file of any name, or a folder.
-
-    Raises:
-        InputError: If there is no such path or file, or two would get the same name without suffix.
     """
     if path.is_file():
         return [path]
@@ -152,12 +128,7 @@ def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Voco
 
 
 def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
-    """Reads and checks one mel.
-
-    Raises:
-        InputError: If the file is no array of floats (M, T), or its values cannot be a natural
-            log-mel.
-    """
+    """Reads and checks one mel."""
     try:
         # never an object: unpickling runs code
         array = np.load(path, allow_pickle=False)

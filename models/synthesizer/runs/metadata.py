@@ -5,9 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UTTERANCES
+import numpy as np
+
+from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, SINGLE, UTTERANCES
 from models.synthesizer.settings import RECORDED, Settings
-from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord
+from processors.durations.writing import WRITERS, AlignedSpeech
+from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
 
@@ -63,6 +66,12 @@ class CopyLine:
 
 
 L = TypeVar("L", TextLine, CopyLine)
+_TIMED: dict[str, tuple[type[Any], tuple[str, ...]]] = {  # the keys of timed records in the file
+    "words": (TimedWord, ("word", "start_s", "end_s")),
+    "phones": (TimedPhone, ("phone", "start_s", "duration_s")),
+    "sentences": (TimedSentence, ("sentence", "start_s", "end_s")),
+    "marks": (TimedMark, ("mark", "time_s")),
+}
 
 
 class ResultFolder(Generic[L]):
@@ -72,14 +81,8 @@ class ResultFolder(Generic[L]):
     any moment loses at most the utterance that it was working on. Files whose names are numbers
     are announced before, so that the next run finds the number.
 
-    Args:
-        folder: Where the files are; need not exist.
-
     Attributes:
         lines: The line about each file, by id.
-
-    Raises:
-        InputError: If its `metadata.jsonl` holds something else.
     """
 
     def __init__(self, folder: Path, kind: type[L]) -> None:
@@ -89,11 +92,7 @@ class ResultFolder(Generic[L]):
         self._added: dict[str, L] = {}
 
     def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
-        """Makes sure that no file of another dataset would be overwritten.
-
-        Raises:
-            InputError: If an id is here already as a sentence of another dataset.
-        """
+        """Makes sure that no file of another dataset would be overwritten."""
         for id in ids:
             line = self.lines.get(id)
             if line is not None and line.dataset != dataset:
@@ -146,14 +145,7 @@ class ResultFolder(Generic[L]):
 
 
 def read_lines(folder: Path, kind: type[L]) -> list[L]:
-    """Reads the lines of a folder's `metadata.jsonl` whose sound files exist, sorted by id.
-
-    Args:
-        folder: May not exist.
-
-    Raises:
-        InputError: If the file holds something else.
-    """
+    """Reads the lines of a folder's `metadata.jsonl` whose sound files exist, sorted by id."""
     path = folder / METADATA
     if not path.exists():
         return []
@@ -186,23 +178,12 @@ def _values_of_text(row: dict[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in row.items() if name not in RECORDED}
     settings = {name: row[name] for name in RECORDED if name in row}
     values["settings"] = Settings().record() | settings
-    values["words"] = tuple(
-        TimedWord(word["word"], _number(word, "start_s"), _number(word, "end_s"))
-        for word in row["words"]
-    )
-    values["phones"] = tuple(
-        TimedPhone(phone["phone"], start, start + _number(phone, "duration_s"))
-        for phone in row["phones"]
-        for start in [_number(phone, "start_s")]
-    )
-    values["sentences"] = tuple(
-        TimedSentence(one["sentence"], _number(one, "start_s"), _number(one, "end_s"))
-        for one in row.get("sentences", ())
-    )
-    values["marks"] = tuple(
-        TimedMark(mark["mark"], _number(mark, "time_s")) for mark in row.get("marks", ())
-    )
-    values |= {name: _number(row, name) for name in ("hop_length", "sample_rate") if name in row}
+    for key, (kind, (text, *times)) in _TIMED.items():
+        records = [(one[text], *(_number(one, name) for name in times)) for one in row[key]]
+        if kind is TimedPhone:
+            records = [(name, start, start + seconds) for name, start, seconds in records]
+        values[key] = tuple(kind(*record) for record in records)
+    values |= {name: _number(row, name) for name in ("hop_length", "sample_rate")}
     return values
 
 
@@ -216,19 +197,10 @@ def row_of(line: L) -> dict[str, Any]:
     """The values of a line in `metadata.jsonl`, times in steps of 0.1 ms."""
     row = dict(vars(line))
     if isinstance(line, TextLine):
-        row["words"] = [
-            {"word": text, "start_s": round(start, 4), "end_s": round(end, 4)}
-            for text, start, end in line.words
-        ]
-        row["phones"] = [
-            {"phone": name, "start_s": round(start, 4), "duration_s": round(end - start, 4)}
-            for name, start, end in line.phones
-        ]
-        row["sentences"] = [
-            {"sentence": text, "start_s": round(start, 4), "end_s": round(end, 4)}
-            for text, start, end in line.sentences
-        ]
-        row["marks"] = [{"mark": n, "time_s": round(time_s, 4)} for n, time_s in line.marks]
+        row["phones"] = [(name, start, end - start) for name, start, end in line.phones]
+        for key, (_, names) in _TIMED.items():
+            rounded = ((text, *(round(time_s, 4) for time_s in times)) for text, *times in row[key])
+            row[key] = [dict(zip(names, record, strict=True)) for record in rounded]
     return row | row.pop("settings", {})
 
 
@@ -253,3 +225,41 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
 def _is_missing(folder: Path, row: dict[str, Any]) -> bool:
     """Whether a file was announced and not written."""
     return row.get("n_bytes") == 0 and not (folder / str(row.get("file"))).exists()
+
+
+def export_speech(folder: Path, format: str, output: Path | None) -> int:
+    """Writes the alignments of the speech that stage 3 wrote into a folder."""
+    if not (folder / METADATA).is_file() and (folder / SINGLE / METADATA).is_file():
+        folder = folder / SINGLE
+    n_written = write_alignments(folder, output or folder, format)
+    if n_written == 0:
+        raise InputError(f"{folder / METADATA} lists no speech; run stage 3, or correct the folder")
+    return n_written
+
+
+def write_alignments(folder: Path, output: Path, format: str) -> int:
+    """Writes the alignments of all texts in a folder; returns their number, which may be 0."""
+    lines = read_lines(folder, TextLine)
+    if lines:
+        output.mkdir(parents=True, exist_ok=True)
+        WRITERS[format](output, map(_aligned, lines))
+    return len(lines)
+
+
+def _aligned(line: TextLine) -> AlignedSpeech:
+    frame_s = line.hop_length / line.sample_rate
+    # times are rounded in the file; frames are not
+    edges = np.array([*(phone.start_s for phone in line.phones), line.phones[-1].end_s]) / frame_s
+    frames = np.diff(np.round(edges).astype(np.int64))  # (N,)
+    return AlignedSpeech(
+        id=line.id,
+        text=line.text,
+        seconds=int(frames.sum()) * frame_s,
+        phones=timed_phones([phone.name for phone in line.phones], frames, frame_s),
+        words=line.words,
+        sentences=line.sentences,
+        frames=frames,
+        hop_length=line.hop_length,
+        sample_rate=line.sample_rate,
+        marks=line.marks,
+    )

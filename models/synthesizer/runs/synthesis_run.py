@@ -1,8 +1,8 @@
 """Stage 3 of every model: synthesises items one by one, records them, and lists failures."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from models.base.registry import load_config
 from models.synthesizer.runs.metadata import L, ResultFolder
@@ -30,39 +30,8 @@ class SynthesisItem(Protocol):
 I = TypeVar("I", bound=SynthesisItem)  # noqa: E741
 
 
-class Attempt(Generic[I, L]):
-    """One item being synthesised; as a context manager, it keeps the InputError of its block."""
-
-    def __init__(self, item: I, results: ResultFolder[L]) -> None:
-        self._item = item
-        self._results: ResultFolder[L] = results
-        self.seconds = self.work_s = 0.0
-        self.fault = ""
-
-    def __enter__(self) -> I:
-        return self._item
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
-        if isinstance(error, InputError):
-            self.fault = str(error)
-        return isinstance(error, InputError)
-
-    def done(self, line: L, seconds: float, work_s: float) -> None:
-        """Records the file that was written.
-
-        Args:
-            work_s: Seconds that the model worked.
-        """
-        self._results.add(line)
-        self.seconds, self.work_s = seconds, work_s
-
-
 def default_output(reference: str | Path, folder: Path) -> Path:
-    """Returns `result` in the folder of a local experiment.
-
-    Raises:
-        InputError: If the model is from the Hub: its folder is a cache.
-    """
+    """Returns `result` in the folder of a local experiment."""
     if not user_path(reference).exists():
         raise InputError(
             f"{reference} is on the Hub: choose a folder for the wavs by --infer_output_dir"
@@ -71,11 +40,7 @@ def default_output(reference: str | Path, folder: Path) -> Path:
 
 
 def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
-    """Finds the folder of the experiment with this name, in `log_dir` of the configuration.
-
-    Raises:
-        InputError: If the configuration is wrong, or nothing was trained under that name.
-    """
+    """Finds the folder of the experiment with this name, in `log_dir` of the configuration."""
     folder = user_path(load_config(config_path, overrides).log_dir) / name
     if not folder.is_dir():
         raise InputError(f"{folder}: no such experiment; run stage 2, or give --infer_expt_dir")
@@ -83,12 +48,7 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
 
 def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
-    """Reads the utterances of one split of a prepared dataset, sorted by id.
-
-    Raises:
-        InputError: If stage 1 did not prepare the dataset (lists those it did), its files do not
-            belong together, or the split is empty.
-    """
+    """Reads the utterances of one split of a prepared dataset, sorted by id."""
     prepared = sorted(path.parent.name for path in processed.glob(f"*/{MANIFEST}"))
     if dataset not in prepared:
         raise InputError(
@@ -103,32 +63,57 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
 
 
 def synthesise_each(
-    items: Sequence[I], results: ResultFolder[L], noun: str, *, overwrite: bool = False
-) -> Iterator[Attempt[I, L]]:
-    """Yields the items that are to be synthesised; keeps `metadata.jsonl` up to date.
+    items: Sequence[I],
+    results: ResultFolder[L],
+    noun: str,
+    make: Callable[[I], tuple[L, float]],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Makes the files of all items; keeps `metadata.jsonl` up to date.
 
     Items that are finished, from the same text or mel with the same model and settings, are
     skipped.
 
     Args:
         noun: Plural noun of the items in messages, such as "texts".
+        make: Writes the file of an item; returns its line, and the seconds that the model worked.
 
     Raises:
         InputError: At the end, if some could not be synthesised: lists them with their reasons.
     """
     todo = list(items) if overwrite else _unfinished(items, results, noun)
-    attempts: dict[str, Attempt[I, L]] = {}
+    made: dict[str, tuple[L, float]] = {}
+    faults: dict[str, str] = {}
     if todo:
         results.begin([item.id for item in todo])
     try:
         with progress(len(todo), f"synthesis: {noun}") as bar:
             for item in todo:
-                attempts[item.id] = Attempt(item, results)
-                yield attempts[item.id]
-                bar.advance(0 if attempts[item.id].fault else 1)
+                try:
+                    made[item.id] = make(item)
+                    results.add(made[item.id][0])
+                except InputError as error:
+                    faults[item.id] = str(error)
+                bar.advance(0 if item.id in faults else 1)
     finally:
         results.save()
-    _report(results.folder, attempts, noun)
+    if made:
+        spoken_s = sum(line.seconds for line, _ in made.values())
+        work_s = sum(seconds for _, seconds in made.values())
+        get_logger(__name__).info(
+            "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
+            *(_counted(len(made), noun), spoken_s, work_s, work_s / spoken_s),
+            _place(results.folder, list(made)),
+        )
+    if faults:
+        lines = [f"  {id}: {reason}" for id, reason in [*faults.items()][:SHOWN_FAILURES]]
+        if len(faults) > SHOWN_FAILURES:
+            lines.append(f"  and {len(faults) - SHOWN_FAILURES} more")
+        raise InputError(
+            f"{len(faults)} of {_counted(len(todo), noun)} could not be"
+            " synthesised:\n" + "\n".join(lines)
+        )
 
 
 def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list[I]:
@@ -148,30 +133,6 @@ def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list
 def _place(folder: Path, ids: Sequence[str]) -> Path:
     """Where wavs are: the file of a single one, otherwise their folder."""
     return folder / f"{ids[0]}.wav" if len(ids) == 1 else folder
-
-
-def _report(folder: Path, attempts: Mapping[str, Attempt[I, L]], noun: str) -> None:
-    made = {id: attempt for id, attempt in attempts.items() if not attempt.fault}
-    failures = [(id, attempt.fault) for id, attempt in attempts.items() if attempt.fault]
-    if made:
-        spoken_s = sum(attempt.seconds for attempt in made.values())
-        work_s = sum(attempt.work_s for attempt in made.values())
-        get_logger(__name__).info(
-            "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
-            _counted(len(made), noun),
-            spoken_s,
-            work_s,
-            work_s / spoken_s,
-            _place(folder, list(made)),
-        )
-    if failures:
-        lines = [f"  {id}: {reason}" for id, reason in failures[:SHOWN_FAILURES]]
-        if len(failures) > SHOWN_FAILURES:
-            lines.append(f"  and {len(failures) - SHOWN_FAILURES} more")
-        raise InputError(
-            f"{len(failures)} of {_counted(len(attempts), noun)} could not be"
-            " synthesised:\n" + "\n".join(lines)
-        )
 
 
 def _counted(n: int, noun: str) -> str:

@@ -4,7 +4,6 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +13,7 @@ from models.base.result_files import SINGLE
 from models.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.pitch import PitchContour, check_length
-from models.synthesizer.runs.alignments import write_alignments
-from models.synthesizer.runs.metadata import ResultFolder, TextLine
+from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
     default_output,
@@ -25,13 +23,12 @@ from models.synthesizer.runs.synthesis_run import (
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.text.text_files import NUMBERED, InputText
+from models.synthesizer.text.text_files import NUMBERED, InputText, naming
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
 from utils.errors import InputError
 from utils.files import user_path
-from utils.logging import get_logger
 
 
 class TextItem(NamedTuple):
@@ -67,15 +64,7 @@ def load_text_synthesis(
     *,
     resample: bool = False,
 ) -> TextSynthesis:
-    """Loads a model on the GPU, where there is one.
-
-    Args:
-        vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one where it fits.
-        output: Folder of the wavs; None: `result` in the experiment's folder.
-
-    Raises:
-        InputError: If anything cannot be loaded, or the output must be named and is not.
-    """
+    """Loads a model on the GPU, where there is one."""
     synthesizer = Synthesizer(reference, vocoder, resample=resample, overrides=overrides)
     return TextSynthesis(
         synthesizer,
@@ -87,16 +76,7 @@ def load_text_synthesis(
 def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
-    """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
-
-    Args:
-        settings: Speaker, where a text names none, controls and seed.
-
-    Raises:
-        InputError: Before any synthesis, if a speaker is unknown, a control cannot be had, a pitch
-            does not fit its text, or an output is the wav of another text; at the end, if a text
-            could not be synthesised (the others are made).
-    """
+    """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on."""
     speakers = synthesis.synthesizer.speakers
     results = ResultFolder(synthesis.output / SINGLE, TextLine)
     texts = [_with_speaker(text, speakers, settings.speaker) for text in texts]
@@ -109,7 +89,7 @@ def synthesise_texts(
 
 def _with_speaker(text: InputText, speakers: Sequence[Speaker], default: str | None) -> InputText:
     """The text with the full name of its speaker."""
-    with _naming(text.place):
+    with naming(text.place):
         return text._replace(
             speaker=speakers[choose_speaker(speakers, text.speaker or default)].name
         )
@@ -119,13 +99,13 @@ def _check_text(
     synthesis: TextSynthesis, text: InputText, settings: Settings, results: ResultFolder[TextLine]
 ) -> None:
     """Raises InputError if the pitch of a text does not fit it, or its output is another's."""
-    with _naming(text.place):
+    with naming(text.place):
         if text.pitch is not None:
             synthesis.synthesizer.checked(settings, pitch=text.pitch)
             names = synthesis.synthesizer.phone_names(
                 text.text, speaker=text.speaker, duration_control=settings.duration_control
             )
-            with _naming(text.pitch_file):
+            with naming(text.pitch_file):
                 check_length(text.pitch, names)
         line = results.lines.get(text.output)
         wav = results.folder / f"{text.output}.wav"
@@ -137,25 +117,12 @@ def _check_text(
             )
 
 
-@contextmanager
-def _naming(place: str) -> Iterator[None]:
-    """Puts a place before the message of an InputError."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{place}: {error}" if place else str(error)) from error
-
-
 def synthesise_dataset(
     synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
 ) -> None:
     """Mode `batch`: synthesises the texts of a prepared dataset into `<output>/<id>.wav`.
 
     Each has the speaker of its recording, unless the settings name one.
-
-    Raises:
-        InputError: If stage 1 did not prepare the dataset, the speaker is unknown, or a text
-            could not be synthesised (the others are made).
     """
     speaker = settings.speaker
     if speaker is not None:
@@ -166,9 +133,7 @@ def synthesise_dataset(
     processed = user_path(preprocess.processed_dir)
     items = [
         TextItem(
-            utterance.id,
-            InputText(utterance.text, speaker=speaker or utterance.speaker),
-            dataset,
+            utterance.id, InputText(utterance.text, speaker=speaker or utterance.speaker), dataset
         )
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
@@ -185,9 +150,6 @@ def assign_ids(
     A text without output that was synthesised by the same speaker with the same controls, pitch
     file and seed keeps its id. Any other text gets the lowest free number: no run overwrites
     another text, no file is named after a text, and a text that failed leaves its number free.
-
-    Args:
-        texts: The user's texts with their speakers; one that is given twice gets two ids.
     """
     ids: dict[str, list[str]] = defaultdict(list)  # of texts that were synthesised before
     for line in results.lines.values():
@@ -195,14 +157,6 @@ def assign_ids(
             spoken = _spoken(line.ssml or line.text, line.speaker, line.pitch_file, line.settings)
             ids[spoken].append(line.id)
     unknown = {path.stem for path in results.folder.glob("text-*")} - results.lines.keys()
-    if unknown:
-        get_logger(__name__).warning(
-            "%s: metadata.jsonl has no line about %s (files: %d); they are kept, and texts get"
-            " other numbers",
-            results.folder,
-            min(unknown),
-            len(unknown),
-        )
     names = unknown | results.lines.keys()
     free = (id for n in count(1) if (id := f"text-{n:04d}") not in names)
     for text in texts:
@@ -232,26 +186,27 @@ def _synthesise_all(
     contour = transform.factors if isinstance(transform, PitchContour) else None
     facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, settings.record(), contour]
     items = [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items]
+
+    def make(item: TextItem) -> tuple[TextLine, float]:
+        start, given = time.perf_counter(), item.given
+        with naming(given.place):
+            speech = synthesis.synthesizer(
+                given.ssml or given.text, settings, speaker=given.speaker, pitch=given.pitch
+            )
+        work_s = time.perf_counter() - start
+        line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
+        results.announce(line)
+        _write_speech(synthesis, item, speech, results.folder)
+        return line, work_s
+
     try:
-        for attempt in synthesise_each(items, results, "texts", overwrite=synthesis.overwrite):
-            with attempt as item:
-                start, given = time.perf_counter(), item.given
-                with _naming(given.place):
-                    speech = synthesis.synthesizer(
-                        given.ssml or given.text, settings, speaker=given.speaker, pitch=given.pitch
-                    )
-                work_s = time.perf_counter() - start
-                line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
-                results.announce(line)
-                _write_speech(synthesis, item, speech, results.folder)
-                attempt.done(line, speech.seconds, work_s)
+        synthesise_each(items, results, "texts", make, overwrite=synthesis.overwrite)
     finally:
         if synthesis.alignment:
             write_alignments(results.folder, results.folder, synthesis.alignment)
 
 
 def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
-    """Writes `<id>.wav` and, if the configuration says so, `<id>.png`."""
     write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate)
     if synthesis.synthesizer.config.inference.save_plots:
         plot_synthesis(
@@ -269,11 +224,7 @@ def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, fold
 def line_of(
     item: TextItem, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
 ) -> TextLine:
-    """Builds the line about one synthesised text.
-
-    Args:
-        work_s: Seconds that the model worked.
-    """
+    """Builds the line about one synthesised text."""
     return TextLine(
         id=item.id,
         file=f"{item.id}.wav",

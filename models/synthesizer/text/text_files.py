@@ -1,7 +1,8 @@
 """Files of texts: a text a line, a table with pitch, output and speaker of each, or SSML."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +11,9 @@ from models.synthesizer.pitch import read_pitch
 from processors.text.ssml.document import Ssml
 from utils.errors import InputError, nearest
 from utils.files import read_text, user_path
-from utils.logging import get_logger
 
 COLUMNS = ("text", "pitch", "output", "speaker")
 NUMBERED = re.compile(r"text-(\d+)")  # names of wavs whose text names no output
-_FEW = 5  # lines that show whether a file is a table
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -30,6 +29,15 @@ class InputText(NamedTuple):
     ssml: Ssml | None = None  # `text` is its source; None: plain text
 
 
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Puts a place, if there is one, before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}" if place else str(error)) from error
+
+
 def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[InputText]:
     """Reads the texts of a file: one a line, or, from a `.tsv`, a table with a header line.
 
@@ -38,10 +46,6 @@ def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[Inp
     Empty lines are left out. The columns of a table are separated by tabs: `text`, and if wanted
     `pitch` (a file of Hz per phone, relative to the table), `output` (name of the wav), `speaker`.
     Empty cells but those of `text` count as missing.
-
-    Raises:
-        InputError: If the file cannot be read or holds no text, a column is missing or unknown, a
-            cell is wrong, or the file of a pitch is.
     """
     path = user_path(path)
     if path.suffix.lower() == ".ssml":
@@ -56,12 +60,6 @@ def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[Inp
     texts = [InputText(line.strip(), place) for place, line in rows.items() if line.strip()]
     if not texts:
         raise InputError(f"{path}: no text in it; expected one a line")
-    if any(all(mark in text.text for text in texts[:_FEW]) for mark in "|\t"):
-        get_logger(__name__).warning(
-            "%s: looks like a table, and each line is read as one text; a table is a .tsv whose"
-            " first line names its columns (%s)",
-            *(path, ", ".join(COLUMNS)),
-        )
     return texts
 
 
@@ -105,10 +103,8 @@ def _of_row(folder: Path, place: str, row: dict[str, str]) -> InputText:
     if not row["text"]:
         raise InputError(f"{place}: the text is empty")
     pitch_file = row.get("pitch", "")
-    try:
+    with naming(place):
         pitch = read_pitch(folder / user_path(pitch_file)) if pitch_file else None
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
     return InputText(
         text=row["text"],
         place=place,

@@ -15,11 +15,7 @@ _STATS_OF = 200  # utterances of each dataset: more change nothing
 
 
 def generated_assets(config: Config) -> Assets:
-    """Makes the assets of a model that is trained on generated data: a speaker for each dataset.
-
-    Args:
-        config: An experiment with `train.synthetic_utterances`.
-    """
+    """Makes the assets of a model that is trained on generated data: a speaker for each dataset."""
     speakers = tuple(Speaker(name, _language(config, name)) for name in sorted(config.dataset))
     if config.task == "vocoder":
         return Assets(config.preprocess.mel, speakers=speakers)
@@ -38,12 +34,7 @@ def generated_assets(config: Config) -> Assets:
 
 
 def generated_features(config: Config, vocabulary: Vocabulary) -> list[GeneratedFeatures]:
-    """Makes utterances in place of each dataset.
-
-    Args:
-        config: An experiment of an acoustic model.
-        vocabulary: All its symbols but the padding are in the utterances.
-    """
+    """Makes utterances in place of each dataset."""
     preprocess, train = config.preprocess, config.train
     return [
         GeneratedFeatures(
@@ -60,11 +51,7 @@ def generated_features(config: Config, vocabulary: Vocabulary) -> list[Generated
 
 
 def generated_recordings(config: Config) -> list[GeneratedRecordings]:
-    """Makes recordings in place of each dataset.
-
-    Args:
-        config: An experiment of a vocoder.
-    """
+    """Makes recordings in place of each dataset."""
     n, mel, seed = (
         config.train.synthetic_utterances,
         config.preprocess.mel,

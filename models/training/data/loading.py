@@ -20,12 +20,15 @@ from models.training.data.generated import (
     generated_features,
     generated_recordings,
 )
-from models.training.processes.signals import leave_signals_to_trainer
+from models.training.processes.exchange import leave_signals_to_trainer
 from modules.mel import MelConfig
 from preprocessors.manifest import Splits, read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
-from processors.dataset.generated import FeatureSource, RecordingSource
+from processors.dataset.generated import (
+    GeneratedFeatures,
+    GeneratedRecordings,
+)
 from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, Shape, frame_budget
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
@@ -71,23 +74,14 @@ class TrainingData:
 
 
 def dataset_folders(config: Config) -> list[Path]:
-    """Lists the folder of stage 1 of each dataset.
-
-    Raises:
-        InputError: If stage 1 was run only with other keys of `preprocess`.
-    """
+    """Lists the folder of stage 1 of each dataset."""
     for name in config.dataset:
         check_prepared(config.preprocess, name, config.task, same_keys=True)
     return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 
 def collect_assets(config: Config) -> Assets:
-    """Collects the assets of a model from all datasets of an experiment.
-
-    Raises:
-        InputError: If stage 1 was not run or not finished for one of them, or with other keys of
-            `preprocess`; if the lexicon is missing.
-    """
+    """Collects the assets of a model from all datasets of an experiment."""
     if config.train.synthetic_utterances:
         return generated_assets(config)
     folders, mel = dataset_folders(config), config.preprocess.mel
@@ -112,8 +106,10 @@ def collect_assets(config: Config) -> Assets:
     )
 
 
-def _splits_of(store: Store) -> Splits:
+def _splits_of(store: Store | GeneratedFeatures | GeneratedRecordings) -> Splits:
     """The splits of a store, all of whose utterances it holds."""
+    if not isinstance(store, Store):
+        return store.split
     splits = read_splits(store.folder)
     for name, ids in splits._asdict().items():
         if unknown := [id for id in ids if id not in store]:
@@ -125,7 +121,6 @@ def _splits_of(store: Store) -> Splits:
 
 
 def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
-    """What stage 1 made of each dataset with this configuration."""
     stores = [kind(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
         check_made_with(store.folder, config.preprocess, config.dataset_path)
@@ -142,17 +137,12 @@ def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[
 
 
 def _phones_in(folders: Sequence[Path]) -> set[str]:
-    """The phones that stage 1 found."""
     counts = (cast("dict[str, int]", read_json(folder / "phones.json")) for folder in folders)
     return {phone for folder_counts in counts for phone in folder_counts}
 
 
 def make_collator(task: str, mel: MelConfig) -> Collator:
-    """Returns a function that makes a batch of items.
-
-    Args:
-        task: "tts" or "vocoder".
-    """
+    """Returns a function that makes a batch of items."""
     if task == "vocoder":
         log_floor = mel.log_floor_value
         return partial(collate_vocoder, hop_length=mel.hop_length, log_floor=log_floor)
@@ -162,14 +152,7 @@ def make_collator(task: str, mel: MelConfig) -> Collator:
 def load_data(
     config: Config, assets: Assets, process: ProcessRank, device: torch.device
 ) -> TrainingData:
-    """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`).
-
-    Args:
-        assets: Its mel, vocabulary and speakers.
-
-    Raises:
-        InputError: If data are missing or do not fit the assets; if segments are too short.
-    """
+    """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`)."""
     make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
     training, validation = make(config, assets)
     collator = make_collator(config.task, assets.mel)
@@ -178,7 +161,12 @@ def load_data(
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Utterances to train and to validate on."""
-    stores, splits = _feature_sources(config, assets)
+    stores: Sequence[FeatureStore | GeneratedFeatures]
+    if config.train.synthetic_utterances:
+        stores = generated_features(config, assets.required_vocabulary())
+    else:
+        stores = _open_stores(config, FeatureStore, assets.mel)
+    splits = [_splits_of(store) for store in stores]
     vocabulary = assets.required_vocabulary()
     speakers = [speaker.name for speaker in assets.speakers]
     training = FeatureDataset(
@@ -203,7 +191,12 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
             f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
             f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-    stores, splits = _recording_sources(config, mel)
+    stores: Sequence[MelWavStore | GeneratedRecordings]
+    if config.train.synthetic_utterances:
+        stores = generated_recordings(config)
+    else:
+        stores = _open_stores(config, MelWavStore, mel)
+    splits = [_splits_of(store) for store in stores]
     training = SegmentDataset(
         stores,
         [split.train for split in splits],
@@ -214,28 +207,6 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
     )
     valid = [split.valid for split in splits]
     return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
-
-
-def _feature_sources(
-    config: Config, assets: Assets
-) -> tuple[Sequence[FeatureSource], list[Splits]]:
-    """The utterances of each dataset, and their splits."""
-    if config.train.synthetic_utterances:
-        generated = generated_features(config, assets.required_vocabulary())
-        return generated, [source.split for source in generated]
-    stores = _open_stores(config, FeatureStore, assets.mel)
-    return stores, [_splits_of(store) for store in stores]
-
-
-def _recording_sources(
-    config: Config, mel: MelConfig
-) -> tuple[Sequence[RecordingSource], list[Splits]]:
-    """The recordings of each dataset, and their splits."""
-    if config.train.synthetic_utterances:
-        generated = generated_recordings(config)
-        return generated, [source.split for source in generated]
-    stores = _open_stores(config, MelWavStore, mel)
-    return stores, [_splits_of(store) for store in stores]
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:
@@ -254,14 +225,7 @@ def data_of(
     process: ProcessRank,
     device: torch.device,
 ) -> TrainingData:
-    """Plans the batches of both datasets.
-
-    Args:
-        validation: Validation items; may be none.
-
-    Raises:
-        InputError: If there are fewer training items than micro-batches in one update.
-    """
+    """Plans the batches of both datasets."""
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
     window, seed = train.gradient_accumulation_step, train.random_seed
     rank, processes = process
@@ -351,15 +315,7 @@ def _fingerprint(
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the micro-batches of each update.
-
-    Args:
-        loader: Its sampler gives whole windows only.
-        size: Micro-batches per update.
-
-    Raises:
-        InputError: If an utterance is faulty; worker processes report that in a longer form.
-    """
+    """Yields the micro-batches of each update."""
     window: list[Any] = []
     batches = iter(loader)
     while True:

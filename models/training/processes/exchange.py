@@ -1,14 +1,22 @@
-"""Exchange between the processes of a training run: sums, gradients, initial weights.
+"""Exchange between the processes of a training run; the signals that end them.
 
 Gradients are added up here, once per update, and not by DistributedDataParallel: its hooks expect
 one forward and one backward pass per network and step, and a GAN task that accumulates gradients
 has several of both.
 """
 
-from collections.abc import Sequence
+import os
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import Any
 
 import torch
+from accelerate.utils import gather_object
 from torch import Tensor, distributed, nn
+
+from utils.errors import InputError
 
 
 def n_processes() -> int:
@@ -47,3 +55,75 @@ def take_from_first(network: nn.Module) -> None:
 
 def _several() -> bool:
     return distributed.is_available() and distributed.is_initialized()
+
+
+def check_agreement(facts: Mapping[str, object]) -> None:
+    """Makes sure that all processes train the same model on the same data in the same way."""
+    if different := differences(gather_object([dict(facts)])):
+        raise InputError(
+            f"the processes of this run differ in {', '.join(different)}: give every machine the "
+            "same configuration, flags and output of stage 1"
+        )
+
+
+def differences(everyone: Sequence[Mapping[str, object]]) -> list[str]:
+    """Names of the values in which processes differ, sorted."""
+    first = everyone[0]
+    return sorted(
+        {
+            name
+            for other in everyone
+            for name in first.keys() | other.keys()
+            if (name in first, first.get(name)) != (name in other, other.get(name))
+        }
+    )
+
+
+class Interrupts:
+    """Records signals instead of ending: SIGINT, SIGTERM, and SIGHUP of a terminal that closes.
+
+    A second Ctrl-C ends the program at once. A second SIGTERM does not: a scheduler sends it to the
+    whole process group, and so does the recipe. A program that ignores SIGHUP, by nohup, goes on.
+
+    Attributes:
+        received: Number of the last signal; 0 without one.
+    """
+
+    def __init__(self) -> None:
+        self.received = 0
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> "Interrupts":
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                self._previous[number] = signal.signal(number, self._record)
+        return self
+
+    def _record(self, number: int, _frame: FrameType | None) -> None:
+        self.received = number
+        if number == signal.SIGINT:
+            signal.signal(number, self._previous[number])
+
+    def __exit__(self, *_exception: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+
+def leave_signals_to_trainer(_worker: int) -> None:
+    """Makes a loader's process end only when the trainer ends it.
+
+    A terminal sends Ctrl-C and SIGHUP, and a cluster SIGTERM, to all processes of a run. The
+    trainer then still needs the batches of its current update, and ends its workers after the
+    checkpoint.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "sigwaitinfo"):  # macOS has none
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=_end_on_parent_sigterm, daemon=True).start()
+
+
+def _end_on_parent_sigterm() -> None:
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+        pass
+    os._exit(0)

@@ -20,11 +20,7 @@ _MOST = 65535
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines that train one experiment: a number of them, or a file of `accelerate config`.
-
-    Raises:
-        UsageError: If the file is not for several processes; the message names the key.
-    """
+    """The machines that train one experiment: how many, or a file of `accelerate config`."""
 
     count: int = 1
     rank: int | None = None  # number of this one
@@ -43,9 +39,6 @@ class Machines:
 
         Args:
             n_gpus: GPUs of this machine that are used; 0: one process on the CPU.
-
-        Raises:
-            UsageError: If the file asks for another number of processes than this machine has.
         """
         local = max(n_gpus, 1)
         if self.config is not None:
@@ -66,11 +59,7 @@ class Machines:
         return [*_LAUNCHER, "--multi_gpu", *counts, *rank, *place]
 
     def check_meeting_point(self) -> None:
-        """Makes sure that machine 0 has an address, and on machine 0 that its port is free.
-
-        Raises:
-            UsageError: If not; the message names the flag.
-        """
+        """Makes sure that machine 0 has an address, and on machine 0 that its port is free."""
         import socket  # a tenth of all that a recipe would import at once
 
         try:
@@ -122,9 +111,6 @@ def count_gpus(names: str) -> int:
 
     Args:
         names: As in CUDA_VISIBLE_DEVICES, which is set to them; "" for none.
-
-    Raises:
-        UsageError: If there are some, but fewer than `names` lists.
     """
     if not names:
         return 0

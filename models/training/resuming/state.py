@@ -1,5 +1,7 @@
 """Training state as the files of a checkpoint, from which a run resumes bit for bit.
 
+Also what may change before a run continues, and what must not.
+
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
 measured.json is added after validation and scoring: the position with the best validation so far.
@@ -12,8 +14,9 @@ import hashlib
 import io
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,14 +25,17 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
-from models.checkpoint.history import Position
+from config.schema import Config
+from models.checkpoint.history import HISTORY, History, Position, history_of
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import read_pickled, read_tensors
+from models.training.data.loading import dataset_folders
 from models.training.optimizers.averaging import WeightAverage
 from models.training.optimizers.updates import Updater
-from utils.config import build, plain_tree
-from utils.errors import InputError, described
+from utils.config import build, plain_tree, to_plain
+from utils.errors import InputError
 from utils.files import read_json, write_json
+from utils.logging import get_logger
 
 STATE = "training_state.pt"
 POSITION = "trainer_state.json"
@@ -38,16 +44,40 @@ MEASURED = "measured.json"
 
 Weights = nn.Module | WeightAverage
 
+# Neither the updates nor the order of the data depend on these. Learning rate schedules that end
+# with training depend on max_steps and max_epoch; check_unchanged warns of it.
+_MAY_CHANGE = (
+    "dataset_path",
+    "inference",
+    "log_dir",
+    "preprocess.backend",
+    "preprocess.corpus.*.licence",
+    "preprocess.processed_dir",
+    "preprocess.shard_size",
+    "train.dataloader",
+    "train.init_from",
+    "train.keep_last",
+    "train.keep_milestones",
+    "train.log_steps",
+    "train.max_bad_steps",
+    "train.max_epoch",
+    "train.max_steps",
+    "train.profile",
+    "train.save_steps",
+    "train.score_metrics",
+    "train.score_seconds",
+    "train.score_steps",
+    "train.score_utterances",
+    "train.tracker",
+    "train.valid_samples",
+    "train.valid_steps",
+)
+
 
 def weight_files(
     networks: Mapping[str, nn.Module], exported: str, average: WeightAverage | None = None
 ) -> dict[str, Weights]:
-    """Weights by the names of their files.
-
-    Args:
-        exported: Name of the network used for synthesis.
-        average: Moving average of its weights; None: without.
-    """
+    """Weights by the names of their files."""
     others = {f"{name}.safetensors": net for name, net in networks.items() if name != exported}
     if average is None:
         return {WEIGHTS: networks[exported], **others}
@@ -82,14 +112,7 @@ def pack(
     position: Position,
     randomness: list[dict[str, Any]],
 ) -> dict[str, bytes]:
-    """Serialises the training state as the files of a checkpoint.
-
-    Args:
-        files: Weights by file name.
-        updater: Its optimizers and scaler are saved.
-        position: Updates, epochs and micro-batches done.
-        randomness: `random_states` of every process.
-    """
+    """Serialises the training state as the files of a checkpoint."""
     tensors = {
         "optimizers": {name: opt.state_dict() for name, opt in updater.optimizers.items()},
         "scaler": updater.scaler.state_dict(),
@@ -108,11 +131,7 @@ def pack(
 
 
 def write_measured(checkpoint: Path, position: Position) -> None:
-    """Adds the position after validation or scoring to a checkpoint.
-
-    Args:
-        position: With the same updates.
-    """
+    """Adds the position after validation or scoring to a checkpoint."""
     plain = asdict(position)
     write_json(checkpoint / MEASURED, {"position": plain, "sha256": _digest(plain)})
 
@@ -121,23 +140,11 @@ def _digest(plain: object) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-class MeasuredError(InputError):
-    """The validation that was added to a checkpoint is damaged; the checkpoint is not."""
-
-
 def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
-    Args:
-        files: Weights by file name.
-        updater: Its optimizers and scaler are restored.
-        rank: This process; generators of processes that the saved run did not have stay as is.
-
-    Returns:
-        The position of the run.
-
     Raises:
-        InputError: If it belongs to another model, or a file is damaged.
+        InputError: If it belongs to another model, or measured.json is damaged.
     """
     # generators of torch stay on the CPU; optimizers move their state to the parameters
     tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE))
@@ -151,29 +158,14 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         raise InputError(
             f"{checkpoint}: saved by another model than that of this config: {error}"
         ) from error
-    try:
-        randomness = plain.pop("random")
-        updater.scaler.load_state_dict(tensors["scaler"])
-        if rank < len(randomness):
-            restore_random_states(randomness[rank] | tensors["random"][rank])
-        path = checkpoint / POSITION
-        if (checkpoint / MEASURED).exists():
-            path, plain = checkpoint / MEASURED, _read_measured(checkpoint / MEASURED)
-        return build(Position, plain_tree(plain, path))
-    except MeasuredError:
-        raise
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise InputError(
-            f"{checkpoint}: {STATE}, {POSITION} or {MEASURED} is damaged ({described(error)}); "
-            "remove this checkpoint to resume from an older one"
-        ) from error
+    randomness = plain.pop("random")
+    updater.scaler.load_state_dict(tensors["scaler"])
+    if rank < len(randomness):
+        restore_random_states(randomness[rank] | tensors["random"][rank])
+    path = checkpoint / POSITION
+    if (checkpoint / MEASURED).exists():
+        path, plain = checkpoint / MEASURED, _read_measured(checkpoint / MEASURED)
+    return build(Position, plain_tree(plain, path))
 
 
 def _read_measured(path: Path) -> dict[str, Any]:
@@ -184,7 +176,88 @@ def _read_measured(path: Path) -> dict[str, Any]:
             return cast("dict[str, Any]", measured["position"])
     except (InputError, KeyError, TypeError, ValueError):
         pass
-    raise MeasuredError(
+    raise InputError(
         f"{path} has changed since it was written; remove it, and --resume validates this update"
         " again"
     )
+
+
+def check_unchanged(old: Config, new: Config) -> None:
+    """Refuses to resume with a configuration that would give other updates."""
+    before, after = flat_config(old), flat_config(new)
+    changed = [
+        f"{key} was {before.get(key)}, is {after.get(key)}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key) and not is_one_of(key, _MAY_CHANGE)
+    ]
+    if changed:
+        raise InputError(
+            f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
+            "under another --name (with --init_from to start from these weights)"
+        )
+    ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
+    ending = new.train.lr_scheduler.ends_with_training(new.train.scheduler)
+    if ending and ends[0] != ends[1]:
+        get_logger(__name__).warning(
+            "train.scheduler %s ends with training, whose end has changed: the learning rate jumps "
+            "to the new curve",
+            new.train.scheduler,
+        )
+
+
+def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
+    """The history so far."""
+    generated = config.train.synthetic_utterances > 0
+    data = History() if generated else history_of(config, dataset_folders(config))
+    if not (resume and (folder / HISTORY).exists()):
+        return data
+    try:
+        history = History.load(folder)
+    except InputError as error:
+        get_logger(__name__).warning("the model card begins again: %s", error)
+        return data
+    if history.mels_from != data.mels_from:
+        before, now = (_kind_of_mels(origin) for origin in (history.mels_from, data.mels_from))
+        raise InputError(
+            f"--resume: {folder.name} was trained on {before}, and stage 1 now holds {now}; run"
+            " stage 1 as before (with or without --from_acoustic), or train under another --name"
+            " with --init_from"
+        )
+    return history
+
+
+def _kind_of_mels(model: str) -> str:
+    return f"mels predicted by {model}" if model else "mels of recordings"
+
+
+def plain_config(config: Config) -> dict[str, Any]:
+    """A configuration for a JSON file, with paths below the current folder relative to it."""
+    plain: dict[str, Any] = _portable(to_plain(config), Path.cwd())
+    return plain
+
+
+def flat_config(config: Config) -> dict[str, object]:
+    """Values by key with dots, such as `train.adam.lr`; paths as in `plain_config`."""
+    return dict(_flat(plain_config(config)))
+
+
+def is_one_of(key: str, names: Sequence[str]) -> bool:
+    """Whether a key, or a section that it is in, matches one of the names."""
+    return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
+
+
+def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in plain.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)
+    """The value with paths below a folder made relative to it."""
+    if isinstance(plain, dict):
+        return {name: _portable(value, root) for name, value in plain.items()}
+    if isinstance(plain, str) and plain.startswith("/") and Path(plain).is_relative_to(root):
+        return Path(plain).relative_to(root).as_posix()
+    return plain

@@ -90,9 +90,6 @@ class PeriodicScoring:
     def run(self, synthesise: Callable[[TtsBatch | VocoderBatch], Sample]) -> ScoringResult | None:
         """Scores the utterances.
 
-        Args:
-            synthesise: Gives the sample of a batch of one utterance.
-
         Returns:
             None if no utterance is left. After an error scoring stops for the rest of the run; it
             is logged, with a traceback unless it comes from the user's input.
@@ -249,12 +246,7 @@ def _read_span(
 
 
 def check_score_metrics(config: Config) -> None:
-    """Refuses metrics that cannot score the model of an experiment.
-
-    Raises:
-        InputError: If one is unknown or listed twice, compares resynthesis while an acoustic model
-            is trained, or needs the user's own function.
-    """
+    """Refuses metrics that cannot score the model of an experiment."""
     names = config.train.score_metrics
     for name in names:
         try:

@@ -74,10 +74,6 @@ def eval_mode(networks: Iterable[nn.Module], device: torch.device) -> Iterator[N
     """Enters evaluation mode without gradients; restores training mode and generators at the end.
 
     Compiled networks run uncompiled: validation has shapes of its own.
-
-    Args:
-        networks: In training mode.
-        device: The device whose generator is restored too.
     """
     networks = list(networks)
     for network in networks:

@@ -123,11 +123,7 @@ _PACKAGES = ("tensorboard", "wandb")  # backends that show samples, named as the
 
 @contextmanager
 def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Backend]]:
-    """Starts the logs of a run; completes them after the block, or warns if it cannot.
-
-    Raises:
-        InputError: If Weights & Biases refuses the run.
-    """
+    """Starts the logs of a run; completes them after the block, or warns if it cannot."""
     with ExitStack() as stack:
         stack.callback(setattr, threading, "excepthook", threading.excepthook)
         threading.excepthook = _without_writer(threading.excepthook)
@@ -159,14 +155,7 @@ def _without_writer(report: Callable[..., object]) -> Callable[..., object]:
 
 
 def check_backends(kinds: Sequence[str], n_samples: int) -> None:
-    """Refuses backends whose package is missing, before any work.
-
-    Args:
-        n_samples: Validation utterances that are plotted.
-
-    Raises:
-        InputError: If a package is missing; the message names it and how to install it.
-    """
+    """Refuses backends whose package is missing, before any work."""
     needed = [kind for kind in kinds if kind in _PACKAGES]
     if n_samples > 0 and needed:
         needed.append("matplotlib")

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,6 +8,13 @@ from bins._flags.parsers import add_config_arguments, arguments, recipe_argument
 from utils.cli import Parser, UsageError
 
 MODEL = ["--infer_expt_dir", "m"]
+NAMED = ["--config", __file__, "--name", "n"]
+SINGLE = [*MODEL, "--infer_mode", "single"]
+BATCH = [*MODEL, "--infer_mode", "batch"]
+TEXT = [*SINGLE, "--infer_text", "Hi."]
+SPLIT = [*BATCH, "--infer_dataset", "Anna", "--infer_testing_set", "test"]
+TRAIN = ["--config", __file__, "--name", "a"]
+RAMP = [*TEXT, "--pitch_transform_custom", "ramp:1:2"]
 
 
 def test_values_have_their_types_and_flags_not_given_their_defaults():
@@ -61,3 +70,99 @@ def test_a_command_that_is_no_stage_has_the_same_config_flags():
     given = parser.parse_args(["--config", "a b.json", "--set", "x=1", "--set", "y=-2"])
     assert str(given.config) == "a b.json"
     assert given.overrides == ["x=1", "y=-2"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("inference", TEXT),
+        ("inference", [*SINGLE, "--infer_text_file", __file__]),
+        ("inference", [*TEXT, "--vocoder_dir", "v", "--resample"]),
+        ("inference", SPLIT),
+        ("inference", [*NAMED, "--infer_mode", "single", "--infer_text", "Hi."]),
+        ("vocode", [*SINGLE, "--infer_audio_dir", "."]),
+        ("vocode", [*NAMED, "--infer_mode", "single", "--infer_feature_dir", __file__]),
+        ("vocode", SPLIT),
+        ("evaluate", MODEL),
+        ("evaluate", [*SINGLE, "--recordings", "."]),
+        ("evaluate", [*NAMED, "--infer_dataset", "A", "--infer_testing_set", "test"]),
+        ("evaluate", ["--config", __file__, "--infer_output_dir", "o", "--metrics", "wer,mcd"]),
+        ("train", [*TRAIN, "--restart", "--init_from", "m"]),
+    ],
+)
+def test_flags_that_go_together_are_accepted(command, words):
+    given = vars(arguments(command, words))
+    assert [word for word in words if word.startswith("--") and given[word[2:]] is None] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "message"),
+    [
+        ("fetch", [], "stage 0 needs --config FILE"),
+        ("preprocess", [], "stage 1 needs --config FILE"),
+        (
+            "preprocess",
+            [*TRAIN[:2], "--acoustic_data", "."],
+            "--acoustic_data needs --from_acoustic",
+        ),
+        ("train", TRAIN[:2], "stage 2 needs --name NAME"),
+        ("train", [*TRAIN, "--resume", "--restart"], "--resume cannot be combined with --restart"),
+        ("inference", MODEL, r"stage 3 needs --infer_mode single\|batch"),
+        ("inference", SINGLE, "single needs --infer_text or --infer_text_file"),
+        ("vocode", SINGLE, "single needs --infer_audio_dir or --infer_feature_dir"),
+        ("inference", [*TEXT, "--infer_text_file", __file__], "--infer_text and --infer_text_file"),
+        ("inference", [*TEXT, "--infer_dataset", "A"], "--infer_dataset goes with --infer_mode ba"),
+        ("inference", [*TEXT, "--infer_testing_set", "test"], "--infer_testing_set goes with --in"),
+        ("inference", [*SPLIT, "--infer_text", ""], "--infer_text goes with --infer_mode single"),
+        ("vocode", [*SPLIT, "--infer_feature_dir", "."], "--infer_feature_dir goes with --infer_m"),
+        ("inference", BATCH, "--infer_mode batch needs --infer_dataset NAME"),
+        ("inference", SPLIT[:-2], r"--infer_mode batch needs --infer_testing_set train\|test\|go"),
+        ("inference", [*TEXT, "--resample"], "--resample goes with --vocoder_dir"),
+        ("inference", TEXT[2:], "stage 3 needs --infer_expt_dir, or --name"),
+        ("inference", [*TEXT[2:], "--name", "n"], "without --infer_expt_dir needs --config FI"),
+        ("inference", [*TEXT, "--name", "n"], "--infer_expt_dir and --name exclude each other"),
+        ("vocode", [*SPLIT, "--config", __file__], "--infer_expt_dir and --config exclude each"),
+        ("inference", [*TEXT, "--infer_output_dir", "a", "b"], "one --infer_output_dir, found 2"),
+        ("inference", [*TEXT, "--pace", "1", "--duration_control", "1"], "--pace and --duration_c"),
+        ("inference", [*RAMP, "--pitch_transform_flatten"], "custom and --pitch_transform_flatten"),
+        ("inference", [*RAMP, "--pitch_transform_invert"], "custom and --pitch_transform_invert"),
+        ("inference", [*RAMP, "--pitch_transform_amplify=0"], "custom and --pitch_transform_ampli"),
+        ("inference", [*RAMP, "--pitch_transform_shift=5"], "custom and --pitch_transform_shift"),
+        ("evaluate", [], "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"),
+        ("evaluate", ["--infer_output_dir", "o"], "without --infer_expt_dir needs --config"),
+        ("evaluate", [*MODEL, "--name", "n"], "--infer_expt_dir and --name exclude each other"),
+        (
+            "evaluate",
+            [*MODEL, "--infer_testing_set", "test"],
+            "--infer_testing_set needs --inf",
+        ),
+        ("evaluate", [*MODEL, "--resample"], "--resample goes with --vocoder_dir"),
+        ("evaluate", [*MODEL, "--metrics", "wer,mel"], "--metrics mel: no such metric; did you me"),
+        (
+            "evaluate",
+            [*MODEL, "--checks", "none,words"],
+            r"none: no such check \(known: all, ",
+        ),
+    ],
+)
+def test_flags_that_do_not_go_together_are_named(command, words, message):
+    with pytest.raises(UsageError, match=message):
+        arguments(command, words)
+
+
+def test_pace_is_the_inverse_of_the_duration_control():
+    assert arguments("inference", TEXT).duration_control == 1
+    assert arguments("inference", [*TEXT, "--pace", "1.25"]).duration_control == 0.8
+    assert arguments("inference", [*TEXT, "--duration_control", "1.25"]).duration_control == 1.25
+
+
+def test_the_flags_of_every_stage_are_checked_without_torch():
+    commands = ["recipe", "fetch", "preprocess", "train", "inference", "vocode", "evaluate"]
+    imports = "; ".join(f"import bins.{command}" for command in commands)
+    code = (
+        f"import sys; {imports}; from bins._flags.parsers import arguments;"
+        f"arguments('evaluate', {[*MODEL, '--metrics', 'mcd']});"
+        "print({'torch', 'accelerate', 'joblib', 'json5'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,7 +1,14 @@
+import logging
+
+import numpy as np
 import pytest
 import torch
 
-from models.base.devices import resolved_device
+from config.schema import Config
+from models.base import devices
+from models.base.devices import chosen_precision, require_compiler, resolved_device
+from models.synthesizer.synthesizer import Synthesizer
+from tests.models.synthesizer.test_synthesizer import LONG_TEXT, make_voice
 from utils.errors import InputError
 
 
@@ -21,3 +28,103 @@ def test_a_number_is_that_of_a_gpu(monkeypatch):
 def test_what_is_no_device_is_refused(name):
     with pytest.raises(InputError, match=r"^device is .*; expected 'auto', 'cpu', 'cuda' or"):
         resolved_device(name)
+
+
+def test_a_compiler_that_is_there_is_accepted(monkeypatch, tmp_path):
+    (tmp_path / "mine").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CXX", "mine")
+    require_compiler("train.compile", torch.device("cpu"))
+    monkeypatch.setenv("CXX", "another")
+    with pytest.raises(InputError, match="no compiler"):
+        require_compiler("train.compile", torch.device("cpu"))
+
+
+def test_without_a_compiler_the_key_and_the_way_out_are_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(InputError, match=r"^train\.compile: no compiler .*\+\+; .* set off$"):
+        require_compiler("train.compile", torch.device("cpu"))
+
+
+def test_a_gpu_needs_triton(monkeypatch):
+    monkeypatch.setattr(devices, "has_triton", lambda: False)
+    with pytest.raises(InputError, match=r"^inference\.compile: no Triton for this GPU; .* off$"):
+        require_compiler("inference.compile", torch.device("cuda"))
+
+
+@pytest.fixture
+def bfloat16(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+
+
+def experiment(model_type: str, task: str = "tts") -> Config:
+    return Config(task, model_type, ("a",), {"a": "a"}, "logs", None)
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "expected"),
+    [
+        ("FastSpeech2", "tts", "bf16"),
+        ("FastPitch", "tts", "bf16"),
+        ("Tacotron2", "tts", "fp32"),
+        ("HiFiGAN", "vocoder", "mixed"),
+        ("FreeVGL", "vocoder", "fp32"),
+        ("WaveGlow", "vocoder", "fp32"),
+    ],
+)
+def test_each_model_says_what_is_fast_on_a_cpu_with_bfloat16(
+    model, task, expected, bfloat16, caplog
+):
+    caplog.set_level(logging.INFO, "arion")
+    assert chosen_precision("auto", experiment(model, task), "cpu") == expected
+    key = "acoustic" if task == "tts" else "vocoder"
+    assert (f"inference.{key}_precision=fp32" in caplog.text) == (expected != "fp32")
+
+
+def test_what_is_asked_for_is_chosen(bfloat16, caplog):
+    caplog.set_level(logging.INFO, "arion")
+    assert chosen_precision("fp32", experiment("FastSpeech2"), "cpu") == "fp32"
+    assert not caplog.text
+
+
+def test_other_machines_compute_in_fp32(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    assert chosen_precision("auto", experiment("FastSpeech2"), "cpu") == "fp32"
+
+
+def test_a_gpu_computes_in_fp32(bfloat16):
+    assert chosen_precision("auto", experiment("FastSpeech2"), "cuda") == "fp32"
+
+
+def test_a_voice_speaks_in_the_precision_of_the_machine(tmp_path, monkeypatch):
+    home = make_voice(tmp_path)
+
+    def mel_of(*overrides: str, supported: bool = True) -> np.ndarray:
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: supported)
+        return Synthesizer(home, overrides=overrides)("Hello there.").mel
+
+    auto = "inference.acoustic_precision=auto"
+    half, exact = mel_of("inference.acoustic_precision=bf16"), mel_of()
+    assert (mel_of(auto) == half).all()
+    assert (mel_of(auto, supported=False) == exact).all()
+    assert 0 < np.abs(half - exact).mean() < 0.01
+
+
+def test_wavs_of_another_kind_of_cpu_are_not_those_of_this(tmp_path, monkeypatch):
+    voice = Synthesizer(make_voice(tmp_path))
+    found = set()
+    for supported in (True, False):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda s=supported: s)
+        found.add(voice.fingerprint())
+    assert len(found) == 2
+
+
+def test_batches_change_a_mel_in_bfloat16_by_less_than_its_rounding(tmp_path):
+    home, half = make_voice(tmp_path), "inference.acoustic_precision=bf16"
+    alone, together = (
+        Synthesizer(home, overrides=[half, f"inference.batch_size={size}"])(LONG_TEXT)
+        for size in (1, 8)
+    )
+    assert alone.durations.tolist() == together.durations.tolist()
+    assert alone.mel == pytest.approx(together.mel, abs=0.02)

@@ -204,14 +204,14 @@ def test_a_folder_of_something_else_is_left_alone(voice, tmp_path):
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda m: m.pop("chapters"), lambda m: m["chapters"][0].pop("file"), lambda m: m.clear()],
+    [lambda m: m.pop("chapters"), lambda m: m.clear()],
 )
 def test_a_manifest_that_is_not_whole_is_one_clear_error(voice, loud, tmp_path, damage):
     speak(voice, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     damage(manifest)
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match=r"manifest\.json is no whole manifest of a book; choose"):
+    with pytest.raises(InputError, match=r"manifest\.json is no manifest of a book; choose"):
         speak(voice, tmp_path)
 
 

@@ -1,8 +1,25 @@
 import json
+from dataclasses import replace
 
 import pytest
+from huggingface_hub import ModelCard
 
-from models.checkpoint.history import History, Position, history_of
+from config.preprocess import CorpusConfig
+from models.base.assets import Assets, Speaker
+from models.base.registry import load_config
+from models.checkpoint.history import (
+    Card,
+    History,
+    Position,
+    card_text,
+    card_writer,
+    history_of,
+    licences_of,
+    notes_in,
+    write_card,
+)
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
 
 FOUND = History(
@@ -14,6 +31,8 @@ FOUND = History(
     best=0.3,
     best_step=2,
 )
+
+HUB = "org/name@" + "0" * 40
 
 
 def test_a_history_comes_back(tmp_path):
@@ -74,3 +93,122 @@ def config():
         dataset = ("a", "b")
 
     return TwoDatasets()
+
+
+@pytest.fixture
+def voice(tmp_path):
+    config = load_config(write_voice_config(tmp_path, "LJSpeech"))
+    speakers = (Speaker("LJSpeech", "en-us"), Speaker("anna|b", "de"))
+    history = History(hours={"LJSpeech": 23.914}, step=900, epoch=3, losses={"mel": 0.51239})
+    return Card("ckpts/voice", config, Assets(config.preprocess.mel, speakers=speakers), history)
+
+
+def header_of(text):
+    """As the Hub's own client reads it."""
+    return ModelCard(text).data.to_dict()
+
+
+def test_the_header_is_what_the_hub_reads(voice):
+    assert header_of(card_text(voice)) == {
+        "license": "unknown",
+        "language": ["de", "en"],
+        "tags": ["text-to-speech", "arion", "fastspeech2"],
+        "library_name": "arion",
+        "pipeline_tag": "text-to-speech",
+        "datasets": ["keithito/lj_speech"],
+    }
+    history = replace(voice.history, initialised_from=f"{HUB}, 5 updates")
+    header = header_of(card_text(replace(voice, licence="cc-by-4.0", history=history)))
+    assert header["license"] == "cc-by-4.0"
+    assert header["base_model"] == "org/name"
+
+
+def test_a_model_of_generated_data_names_no_corpus(voice):
+    config = replace(voice.config, train=replace(voice.config.train, synthetic_utterances=4))
+    assert "datasets" not in header_of(card_text(replace(voice, config=config)))
+    assert licences_of(config) == {}
+
+
+def test_the_table_says_what_it_was_made_of(voice):
+    text = card_text(replace(voice, scores=("wer 0.1235", "vocoder v2")))
+    for part in (
+        "# voice\n",
+        "FastSpeech2, a voice, trained with Arion for 900 updates (epoch 3).",
+        "| data | LJSpeech, 23.91 hours, licence of the recordings: public domain |",
+        "| speakers | 2: LJSpeech, anna\\|b |",
+        "| audio | 8000 Hz |",
+        "| mel | 8 bands, 0 to 4000 Hz, n_fft 256, window 256, hop 64, padding centre, natural",
+        "| validation | mel 0.5124 |",
+        "| scores | wer 0.1235; vocoder v2 |",
+        'Synthesizer("ckpts/voice")("Any text.")',
+    ):
+        assert part in text
+    for absent in ("initialised", "mels |", "best", "not imported", "None"):
+        assert absent not in text
+
+
+def test_hours_are_also_found_in_the_statistics(voice):
+    some = Stat(count=10, mean=0.5, std=0.25, min=0.0, max=1.0)
+    stats = CorpusStats({"anna": SpeakerStats(some, some, some, some, seconds=1800.0)})
+    assets = replace(voice.assets, stats=stats)
+    text = card_text(replace(voice, assets=assets, history=History()))
+    assert "LJSpeech, 0.50 hours" in text
+    assert "a voice, trained with Arion." in text
+
+
+def test_a_vocoders_card_says_whose_mels_it_saw_and_how_to_use_it(voice):
+    config = replace(voice.config, task="vocoder", model_type="HiFiGAN")
+    history = History(mels_from="my_voice, 900 updates", initialised_from="v2, 100 updates")
+    card = replace(voice, name="org/v2", config=config, history=history)
+    text = card_text(card)
+    assert header_of(text)["tags"] == ["vocoder", "arion", "hifigan"]
+    assert "language" not in header_of(text)
+    assert "| mels | predicted by my_voice, 900 updates from the true durations" in text
+    assert "| initialised from | v2, 100 updates |" in text
+    assert "| mels | of the recordings |" in card_text(replace(card, history=History(step=5)))
+    assert 'vocoder="org/v2")' in text
+    assert 'load_model("org/v2").network.infer(mel)  # (B, 8, T) -> (B, T * 64)' in text
+
+
+def test_an_imported_models_card_says_whose_it_is_and_what_was_left_out(voice):
+    history = History(imported_from="HiFi-GAN of somebody", not_imported=("a", "b"), step=7)
+    text = card_text(replace(voice, history=history))
+    assert "A voice: HiFi-GAN of somebody; imported into Arion by" in text
+    assert "trained with Arion" not in text
+    assert "| updates | 7 |" in text
+    assert "| not imported | a; b |" in text
+
+
+def test_a_licence_that_is_not_given_is_unknown(voice):
+    preprocess = replace(voice.config.preprocess, corpus={"b": CorpusConfig(licence="CC0")})
+    config = replace(voice.config, dataset=("a", "b"), preprocess=preprocess)
+    assert licences_of(config) == {"a": "", "b": "CC0"}
+    text = card_text(replace(voice, config=config))
+    assert "a, licence of the recordings: unknown; b, licence of the recordings: CC0" in text
+
+
+def test_nothing_that_a_user_names_breaks_the_header(voice):
+    config = replace(voice.config, model_type='A: "b"\n---')
+    assert header_of(card_text(replace(voice, config=config)))["tags"][2] == 'a: "b"\n---'
+
+
+def test_notes_are_kept_when_the_card_is_written_again(voice, tmp_path):
+    write_card(tmp_path, voice)
+    path = tmp_path / "README.md"
+    assert notes_in(path).startswith("The licence of the recordings")
+    path.write_text(path.read_text() + "\n## More\n\nAnna has agreed.\n")
+    write_card(tmp_path, replace(voice, history=History(step=901)))
+    text = path.read_text()
+    assert text.endswith("limit its use.\n\n## More\n\nAnna has agreed.\n")
+    assert text.count("## Notes") == 1
+    assert "901 updates" in text
+
+
+def test_while_training_goes_on_the_card_and_the_history_follow(voice, tmp_path):
+    write = card_writer(tmp_path, voice.config, voice.assets, History(initialised_from=HUB))
+    write(Position(step=2, best=0.5, best_step=2), {"mel": 0.5})
+    write(Position(step=3, best=0.5, best_step=2), {})
+    text = (tmp_path / "README.md").read_text()
+    assert "for 3 updates (epoch 1)" in text
+    assert "| best validation loss | 0.5 at update 2 |" in text
+    assert History.load(tmp_path).initialised_from == HUB

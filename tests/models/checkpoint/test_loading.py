@@ -92,14 +92,6 @@ def test_an_edited_config_is_used_with_a_notice(experiment, caplog):
     assert "config.json has changed since it was written" in " ".join(caplog.text.split())
 
 
-@pytest.mark.parametrize("damage", [lambda text: text[:100], lambda text: text.replace("8", "x")])
-def test_a_damaged_config_is_refused_with_how_to_recover_it(experiment, damage):
-    path = experiment / "config.json"
-    path.write_text(damage(path.read_text()))
-    with pytest.raises(InputError, match=r"(?s)config\.json: .*has changed.*copy the file again"):
-        load_model(experiment)
-
-
 def test_an_experiment_of_an_older_version_has_no_manifest_and_loads(experiment):
     before = synthesise(load_model(experiment))
     (experiment / "manifest.json").unlink()
@@ -307,14 +299,5 @@ def test_a_network_that_fits_no_memory_is_refused(experiment):
     edit(experiment, model={"transformer": {"conv_filter_size": 10**15}})
     with pytest.raises(
         InputError, match=r"config\.json: its network cannot be built: RuntimeError"
-    ):
-        load_model(experiment)
-
-
-@pytest.mark.parametrize("sizes", [{"conv_filter_size": 10**6}, {"n_encoder_layers": 10**9}])
-def test_sizes_far_beyond_the_weights_are_refused_before_they_fill_the_memory(experiment, sizes):
-    edit(experiment, model={"transformer": sizes})
-    with pytest.raises(
-        InputError, match=r"the network of its config\.json is far larger than the [\d,]+"
     ):
         load_model(experiment)

@@ -182,11 +182,11 @@ def test_what_fails_is_logged_with_its_utterances_and_left_out_where_it_always_d
                 "two": [scored("a", "paired", **broken), scored("b", "paired", **broken)],
             }
         )
-    assert "spoken of one: 1 of 2 failed: b" in caplog.text
+    assert "spoken of one: 1 of 2 failed (KeyError: 7): b" in caplog.text
     assert "spoken of one: 1 of 2 have no score" not in caplog.text
     assert "spoken of two: 2 of 2 failed" not in caplog.text
     assert found.skipped["two"]["spoken"] == "it fails: KeyError: 7"
-    assert "quiet of one: 1 of 2 failed: b" in caplog.text
+    assert "quiet of one: 1 of 2 failed (OSError: 5): b" in caplog.text
     assert found.skipped["two"]["check quiet"] == "it fails: OSError: 5"
     assert found.count_flags("two", [(), ()]) == {}
     assert found.count_flags("one", [(), ()]) == {"quiet": 0}

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import openai
 import uvicorn
 
+from models.server.app import server_config
 from models.server.limits import Limits
-from models.server.run import server_config
 from models.server.voices import VoiceStore
 
 

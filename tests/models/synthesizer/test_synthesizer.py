@@ -710,14 +710,6 @@ def test_the_largest_seed_and_one_of_numpy_are_taken(voice):
     assert voice("Hello.", seed=2**63 - 1).seconds == voice("Hello.", seed=np.int64(3)).seconds
 
 
-def test_a_voice_without_durations_is_called_hardly_trained(tmp_path, caplog):
-    weights = load_file(make_voice(tmp_path) / "model.safetensors")
-    weights["duration_predictor.linear.bias"].fill_(-1.0)
-    save_file(weights, tmp_path / "model.safetensors")
-    assert Synthesizer(tmp_path)("Hello there.").seconds < 0.02
-    assert "7 phones in 0.00 s: the model is hardly trained" in caplog.text
-
-
 def test_a_long_text_shows_its_progress(voice, caplog):
     caplog.set_level(logging.INFO)
     voice("One. " * 7)
@@ -725,12 +717,6 @@ def test_a_long_text_shows_its_progress(voice, caplog):
     caplog.clear()
     voice("One. Two.")
     assert "sentences" not in caplog.text
-
-
-def test_a_list_of_texts_gives_a_list(voice):
-    texts = ["One.", "Two."]
-    assert [speech.text for speech in voice(texts)] == texts
-    assert np.array_equal(voice(texts)[1].wav, voice("Two.").wav)
 
 
 def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.benchmark.configs import known_models
+from models.benchmark.run import known_models
 from modules.layers import dropout
 from tests.models.training import equivalent
 from tests.models.training.equivalent import MODELS, Outcome, outcome_of

@@ -13,7 +13,7 @@ from models.base.registry import find, load_config
 from models.checkpoint.folders import latest_checkpoint, step_folder
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import export
-from models.teacher_forcing.learned_durations import duration_finder, load_joint_aligner
+from models.teacher_forcing.durations import duration_finder, load_joint_aligner
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore

@@ -9,7 +9,7 @@ from config.train import TrainConfig
 from models.base.acoustic.joint_aligner import AlignerTraining, JointAligner, JointAlignerConfig
 from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets, Speaker
-from models.training.initialisation.finetune import tensors_of
+from models.training.initialisation import tensors_of
 from models.tts import fastpitch
 from models.tts.fastpitch import (
     FastPitch,

@@ -7,7 +7,7 @@ from config.schema import Config
 from config.train import TrainConfig
 from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets, Speaker
-from models.training.initialisation.finetune import tensors_of
+from models.training.initialisation import tensors_of
 from models.tts import fastspeech2
 from models.tts.fastspeech2 import (
     FastSpeech2,

@@ -5,7 +5,7 @@ import torch
 
 from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
-from models.training.initialisation.finetune import tensors_of
+from models.training.initialisation import tensors_of
 from models.tts import tacotron2
 from models.tts.tacotron2 import (
     DecoderConfig,

@@ -11,8 +11,8 @@ import pytest
 import torch
 from huggingface_hub import constants
 
-from models.checkpoint.conversion import convert_to_experiment
 from models.checkpoint.loading import load_model
+from models.checkpoint.publish import convert_to_experiment
 from models.synthesizer.synthesizer import Synthesizer
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN
 from tests.models.checkpoint.importers import fastspeech2_originals

@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from models.base.registry import find as find_model
-from models.checkpoint.conversion import convert_to_experiment
-from models.checkpoint.foreign import find
-from models.checkpoint.hub_files import needed_files
+from models.checkpoint.foreign import find, needed_files
 from models.checkpoint.importers import fastpitch_nvidia
 from models.checkpoint.loading import load_model
+from models.checkpoint.publish import convert_to_experiment
 from models.synthesizer.synthesizer import Synthesizer
-from models.training.initialisation.finetune import initialise
+from models.training.initialisation import initialise
 from modules.variance.pitch_transform import PitchTransform
 from processors.text.letters.nvidia import nvidia_vocabulary
 from tests.models.checkpoint.importers.fastpitch_originals import (

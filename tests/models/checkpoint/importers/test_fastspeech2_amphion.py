@@ -11,7 +11,7 @@ from models.base.acoustic.task import AcousticTask
 from models.checkpoint.foreign import find
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
-from models.training.initialisation.finetune import initialise
+from models.training.initialisation import initialise
 from models.tts.fastspeech2 import losses_of
 from tests.models.checkpoint.importers import fastspeech2_originals as originals
 from tests.models.checkpoint.importers.fastspeech2_originals import (

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from models.checkpoint.hub_files import needed_files
+from models.checkpoint.foreign import needed_files
 from models.checkpoint.loading import load_model
 from tests.models.checkpoint.importers.reading import read_foreign
 from tests.models.vocoder.plain_waveglow import (

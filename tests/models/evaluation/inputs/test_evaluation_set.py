@@ -14,7 +14,7 @@ from models.evaluation.inputs.evaluation_set import (
     pair_systems,
 )
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.resynthesis import COPY
+from models.evaluation.inputs.references import COPY
 from models.evaluation.inputs.systems import SystemFile, read_system_files, sound_files
 from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16
@@ -165,14 +165,6 @@ def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path):
     (tmp_path / "a" / "x.wav").write_bytes(b"")
     with pytest.raises(InputError, match=r"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: "):
         pair_files({"a": results}, EvaluationInputs((), preprocess_of(tmp_path)))
-
-
-def test_one_id_of_two_files_is_refused(tmp_path):
-    write_files(tmp_path, {"x": 900})
-    twice = [SystemFile("x", tmp_path / "x.wav", "text")] * 2
-    twice[1] = SystemFile("x", tmp_path / "x.wav", "file")
-    with pytest.raises(InputError, match=r"x\.wav and .*x\.wav: one id, x"):
-        pair_files({"a": twice}, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
 def test_second_readings_join_the_items_of_systems_or_are_added(tmp_path):

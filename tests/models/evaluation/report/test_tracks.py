@@ -15,7 +15,7 @@ from tests.models.evaluation.report.evaluations import MEL, item_of, tone
 
 def test_the_pictures_of_an_utterance_have_the_same_colours(tmp_path):
     item = item_of(tmp_path, "a", wav=0.5 * tone(150))
-    ((recording, voice),) = write_tracks("00000", [item], tmp_path, MEL)
+    (recording, voice) = write_tracks("00000", [item], tmp_path, MEL)
     spectrogram = MelSpectrogram(MEL)
     sounds = [tone(140.0, 0.5), 0.5 * tone(150)]
     mels = [spectrogram(torch.from_numpy(wav)[None])[0].numpy() for wav in sounds]

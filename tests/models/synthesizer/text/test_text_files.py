@@ -21,16 +21,6 @@ def test_a_text_file_has_a_text_a_line(tmp_path):
     ]
 
 
-def test_a_text_file_that_looks_like_a_table_is_warned_of(tmp_path, caplog):
-    for text in ("name|words\na|One.", "id\ttext\na\tOne."):
-        caplog.clear()
-        assert len(read_input_texts(write(tmp_path, text, "texts.txt"))) == 2
-        assert "looks like a table, and each line is read as one text" in caplog.text
-    caplog.clear()
-    read_input_texts(write(tmp_path, "One | two.\nThree.", "texts.txt"))
-    assert not caplog.text
-
-
 def test_a_text_file_that_is_not_utf_8_is_an_error(tmp_path):
     (tmp_path / "texts.txt").write_bytes("Grüße".encode("latin-1"))
     with pytest.raises(InputError, match=r"texts.txt: not UTF-8 at byte 2"):

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from models.benchmark.configs import generated_config, known_models
+from models.benchmark.run import generated_config, known_models
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.data.loading import ProcessRank, collect_assets, load_data

@@ -1,15 +1,25 @@
 """What the processes of a run exchange, by runs of one process and of two."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from torch import nn
 
-from models.training.processes.exchange import sum_gradients, sum_over_processes
+from models.training.processes import exchange
+from models.training.processes.exchange import (
+    Interrupts,
+    check_agreement,
+    differences,
+    sum_gradients,
+    sum_over_processes,
+)
 from tests.models.training.small_tasks import make_processed
+from utils.errors import InputError
 
 ROOT = Path(__file__).parents[4]
 _TWO_PROCESSES = """
@@ -81,3 +91,70 @@ def test_sums_of_one_process_are_its_own_in_double_precision():
     summed = sum_over_processes([1.0, 2.5], torch.device("cpu"))
 
     assert (summed.tolist(), summed.dtype) == ([1.0, 2.5], torch.float64)
+
+
+def test_one_process_agrees_with_itself():
+    check_agreement({"train.max_steps": 5, "data of stage 1": "ab"})
+
+
+def test_all_values_that_differ_anywhere_are_named():
+    first = {"lr": 0.1, "steps": 5, "seed": None}
+
+    assert differences([first, dict(first)]) == []
+    assert differences([first, {"lr": 0.1, "steps": 6, "seed": None}, {"lr": 0.1, "steps": 5}]) == [
+        "seed",
+        "steps",
+    ]
+
+
+def test_processes_that_differ_are_refused(monkeypatch):
+    other = {"train.adam.lr": 0.1, "data of stage 1": "cd"}
+    monkeypatch.setattr(exchange, "gather_object", lambda own: [other, *own])
+
+    with pytest.raises(InputError, match=r"differ in data of stage 1: give every machine the same"):
+        check_agreement({"train.adam.lr": 0.1, "data of stage 1": "ab"})
+
+
+def test_a_second_sigterm_does_not_cut_off_the_save():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.received == signal.SIGTERM
+
+
+@pytest.fixture
+def _ctrl_c_interrupts():
+    """As in a terminal: a background process may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c_interrupts")
+def test_a_second_ctrl_c_interrupts_at_once():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupts.received == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_terminal_that_closes_is_recorded_unless_nohup_ignores_it():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert interrupts.received == signal.SIGHUP
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert interrupts.received == 0
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_signal_handlers_are_restored():
+    before = signal.getsignal(signal.SIGTERM)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -1,6 +1,6 @@
 import pytest
 
-from bins._recipe.places import ROOT, find_recipe, from_here, located
+from bins._flags.steps import ROOT, find_recipe, from_here, located
 from utils.cli import UsageError
 
 

@@ -1,4 +1,4 @@
-"""From the flags of a recipe to its stages: checks, the words of each stage, its environment."""
+"""From the name and flags of a recipe to its stages: checks, words of each stage, environment."""
 
 import importlib.util
 import os
@@ -9,14 +9,70 @@ from pathlib import Path
 from typing import Any
 
 from bins._flags.parsers import arguments
-from bins._flags.table import FLAGS, Command, command_of, flags_of_command
+from bins._flags.table import FLAGS, KINDS, Command, Kind, command_of, flags_of_command
 from bins._flags.values import STAGES
-from bins._recipe.places import ROOT, Recipe, from_here, located
 from models.training.processes.launch import Machines, count_gpus
 from utils.cli import UsageError
+from utils.errors import nearest
+from utils.files import user_path
+
+ROOT = Path(__file__).parents[2]
 
 _TABLE = {flag.name: flag for flag in FLAGS}
 _MACHINES = ("num_machines", "machine_rank", "main_process_ip", "main_process_port")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A folder of egs/<kind>."""
+
+    kind: Kind
+    name: str  # kind/Model
+    caller: str  # folder of the user, where relative paths start
+    command: tuple[str, ...]  # as the user types it
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the configurations."""
+        return ROOT / "egs" / self.name
+
+
+def recipes() -> dict[str, Path]:
+    """The run.sh of each recipe by `kind/Model`."""
+    scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
+    return {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
+
+
+def find_recipe(name: str, shell_caller: str | None) -> Recipe:
+    """Finds a recipe by `kind/Model`, or by the model alone, for a caller of run.sh or for None."""
+    scripts = recipes()
+    name = next((full for full in scripts if full.split("/")[1] == name), name)
+    if name not in scripts:
+        near, names = nearest(name, scripts), ", ".join(scripts)
+        raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")
+    typed: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
+    if shell_caller is not None:
+        typed = ("sh", str(scripts[name]))
+    kind = next(kind for kind in KINDS if name.startswith(f"{kind}/"))
+    return Recipe(kind, name, shell_caller or str(Path.cwd()), typed)
+
+
+def located(text: str, caller: str) -> str:
+    """Makes the path of an existing file or folder absolute; keeps names on the Hub."""
+    first = text.split("/")[0]
+    if first in (".", "..") or text.startswith("~"):
+        return from_here(text, caller)
+    here = Path(caller)
+    # missing, but its first folder exists here: a local path, not a name on the Hub
+    missing_here = not Path(text).exists() and (here / first).exists()
+    return from_here(text, caller) if (here / text).exists() or missing_here else text
+
+
+def from_here(text: str, caller: str) -> str:
+    """Makes a path absolute; empty text stays so."""
+    if text.startswith("~"):
+        return str(user_path(text))
+    return text if not text or Path(text).is_absolute() else f"{caller}/{text}"
 
 
 @dataclass(frozen=True)
@@ -35,11 +91,7 @@ class Step:
 
 
 def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
-    """Checks the flags of all stages and sets the environment of this process.
-
-    Raises:
-        UsageError: If a flag or the machine is wrong; the message names it.
-    """
+    """Checks the flags of all stages and sets the environment of this process."""
     stages = _stages(texts)
     for name in ("config", "name"):
         if stages[0] >= 3 and "infer_expt_dir" in texts and texts.pop(name, None):
@@ -59,11 +111,7 @@ def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
 
 
 def shown_config(recipe: Recipe, texts: dict[str, Any]) -> Path:
-    """Finds the configuration that --show_config prints: of a recipe, or of an experiment.
-
-    Raises:
-        UsageError: If the model is no local experiment.
-    """
+    """Finds the configuration that --show_config prints: of a recipe, or of an experiment."""
     _place(recipe, (3,), texts)
     if "infer_expt_dir" not in texts:
         return Path(texts["config"])

@@ -2,24 +2,30 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import soundfile
 import torch
 
+from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner
+from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
-from models.teacher_forcing.attended_durations import (
+from models.teacher_forcing.durations import (
     _between_steps,
     _monotonic,
     attention_source,
     is_voice,
+    load_joint_aligner,
 )
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.tts._tacotron2_attention import LocationAttention
+from modules.mel import MelConfig
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
 from processors.durations.importing import import_durations
+from processors.text.symbols import arpabet_vocabulary
 from tests.models.checkpoint.importers.tacotron2_originals import SMALL as SMALL_ORIGINAL
 from tests.models.checkpoint.importers.tacotron2_originals import original
 from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice
@@ -32,6 +38,9 @@ STEPS = 2  # of each phone; the first has twice as many, the last all that follo
 JUMP = 1  # at this step attention is on the last phone, and not on the first
 SMALL = {"n_layers": 1, "head_size": 4, "filter_size": 4}
 FASTPITCH = {"variant": "1.0", "hidden": 8, "encoder": SMALL, "decoder": SMALL}
+
+CONFIG = JointAlignerConfig(hidden=4, attention_channels=3)
+ASSETS = Assets(MelConfig(), arpabet_vocabulary(), (Speaker("a", "en-us"), Speaker("b", "en-us")))
 
 
 def known_attention(_, state, keys, past, kernel, mask):
@@ -251,3 +260,40 @@ def test_a_voice_is_told_from_a_folder_of_durations(made):
     assert is_voice(str(root / "ckpts/voice"))
     assert is_voice("org/name")
     assert not is_voice(str(root / "corpus"))
+
+
+def voice(tensors, aligner="learned"):
+    """A voice whose checkpoint holds these tensors of a joint aligner."""
+    config = SimpleNamespace(
+        task="tts",
+        model_type="FastSpeech2",
+        model=SimpleNamespace(aligner=CONFIG),
+        preprocess=SimpleNamespace(aligner=aligner),
+    )
+    stored = {"aligner": tensors}.get
+    return SimpleNamespace(folder=Path("voice"), config=config, assets=ASSETS, stored=stored)
+
+
+def test_the_aligner_has_the_weights_of_the_checkpoint_and_is_in_eval_mode():
+    trained = build_aligner(CONFIG, ASSETS).eval()
+    found = load_joint_aligner(voice(trained.state_dict()))
+    batch = (
+        torch.tensor([[3, 4, 5]]), torch.tensor([3]), torch.tensor([1]),
+        torch.randn(1, 80, 6), torch.tensor([6]),
+    )  # fmt: skip
+
+    assert not found.training
+    assert torch.equal(found(*batch), trained(*batch))
+
+
+def test_a_checkpoint_without_its_aligner_is_refused_with_the_reason():
+    with pytest.raises(InputError, match=r"voice/aligner\.safetensors is missing, .*--with_disc"):
+        load_joint_aligner(voice(None))
+    with pytest.raises(InputError, match=r"^voice: trained with preprocess\.aligner hmm, and has"):
+        load_joint_aligner(voice(None, aligner="hmm"))
+
+
+def test_weights_of_another_size_are_refused():
+    other = build_aligner(JointAlignerConfig(hidden=5, attention_channels=3), ASSETS)
+    with pytest.raises(InputError, match=r"does not fit its config\.json: of another shape: phone"):
+        load_joint_aligner(voice(other.state_dict()))

@@ -1,11 +1,15 @@
-"""Durations from the attention of a voice that reads recordings with teacher forcing.
+"""Features of stage 1 as a voice reads them, and the durations that it finds in them.
 
-FastPitch 1.0 takes its durations from a Tacotron 2 in this way (Łańcucki 2021, arXiv:2006.06873,
-section 2.1), FastSpeech from its teacher (Ren et al. 2019, arXiv:1905.09263, section 3.3).
+It finds them by its attention, or by its joint aligner.
+
+FastPitch 1.0 takes its durations from the attention of a Tacotron 2 with teacher forcing (Łańcucki
+2021, arXiv:2006.06873, section 2.1), FastSpeech from its teacher (Ren et al. 2019,
+arXiv:1905.09263, section 3.3).
 """
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
@@ -13,25 +17,92 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.base.acoustic.joint_aligner import ALIGNER, JointAligner, build_aligner, find_durations
 from models.base.devices import resolved_device
-from models.base.interfaces import AttentiveModel
+from models.base.model import AttentiveModel
 from models.base.registry import model_of
-from models.checkpoint.hub_files import fetch
-from models.checkpoint.loading import is_experiment, load_model
-from models.teacher_forcing.voice_data import VoiceData
+from models.checkpoint.foreign import fetch
+from models.checkpoint.loading import LoadedModel, fill_network, is_experiment, load_model
 from modules.alignment.attention_quality import path_quality
 from modules.alignment.search import argmax_durations, monotonic_durations
 from preprocessors.manifest import read_utterances
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Interval
+from processors.dataset.batch import TtsBatch, collate, on_device
+from processors.dataset.datasets import FeatureDataset
+from processors.dataset.sampler import Draw
 from processors.dataset.store import FeatureStore
 from processors.durations import AttentionPath
 from processors.durations.sources import DurationSource, SourceEntry
 from processors.durations.tokens import FrameRate
-from utils.errors import InputError
-from utils.logging import progress
+from processors.records import Features
+from utils.errors import InputError, listed
+from utils.logging import get_logger, progress
+
+_BATCH_FRAMES = 8192  # padding included; about 95 s
 
 _LEAST_ATTENTION = 1e-6  # the path may cross a phone without attention
+
+
+class VoiceData:
+    """Features as a voice reads them; words that may be in letters or phones are as in synthesis.
+
+    If voice and features have one speaker each, their names need not agree: imported voices do not
+    know the name of theirs.
+    """
+
+    def __init__(
+        self, voice: LoadedModel, store: FeatureStore, *, any_speaker: bool = False
+    ) -> None:
+        self.voice = voice
+        self.store = store
+        self.vocabulary = voice.assets.required_vocabulary(voice.home)
+        speakers = [speaker.name for speaker in voice.speakers]
+        stored = sorted(set(store.speakers))
+        if len(speakers) == 1 and (
+            any_speaker or len(stored) == 1
+        ):  # the network ignores their ids
+            if speakers != stored:
+                get_logger(__name__).warning(
+                    "%s speaks as %s for the utterances of %s",
+                    voice.origin,
+                    speakers[0],
+                    listed(stored, 3),
+                )
+            speakers = stored
+        p_arpabet = voice.config.preprocess.text.certain_p_arpabet
+        self._items = FeatureDataset(
+            [store], [store.ids], self.vocabulary, speakers, p_arpabet=p_arpabet
+        )
+
+    @cached_property
+    def device(self) -> torch.device:
+        """That of the voice's network."""
+        return next(self.voice.network.parameters()).device
+
+    def features(self, id: str) -> Features:
+        """The features of an utterance, each word in letters or phones."""
+        return self._items.features(self._draw(id))
+
+    def batch(self, ids: Iterable[str]) -> TtsBatch:
+        """Utterances as a batch on the voice's device."""
+        items = [self._items[self._draw(id)] for id in ids]
+        return on_device(collate(items, self.voice.mel.log_floor_value), self.device)
+
+    def groups(self, ids: Iterable[str]) -> Iterator[list[str]]:
+        """Utterances of similar length, as many as fit into a batch."""
+        frames = {id: int(self.store.frames[self.store.index_of(id)]) for id in ids}
+        group: list[str] = []
+        for id in sorted(frames, key=lambda id: (frames[id], id)):
+            if group and (len(group) + 1) * frames[id] > _BATCH_FRAMES:
+                yield group
+                group = []
+            group.append(id)
+        if group:
+            yield group
+
+    def _draw(self, id: str) -> Draw:
+        return Draw(0, self.store.index_of(id))
 
 
 def is_voice(reference: str) -> bool:
@@ -47,9 +118,6 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
         folder: `<processed_dir>/<dataset>`: features in the mel and the phones of the voice.
         path: `monotonic`: the most likely alignment in which phones follow each other, each with at
             least one frame; `argmax`: each frame counts for the phone of the largest weight.
-
-    Raises:
-        InputError: If the voice has no attention, or does not fit the features.
     """
     voice = load_model(fetch(reference), resolved_device())
     if model_of(voice.config).needs_durations:
@@ -130,3 +198,38 @@ def _grid(data: VoiceData, id: str, durations: Tensor) -> Grid:
 
 def _refuse(reason: str) -> Grid:
     raise AlignmentError(reason)
+
+
+def load_joint_aligner(voice: LoadedModel) -> JointAligner:
+    """Loads the joint aligner of a voice, on the CPU and in eval mode."""
+    section = model_of(voice.config).aligner
+    if voice.config.preprocess.aligner != "learned" or section is None:
+        raise InputError(
+            f"{voice.folder}: trained with preprocess.aligner {voice.config.preprocess.aligner}, "
+            "and has no aligner of its own; give a voice that was trained with learned"
+        )
+    tensors = voice.stored(ALIGNER)
+    path = voice.folder / f"{ALIGNER}.safetensors"
+    if tensors is None:
+        raise InputError(
+            f"{path} is missing, and durations need it; give the experiment that was trained, or"
+            " publish it with --with_discriminators"
+        )
+    network = build_aligner(section(voice.config.model), voice.assets)
+    fill_network(network, tensors, path, "its config.json")
+    return network.eval()
+
+
+def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features], Features]:
+    """Returns a function that adds durations to features of the data of a voice."""
+    voice = load_model(fetch(reference, for_training=True))
+    aligner, store = load_joint_aligner(voice), FeatureStore(folder, voice.mel)
+    if store.timed:
+        raise InputError(f"{folder} holds durations of an aligner already; export those")
+    data = VoiceData(voice, store)
+
+    def find(features: Features) -> Features:
+        durations = find_durations(aligner, data.batch([features.id]))
+        return replace(data.features(features.id), durations=durations[0].numpy())
+
+    return find

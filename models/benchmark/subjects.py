@@ -1,22 +1,26 @@
-"""Synthesis: acoustic models and vocoders with random weights, and trained ones from text."""
+"""What is timed: updates as in stage 2, networks with random weights, and a voice from text."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, VocoderPrecision
 from models.base.acoustic.output import TtsOutput
 from models.base.registry import model_of
-from models.benchmark.timing import Work
-from models.synthesizer.precision import chosen_precision
+from models.benchmark.results import Work
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.vocoders import open_vocoder
 from models.training.data.loading import ProcessRank, collect_assets, load_data
+from models.training.tracking.tracker import Tracker
+from models.training.trainer import Observers, Trainer
 from processors.dataset.batch import TtsItem
 from processors.dataset.sampler import Draw
 from utils.errors import InputError
@@ -31,37 +35,19 @@ TEXTS = (
 _VOCODER_PRECISIONS = get_args(VocoderPrecision)
 
 
-class PrecisionError(InputError):
-    """A precision that a model does not have."""
-
-
 def check_precision(precision: str, choices: Sequence[str], what: str) -> None:
-    """Raises PrecisionError for a precision that is not among the choices of `what`."""
+    """Refuses a precision that is not among the choices of `what`."""
     if precision not in choices:
-        raise PrecisionError(f"precision={precision}: {what} has {', '.join(choices)}")
+        raise InputError(f"precision={precision}: {what} has {', '.join(choices)}")
 
 
 def synthesis_step(
-    config: Config,
-    device: torch.device,
-    precision: str,
-    batch_size: int = 1,
-    longest: int = 0,
-    *,
-    repeated: bool = False,
+    config: Config, device: torch.device, precision: str, batch_size: int = 1, longest: int = 0
 ) -> Callable[[], Work]:
     """Builds a network with random weights; the returned function synthesises the next batch.
 
     Acoustic models are given the durations of the validation utterances (Tacotron 2: the number of
     frames), since they would predict nonsense.
-
-    Args:
-        batch_size: Utterances of a call.
-        longest: Frames to which longer utterances are cut; 0: none is.
-        repeated: Synthesise one batch of middle length again and again.
-
-    Raises:
-        PrecisionError: If the model does not have this precision.
     """
     assets = collect_assets(config)
     seed_everything(config.train.random_seed)
@@ -74,9 +60,8 @@ def synthesis_step(
     network = network.to(device).eval().for_inference(precision, *compiled)
     by_length = np.argsort(utterances.lengths, kind="stable")
     batches = np.split(by_length, range(batch_size, len(by_length), batch_size))
-    middle = len(batches) // 2
     shuffled = np.random.default_rng(derived_seed("synthesis")).permutation(len(batches))
-    order = cycle([middle] if repeated else shuffled)
+    order = cycle(shuffled)
 
     @torch.inference_mode()
     def step() -> Work:
@@ -133,51 +118,58 @@ def cut(item: TtsItem, longest: int) -> TtsItem:
 def speech_steps(
     voice: str, vocoder: str | None, device: torch.device
 ) -> Mapping[str, Callable[[], Work]]:
-    """Loads a voice and a vocoder; the returned functions speak the next of three texts, in parts.
+    """Loads a voice and a vocoder; the returned functions speak the next of three texts.
 
     Returns:
-        "text" (normalisation and phones), "acoustic model" and "vocoder", each alone; "whole", by
-        `Synthesizer.generate`; and its "first sound", until the first piece.
+        "text", normalisation and phones alone; "whole", by `Synthesizer.generate`; and its "first
+        sound", until the first piece.
     """
     synthesizer = Synthesizer(voice, vocoder, device.type)
-    model, inference = synthesizer.model, synthesizer.config.inference
-    acoustic: Any = model.network
-    precision = chosen_precision(inference.acoustic_precision, synthesizer.config, device)
-    acoustic = acoustic.for_inference(precision, inference.compile)
-    sounding = open_vocoder(vocoder, model.mel).load(inference, device.type)
-    vocabulary, speaker = model.assets.required_vocabulary(), torch.zeros(1, dtype=torch.long)
-
-    @torch.inference_mode()
-    def infer(text: str) -> Any:  # noqa: ANN401
-        ids = torch.tensor([vocabulary.ids(phones[text])], device=device)
-        lengths = torch.tensor([ids.shape[1]], device=device)
-        return acoustic.infer(ids, lengths, speaker_ids=speaker.to(device))
-
-    @torch.inference_mode()
-    def vocode(text: str) -> None:
-        sounding.infer(mels[text].mel, mels[text].mel_lengths)
-
-    phones = {text: synthesizer.phone_names(text) for text in TEXTS}
-    mels = {text: infer(text) for text in TEXTS}
+    spoken = {text: synthesizer(text) for text in TEXTS}
     parts: dict[str, Callable[[str], object]] = {
         "text": synthesizer.phone_names,
-        "acoustic model": infer,
-        "vocoder": vocode,
         "whole": lambda text: list(synthesizer.generate(text)),
         "first sound": lambda text: next(iter(synthesizer.generate(text))),
     }
 
     def step_of(part: Callable[[str], object]) -> Callable[[], Work]:
-        """Runs a part on one text after another."""
         texts = cycle(TEXTS)
 
         def step() -> Work:
+            """Runs the part on the next text."""
             text = next(texts)
             part(text)
-            n_frames = mels[text].mel.shape[2]
-            audio_s = n_frames * model.mel.hop_length / model.mel.sample_rate
-            return Work(1, n_frames, n_frames, audio_s)
+            n_frames = spoken[text].mel.shape[1]
+            return Work(1, n_frames, n_frames, spoken[text].seconds)
 
         return step
 
     return {name: step_of(part) for name, part in parts.items()}
+
+
+def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
+    """Builds an experiment; the returned function runs one update. Nothing is saved."""
+    loader = replace(config.train.dataloader, num_worker=0)
+    train = replace(config.train, dataloader=loader, tracker="none", log_steps=0, valid_samples=0)
+    train = replace(train, max_epoch=10**9, max_steps=0)  # endless
+    config = replace(config, train=train)
+    seed_everything(train.random_seed)
+    AcceleratorState._reset_state(reset_partial_state=True)  # one process, several precisions
+    precision = "no" if train.mixed_precision == "fp32" else train.mixed_precision
+    accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=precision)
+    assets = collect_assets(config)
+    task = model_of(config).build_task(config, assets)
+    data = load_data(config, assets, ProcessRank(), device)
+    nowhere = Path()
+    trainer = Trainer(task, data, train, accelerator, nowhere, Observers(Tracker(nowhere)))
+    updates, mel = trainer.updates(), assets.mel
+
+    def step() -> Work:
+        """Trains for one update."""
+        batches = next(updates)
+        frames = sum(int(batch.mel_lengths.sum()) for batch in batches)
+        cells = sum(batch.mel.shape[0] * batch.mel.shape[2] for batch in batches)
+        n_items = sum(len(batch.ids) for batch in batches)
+        return Work(n_items, frames, cells, frames * mel.hop_length / mel.sample_rate)
+
+    return step

@@ -1,11 +1,13 @@
 """Initial weights from another model: tensors by name, rows by phone or speaker name.
 
+New speakers may be added to a voice whose other speakers stay as they are, bit for bit.
+
 A phone that the other model does not have begins as the nearest one on which it was trained, so
 that training may go on in another phone set or language.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,14 +17,14 @@ from torch import Tensor, nn
 from models.base.assets import Assets
 from models.base.registry import model_of
 from models.base.task import Task
-from models.checkpoint.hub_files import fetch
+from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, LoadedModel, load_model
 from models.checkpoint.tensors import not_finite
 from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
+from modules.layers.postnet import MaskedBatchNorm
 from modules.variance.contour import SpeakerNorm
 from processors.text.nearest_phones import PhoneSet
-from processors.text.symbols import PAD
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -35,7 +37,6 @@ class Rows(NamedTuple):
     old: Sequence[str]  # in the other model
     new: Sequence[str]  # in this one
     nearest: Nearest = lambda _row: ()
-    untrained: frozenset[str] = frozenset()  # old rows that hold the other model's initial values
 
 
 @dataclass
@@ -48,9 +49,6 @@ class Transfer:
     similar: list[str] = field(default_factory=list)
     # missing in the other model; they keep their random initial values
     new: list[str] = field(default_factory=list)
-    # `tensor: phone` of phones that the other model has and was not trained on: as random as new
-    # ones, copied so that the model stays the same where nothing trains them
-    untrained: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
     source: str = ""  # the other model, as model cards name it
     phones: frozenset[str] = frozenset()  # what the other model can say
@@ -62,11 +60,6 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     The exported network is filled from model.safetensors; others, such as discriminators, from a
     file of their name where there is one; or all from a checkpoint of another project. Tensors on
     another scale, such as linear bin edges where the new ones are logarithmic, are dropped.
-
-    Args:
-        task: Its networks are changed.
-        assets: Phones, speakers and mel of the task.
-        reference: The other model: a folder or a name on the Hub.
 
     Raises:
         InputError: If tensors of one name have different shapes (names the first of them) or are
@@ -94,15 +87,13 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             "tensors fits the model of this config; give one of the same kind"
         )
     _log_transfer(transfer, source.folder)
-    _log_untrained(transfer, PhoneSet(source.assets.known_phones | assets.known_phones))
     return transfer
 
 
 def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
     """The rows of each tensor whose rows are phones or speakers."""
     before, after = (a.vocabulary.symbols if a.vocabulary else () for a in (old, new))
-    untrained = frozenset(before) - old.known_phones - {PAD}
-    phones = Rows(before, after, PhoneSet(old.known_phones).nearest, untrained)
+    phones = Rows(before, after, PhoneSet(old.known_phones).nearest)
     speakers = Rows([s.name for s in old.speakers], [s.name for s in new.speakers])
     by_phone = dict.fromkeys(tensors_of(network, PhoneEmbedding), phones)
     by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
@@ -130,10 +121,7 @@ def _rescaled(source: LoadedModel, network: nn.Module) -> list[str]:
 
 @torch.no_grad()
 def _fill(
-    network: nn.Module,
-    source: dict[str, Tensor],
-    rows: dict[str, Rows],
-    transfer: Transfer,
+    network: nn.Module, source: dict[str, Tensor], rows: dict[str, Rows], transfer: Transfer
 ) -> None:
     tensors = network.state_dict()  # shares memory with the network
     _check_tensors(tensors, source, rows)
@@ -153,8 +141,7 @@ def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: 
     for position, row in enumerate(rows.new):
         if row in positions:
             tensor[position] = source[positions[row]]
-            kind = transfer.untrained if row in rows.untrained else transfer.reused
-            kind.append(f"{name}: {row}")
+            transfer.reused.append(f"{name}: {row}")
         elif nearest := rows.nearest(row):
             tensor[position] = source[[positions[phone] for phone in nearest]].mean(dim=0)
             transfer.similar.append(f"{name}: {row}={'+'.join(nearest)}")
@@ -194,28 +181,6 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
             logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
 
 
-def _log_untrained(transfer: Transfer, trained: PhoneSet) -> None:
-    """Says in one line which phones neither data hold, and whether it matters.
-
-    Args:
-        transfer: From the other model.
-        trained: Phones in the data of either model.
-    """
-    phones = {name.partition(": ")[2] for name in transfer.untrained}
-    stress, others = [], []
-    for phone in sorted(phone for phone in phones if phone not in trained):
-        if trained.has_other_stress(phone):
-            stress.append(phone)
-        elif nearest := trained.nearest(phone):  # no text has <spn>, which has none
-            others.append(f"{phone}={'+'.join(nearest)}")
-    kinds = {
-        "spoken as the nearest": others,
-        "does not matter, another stress of a trained vowel": stress,
-    }
-    if listed := [f"{kind}: {' '.join(names)}" for kind, names in kinds.items() if names]:
-        get_logger(__name__).info("phones in the data of neither model: %s", "; ".join(listed))
-
-
 def _grouped(names: Iterable[str]) -> str:
     """Tensors by name, with the rows of each in brackets."""
     rows: dict[str, list[str]] = {}
@@ -225,3 +190,88 @@ def _grouped(names: Iterable[str]) -> str:
     return ", ".join(
         f"{tensor} ({' '.join(named)})" if named else tensor for tensor, named in rows.items()
     )
+
+
+def extend_assets(voice: Assets, data: Assets) -> Assets:
+    """Adds the speakers of the training data to the assets of a voice."""
+    if different := voice.mel.differences(data.mel):
+        raise InputError(
+            f"train.trained=speakers: the voice has another mel: {', '.join(different)} (voice and"
+            " data); run stage 1 with the voice's preprocess section"
+        )
+    vocabulary = voice.required_vocabulary()
+    if unknown := sorted((data.trained_phones or frozenset()) - set(vocabulary.symbols)):
+        raise InputError(
+            f"train.trained=speakers: the voice has no phones {' '.join(unknown)}; run stage 1 with"
+            " its preprocess.text section, or train all weights (train.trained=all)"
+        )
+    names = {speaker.name for speaker in voice.speakers}
+    if present := [speaker.name for speaker in data.speakers if speaker.name in names]:
+        raise InputError(
+            f"train.trained=speakers: {', '.join(present)} is a speaker of the voice already; give"
+            " the new speaker another name (preprocess.corpus.<dataset>.speaker)"
+        )
+    if voice.stats is None or data.stats is None:
+        raise InputError("train.trained=speakers: the voice has no statistics of its speakers")
+    return replace(
+        voice,
+        speakers=(*voice.speakers, *data.speakers),
+        stats=voice.stats.merge(data.stats),
+        trained_phones=data.trained_phones,
+    )
+
+
+def check_whole(network: nn.Module, transfer: Transfer) -> None:
+    """Makes sure that a network has the weights of a voice and nothing else, but for speakers."""
+    of_speakers = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
+    kept = network.state_dict().keys() - set(of_speakers)
+    new = [name for name in transfer.new if name.partition(": ")[0] in kept]
+    faults = [
+        f"only in {place}: {listed(names)}"
+        for place, names in (("this config", new), ("the voice", transfer.dropped))
+        if names
+    ]
+    if faults:
+        raise InputError(
+            f"train.trained=speakers: the network is not that of the voice ({'; '.join(faults)});"
+            " use the model section of its config.json"
+        )
+
+
+@torch.no_grad()
+def begin_at_mean(network: nn.Module, transfer: Transfer) -> None:
+    """Gives new speakers the mean embedding of those that were copied.
+
+    Without an embedding in the voice, which had one speaker, all rows become 0: adding it changes
+    nothing.
+    """
+    for name, parameter in _rows_of_speakers(network).items():
+        copied = sum(row.startswith(f"{name}: ") for row in transfer.reused)
+        parameter[copied:] = parameter[:copied].mean(dim=0) if copied else 0
+
+
+def train_only_speakers(network: nn.Module, trained: Tensor) -> None:
+    """Freezes all weights but the rows of some speakers, and running statistics.
+
+    The gradient of the other rows is 0, for which Adam without weight decay leaves them as they
+    are, bit for bit.
+
+    Args:
+        network: With a `SpeakerEmbedding`.
+        trained: (n_speakers,) bool, True for the rows that learn.
+    """
+    rows = _rows_of_speakers(network)
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad = name in rows
+    for parameter in rows.values():
+        kept = trained.to(parameter.device).view(-1, *[1] * (parameter.dim() - 1))
+        parameter.register_hook(lambda gradient, kept=kept: gradient * kept.to(gradient.device))
+    for module in network.modules():
+        if isinstance(module, MaskedBatchNorm):
+            module.momentum = 0.0
+
+
+def _rows_of_speakers(network: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters with a row for each speaker."""
+    names = tensors_of(network, SpeakerEmbedding)
+    return {name: p for name, p in network.named_parameters() if name in names}

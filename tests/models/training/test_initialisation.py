@@ -1,6 +1,5 @@
 import logging
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,13 @@ from models.base.registry import find, load_config
 from models.checkpoint.loading import load_model
 from models.training.data.loading import collect_assets
 from models.training.experiment import train
-from models.training.initialisation.finetune import initialise
+from models.training.initialisation import initialise
 from processors.text.symbols import Vocabulary
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from utils.errors import InputError
 from utils.files import read_json, write_json
+
+POSTNET = "model.use_postnet=true"  # its running statistics must stay, too
 
 
 @pytest.fixture(scope="module")
@@ -77,35 +78,6 @@ def test_phones_of_another_set_begin_as_the_nearest_ones(trained):
     assert torch.equal(rows[9], old[symbols.index("S")])
     assert transfer.similar == [f"phone_embedding.weight: {row}" for row in ("ˈɑ=AA1", "z=S")]
     assert "phone_embedding.weight: <_>" in transfer.new
-
-
-def test_phones_on_which_the_old_model_was_not_trained_do_not_count_as_reused(trained, caplog):
-    task, assets = task_of(trained)
-    with caplog.at_level(logging.INFO):
-        transfer = initialise(task, assets, trained)
-    names = {kind: set(getattr(transfer, kind)) for kind in ("reused", "untrained")}
-
-    assert {f"phone_embedding.weight: {name}" for name in ("Z", "ZH")} <= names["untrained"]
-    assert {f"phone_embedding.weight: {name}" for name in ("S", "AA1", "<pad>")} <= names["reused"]
-    assert not names["reused"] & names["untrained"]
-    assert "phones in the data of neither model" not in caplog.text  # no asset says what is
-
-
-def test_one_line_says_which_phones_without_data_matter(trained, caplog):
-    task, assets = task_of(trained)
-    data = replace(assets, trained_phones=load_model(trained).assets.known_phones | {"ZH", "OY1"})
-    with caplog.at_level(logging.INFO):
-        initialise(task, data, trained)
-    (line,) = [line for line in caplog.messages if "phones in the data of neither model" in line]
-    nearest, stress = line.split("; does not matter, another stress of a trained vowel: ")
-
-    assert {"AA", "AA0", "AA2", "IY1", "OY0"} < set(stress.split())
-    assert nearest.startswith(
-        "phones in the data of neither model: spoken as the nearest: <!>=<.> "
-    )
-    spoken = nearest.rpartition(": ")[2].split()
-    assert {"SH=S", "Z=ZH"} < set(spoken)
-    assert not {"ZH", "OY1", "AA1", "<spn>"} & {pair.partition("=")[0] for pair in spoken}
 
 
 def test_rows_of_speakers_are_matched_by_name(trained):
@@ -179,3 +151,88 @@ def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
     config = load_config(trained.parents[1] / "exp_config.json")
     train(config, "remembering", init_from=str(old))
     assert set(read_json(trained.with_name("remembering") / path.name)) == {*before, "OY1"}
+
+
+def voice_of(root, speakers):
+    """A short training on the data of some speakers; returns its folder."""
+    make_processed(root / "data" / "mini", speakers=speakers)
+    AcceleratorState._reset_state(reset_partial_state=True)
+    train(load_config(write_voice_config(root, max_steps=2), [POSTNET]), "voice")
+    return root / "ckpts" / "voice"
+
+
+def add_speaker(root, voice, *overrides, speaker="cara", **flags):
+    """Trains only the rows of a speaker on new data; returns the extended voice's folder."""
+    make_processed(root / "data" / "mini", speakers=(speaker,))
+    AcceleratorState._reset_state(reset_partial_state=True)
+    config = load_config(
+        write_voice_config(root, max_steps=3), [POSTNET, "train.trained=speakers", *overrides]
+    )
+    train(config, "extended", init_from=None if voice is None else str(voice), **flags)
+    return root / "ckpts" / "extended"
+
+
+def speak(model, speaker):
+    ids = torch.tensor([[8, 9, 10, 11]])
+    return model.network.infer(ids, torch.tensor([4]), speaker_ids=torch.tensor([speaker])).mel
+
+
+@pytest.mark.parametrize("speakers", [("anna",), ("anna", "ben")])
+def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, speakers):
+    old = voice_of(tmp_path / "old", speakers)
+    new = add_speaker(tmp_path / "new", old)
+    before, after = load_model(old), load_model(new)
+
+    assert [s.name for s in after.speakers] == [*speakers, "cara"]
+    for number in range(len(speakers)):
+        assert torch.equal(speak(before, number), speak(after, number))
+        assert not torch.equal(speak(after, number), speak(after, len(speakers)))
+    start = after.network.speaker_embedding.weight[:-1].mean(dim=0)
+    assert not torch.equal(after.network.speaker_embedding.weight[-1], start)  # it has learned
+
+
+def test_statistics_of_the_new_speaker_are_those_of_the_data(tmp_path):
+    old = voice_of(tmp_path / "old", ("anna",))
+    after = load_model(add_speaker(tmp_path / "new", old))
+
+    means = [after.stats.speakers[name].f0_phone.mean for name in ("anna", "cara")]
+    assert after.network.pitch.norm.mean.tolist() == pytest.approx(means)
+
+
+def test_resumed_training_still_changes_only_the_new_speaker(tmp_path):
+    old = voice_of(tmp_path / "old", ("anna", "ben"))
+    add_speaker(tmp_path / "new", old)
+    longer = add_speaker(tmp_path / "new", None, "train.max_steps=5", resume=True)
+    before, after = load_model(old), load_model(longer)
+
+    assert after.step == 5
+    assert torch.equal(speak(before, 1), speak(after, 1))
+
+
+def test_a_speaker_of_the_voice_is_refused(tmp_path):
+    old = voice_of(tmp_path / "old", ("anna", "ben"))
+    with pytest.raises(InputError, match="ben is a speaker of the voice already"):
+        add_speaker(tmp_path / "new", old, speaker="ben")
+
+
+def test_without_a_voice_it_is_refused(tmp_path):
+    with pytest.raises(InputError, match="name it by --init_from"):
+        add_speaker(tmp_path / "new", None)
+
+
+def test_weight_decay_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"adam.weight_decay is 0.1, which would change all"):
+        add_speaker(tmp_path / "new", None, "train.adam.weight_decay=0.1")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["model.use_postnet=false"], r"only in the voice: postnet\..*model section of its config"),
+        (["model.variance_embedding.pitch_quantization=log"], r"only in this config: pitch\.edges"),
+    ],
+)
+def test_another_network_than_that_of_the_voice_is_refused(tmp_path, overrides, message):
+    old = voice_of(tmp_path / "old", ("anna",))
+    with pytest.raises(InputError, match=message):
+        add_speaker(tmp_path / "new", old, *overrides)

@@ -1,1 +1,0 @@
-"""Recipes: where they are, the stages that their flags ask for, and what to run next."""

@@ -1,0 +1,150 @@
+"""Tables of other projects: settings by Arion's keys, and tensors by Arion's names.
+
+A table of settings gives the key in the file by Arion's key, both dotted: {"train.adam.lr":
+"learning_rate"}. Missing values have no defaults.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils.config import Tree, plain_tree
+from utils.errors import InputError
+from utils.files import read_text
+
+Table = Mapping[str, str]
+
+_PLACE = re.compile(r"\{(?P<name>[a-z]+)(?P<later>\+1)?\}")
+
+
+def value_at(values: object, key: str) -> Any:  # noqa: ANN401  (JSON)
+    """Looks up a dotted key; None if it is missing."""
+    for name in key.split("."):
+        values = values.get(name) if isinstance(values, Mapping) else None
+    return values
+
+
+def existing(values: Mapping[str, object], table: Table) -> dict[str, object]:
+    """Selects the settings that exist, by Arion's keys."""
+    return {ours: value_at(values, key) for ours, key in table.items() if _has(values, key)}
+
+
+def required(values: Mapping[str, object], table: Table, path: Path) -> dict[str, object]:
+    """Selects settings by Arion's keys."""
+    if missing := [key for key in table.values() if not _has(values, key)]:
+        raise InputError(
+            f"{path}: {', '.join(missing)} is missing; expected the settings that the weights were"
+            " trained with"
+        )
+    return existing(values, table)
+
+
+def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
+    """Builds the tree of an ordinary config.json.
+
+    Args:
+        task: "tts" or "vocoder".
+        settings: Values by dotted key; `preprocess.f_max` may be None for half of the sample rate.
+    """
+    general = {"task": task, "dataset": ["unnamed"], "dataset_path": {}, "log_dir": f"ckpts/{task}"}
+    settings = general | dict(settings)
+    rate = settings["preprocess.sample_rate"]
+    if settings["preprocess.f_max"] is None and isinstance(rate, int | float):
+        settings["preprocess.f_max"] = rate / 2
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        *sections, last = key.split(".")
+        section = values
+        for name in sections:
+            section = section.setdefault(name, {})
+        section[last] = value
+    return plain_tree(values, path)
+
+
+def read_yaml(path: Path) -> Mapping[str, object]:
+    """Reads a YAML file of keys: plain values, never objects."""
+    try:
+        import yaml  # not at the top: few models need it
+    except ImportError as error:
+        raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
+    text = read_text(path)
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, Mapping):
+        raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
+    return values
+
+
+def _has(values: object, key: str) -> bool:
+    section, _, last = key.rpartition(".")
+    inner = value_at(values, section) if section else values
+    return isinstance(inner, Mapping) and last in inner
+
+
+class TensorNames:
+    """Pairs of beginnings of names; the first that fits is used.
+
+    A beginning may have places: numbers such as `{n}`, and words in lower case such as `{part}`,
+    which have several letters. `{n+1}` is one more than `{n}` of the other project.
+    """
+
+    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
+        self._rows = [(_pattern(theirs), ours) for theirs, ours in rows]
+
+    def translated(self, name: str) -> str | None:
+        """Arion's name of a tensor of the other project; None if no row fits."""
+        for pattern, beginning in self._rows:
+            if match := pattern.match(name):
+                return _filled(beginning, match) + name[match.end() :]
+        return None
+
+    def renamed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Tensors of the other project by Arion's names; those that no row fits keep theirs."""
+        return {self.translated(name) or name: tensor for name, tensor in tensors.items()}
+
+
+def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
+    """Replaces tensors by one, their rows one after another.
+
+    Nothing is changed if one is missing or their shapes differ: the network then refuses them.
+    """
+    parts = [tensors[name] for name in names if name in tensors]
+    if len(parts) == len(names) and len({part.shape for part in parts}) == 1 and parts[0].ndim:
+        for name in names:
+            del tensors[name]
+        tensors[target] = torch.cat(parts)
+
+
+def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> int:
+    """Looks up one size of a tensor."""
+    shape = tuple(tensors[name].shape) if name in tensors else None
+    if shape is None or len(shape) <= axis:
+        what = "missing" if shape is None else f"of the shape {shape}"
+        raise InputError(f"{path}: the tensor {name} is {what}; is the file whole?")
+    return shape[axis]
+
+
+def _pattern(beginning: str) -> re.Pattern[str]:
+    end, parts = 0, []
+    for place in _PLACE.finditer(beginning):
+        name = place["name"]
+        parts.append(re.escape(beginning[end : place.start()]))
+        parts.append(f"(?P<{name}>{'[0-9]+' if len(name) == 1 else '[a-z]+'})")
+        end = place.end()
+    return re.compile("".join([*parts, re.escape(beginning[end:])]))
+
+
+def _filled(beginning: str, match: re.Match[str]) -> str:
+    """A beginning with the numbers and words of a match in its places."""
+    return _PLACE.sub(
+        lambda place: (
+            str(int(match[place["name"]]) + 1) if place["later"] else match[place["name"]]
+        ),
+        beginning,
+    )

@@ -1,1 +1,0 @@
-"""Initial weights from another model."""

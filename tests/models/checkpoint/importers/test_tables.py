@@ -1,0 +1,97 @@
+from pathlib import Path
+
+import pytest
+
+from models.checkpoint.importers import fastpitch_nvidia, tacotron2_nvidia, waveglow_nvidia
+from models.checkpoint.importers._tables import TensorNames, existing, required, tree_of, value_at
+from utils.errors import InputError
+
+ARGS = {"model": {"hifigan": {"resblock": "1"}}, "train": None, "fmax": None}
+FILE = Path("args.json")
+MEL = {"preprocess.sample_rate": 22050, "preprocess.f_max": 8000}
+
+NAMES = TensorNames(
+    (
+        ("a.{n}.b.{m}.", "{m}.of.{n}."),
+        ("{word}_layer.{n}.", "{word}.{n+1}."),
+        ("all.", "everything."),
+    )
+)
+PAIRS = [
+    ("a.10.b.2.weight", "2.of.10.weight"),
+    ("conv_layer.0.bias", "conv.1.bias"),
+    ("conv_layer.9.bias", "conv.10.bias"),
+    ("all.weight", "everything.weight"),
+]
+
+
+def test_a_dotted_key_of_a_missing_section_has_no_value():
+    assert value_at(ARGS, "model.hifigan.resblock") == "1"
+    assert value_at(ARGS, "model.nsf.resblock") is None
+    assert value_at(ARGS, "train.adamw") is None
+
+
+def test_settings_get_our_names_if_they_exist():
+    table = {"model.resblock": "model.hifigan.resblock", "train.lr": "train.lr", "f_max": "fmax"}
+    assert existing(ARGS, table) == {"model.resblock": "1", "f_max": None}
+
+
+def test_all_missing_values_are_named():
+    table = {"a": "fmax", "b": "model.hifigan.rates", "c": "train.seed"}
+    message = r"^args.json: model.hifigan.rates, train.seed is missing; expected the settings"
+    with pytest.raises(InputError, match=message):
+        required(ARGS, table, FILE)
+    assert required(ARGS, {"a": "fmax"}, FILE) == {"a": None}
+
+
+def test_a_tree_has_sections_and_knows_the_file():
+    tree = tree_of("tts", MEL, FILE)
+    assert tree.values["preprocess"] == {"sample_rate": 22050, "f_max": 8000}
+    assert tree.values["log_dir"] == "ckpts/tts"
+    assert tree.origins["preprocess", "sample_rate"] == "args.json"
+
+
+def test_a_mel_without_an_upper_edge_ends_at_half_of_the_sample_rate():
+    def f_max(rate):
+        settings = {"preprocess.sample_rate": rate, "preprocess.f_max": None}
+        return tree_of("tts", settings, FILE).values["preprocess"]["f_max"]
+
+    assert f_max(22050) == 11025
+    assert f_max("fast") is None  # the error names the sample rate
+
+
+@pytest.mark.parametrize(("theirs", "own"), PAIRS)
+def test_names_go_to_arions(theirs, own):
+    assert NAMES.translated(theirs) == own
+
+
+@pytest.mark.parametrize("name", ["small.all.weight", "a.x.b.2.weight", "Conv_layer.0.b"])
+def test_a_name_that_no_row_fits_has_none_in_arion(name):
+    assert NAMES.translated(name) is None
+
+
+@pytest.mark.parametrize(
+    ("importer", "theirs", "own"),
+    [
+        (
+            fastpitch_nvidia,
+            "energy_predictor.layers.1.norm.bias",
+            "energy.predictor.norm_2.bias",
+        ),
+        (
+            fastpitch_nvidia,
+            "encoder.layers.5.dec_attn.o_net.weight",
+            "encoder.layers.5.attention.fc.weight",
+        ),
+        (tacotron2_nvidia, "postnet.convolutions.4.1.weight", "postnet.norms.4.weight"),
+        (
+            tacotron2_nvidia,
+            "decoder.attention_layer.v.linear_layer.weight",
+            "decoder.attention.energy.weight",
+        ),
+        (waveglow_nvidia, "WN.11.start.bias", "flows.11.coupling.start.bias"),
+        (waveglow_nvidia, "convinv.3.conv.weight", "flows.3.mixing.weight"),
+    ],
+)
+def test_nvidias_names_go_to_arions(importer, theirs, own):
+    assert importer._NAMES.translated(theirs) == own
