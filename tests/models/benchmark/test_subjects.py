@@ -35,6 +35,13 @@ def test_a_batch_has_padding():
     assert work.frames < work.cells
 
 
+def test_lengths_are_new_or_repeated():
+    config = generated_config("hifigan", ("train.synthetic_utterances=100",), small=True)
+    for repeated in (False, True):
+        step = synthesis_step(config, CPU, "fp32", repeated=repeated)
+        assert (len({step().frames for _ in range(4)}) == 1) is repeated
+
+
 def test_a_cut_utterance_keeps_whole_phones():
     item = utterance("fastspeech2")
     short = cut(item, 100)
