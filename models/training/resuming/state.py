@@ -33,7 +33,7 @@ from models.training.data.loading import dataset_folders
 from models.training.optimizers.averaging import WeightAverage
 from models.training.optimizers.updates import Updater
 from utils.config import build, plain_tree, to_plain
-from utils.errors import InputError
+from utils.errors import InputError, described
 from utils.files import read_json, write_json
 from utils.logging import get_logger
 
@@ -144,7 +144,7 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
     Raises:
-        InputError: If it belongs to another model, or measured.json is damaged.
+        InputError: If it belongs to another model, or a file is damaged.
     """
     # generators of torch stay on the CPU; optimizers move their state to the parameters
     tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE))
@@ -158,10 +158,23 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         raise InputError(
             f"{checkpoint}: saved by another model than that of this config: {error}"
         ) from error
-    randomness = plain.pop("random")
-    updater.scaler.load_state_dict(tensors["scaler"])
-    if rank < len(randomness):
-        restore_random_states(randomness[rank] | tensors["random"][rank])
+    try:
+        randomness = plain.pop("random")
+        updater.scaler.load_state_dict(tensors["scaler"])
+        if rank < len(randomness):
+            restore_random_states(randomness[rank] | tensors["random"][rank])
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise InputError(
+            f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); remove this"
+            " checkpoint to resume from an older one"
+        ) from error
     path = checkpoint / POSITION
     if (checkpoint / MEASURED).exists():
         path, plain = checkpoint / MEASURED, _read_measured(checkpoint / MEASURED)

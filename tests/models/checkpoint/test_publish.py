@@ -35,7 +35,7 @@ from tests.models.checkpoint.importers.hifigan_originals import (
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
 from tests.utils.hub_server import OWNER, READER
-from utils.config import overridden
+from utils.config_tree import overridden
 from utils.errors import InputError
 from utils.files import write_json
 from utils.hub import Target

@@ -195,13 +195,38 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
         trainer.resume(latest_checkpoint(tmp_path / "run"))
 
 
-@pytest.mark.parametrize("content", [b"[]", b"{", b'{"position": {"step": 9}, "sha256": ""}'])
-def test_a_damaged_validation_is_an_error_that_names_it(store, tmp_path, content):
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("trainer_state.json", b"{}", r"damaged \(KeyError: 'random'\); remove this checkpoint"),
+        ("trainer_state.json", b"[]", "is damaged"),
+        (
+            "trainer_state.json",
+            b'{"random": [], "step": "x"}',
+            'step is "x", expected a whole numb',
+        ),
+        *(
+            (
+                "measured.json",
+                content,
+                r"measured\.json has changed .* validates this update again$",
+            )
+            for content in (b"[]", b"{", b'{"position": {"step": 9}, "sha256": ""}')
+        ),
+        ("training_state.pt", b"", "not a file of tensors"),
+        ("training_state.pt", None, "not a file of tensors"),
+    ],
+)
+def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, content, message):
     run(store, tmp_path / "run", max_steps=1)
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
     checkpoint = latest_checkpoint(tmp_path / "run")
-    (checkpoint / "measured.json").write_bytes(content)
-    with pytest.raises(InputError, match=r"measured\.json has changed .* this update again$"):
+    whole = (checkpoint / name).read_bytes()
+    if name != "measured.json":
+        (checkpoint / "measured.json").unlink()  # as of a run that was stopped before validation
+    (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
+
+    with pytest.raises(InputError, match=message):
         trainer.resume(checkpoint)
 
 
