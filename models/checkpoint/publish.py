@@ -149,7 +149,7 @@ def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> 
         return card
     report = without_local_paths(read_json(path))
     write_json(folder / SCORES, report)
-    return replace(card, scores=_listed(report))
+    return replace(card, scores=_listed(report, path))
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
@@ -204,12 +204,17 @@ def _other_networks(folder: Path) -> list[Path]:
     return networks
 
 
-def _listed(report: Any) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
-    lines = [
-        f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
-        for name, score in report["scores"].items()
-    ]
-    return (*lines, f"vocoder {report['vocoder']}")
+def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
+    try:
+        lines = [
+            f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
+            for name, score in report["scores"].items()
+        ]
+        return (*lines, f"vocoder {report['vocoder']}")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not scores of stage 4; run it again, or remove the file"
+        ) from error
 
 
 def convert_to_experiment(source: str, target: Path) -> None:

@@ -229,6 +229,11 @@ def test_scores_of_stage_4_are_published_with_the_weights_they_are_of(owner, voi
     send(voice / "checkpoints" / "step-00000002")
     assert "scores.json" not in owner.files("org/voice")
     assert "mel_l1" not in owner.files("org/voice")["README.md"].decode()
+    without_numbers = SCORES | {"scores": {"wer": SCORES["scores"]["pesq"] | {"mean": "low"}}}
+    for other in ({"scores": [1, 2]}, without_numbers):
+        write_json(voice / "result" / "scores.json", other)
+        with pytest.raises(InputError, match=r"scores\.json: not scores of stage 4"):
+            send(voice)
 
 
 def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
