@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 import torch
@@ -102,16 +102,28 @@ class Synthesizer:
         phones = VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones)
         self._reader = TextReader(split, phones)
 
+    @overload
+    def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
+
+    @overload
     def __call__(
         self,
-        text: Text,
+        text: Sequence[Text],
         settings: Settings | None = None,
         **changes: Any,  # noqa: ANN401
-    ) -> Speech:
-        """Synthesises a text of any length.
+    ) -> list[Speech]: ...
+
+    def __call__(
+        self,
+        text: Text | Sequence[Text],
+        settings: Settings | None = None,
+        **changes: Any,
+    ) -> Speech | list[Speech]:
+        """Synthesises a text of any length, or each of several.
 
         Args:
-            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`. A list or
+                tuple of texts gives a list.
             settings: Speaker, prosody and seed; None: the defaults.
             changes: Fields of `Settings` that replace those of `settings`, as in
                 `duration_control=1.2`.
@@ -122,6 +134,11 @@ class Synthesizer:
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
+        if isinstance(text, list | tuple) and not isinstance(text, Ssml):
+            return [self._speak(item, settings) for item in text]
+        return self._speak(cast("Text", text), settings)
+
+    def _speak(self, text: Text, settings: Settings) -> Speech:
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
         passages = _spoken(sentences)

@@ -725,3 +725,9 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(tmp_pat
             Synthesizer(tmp_path / "nothing", device=device)
     with pytest.raises(InputError, match=r"^device 'cuda:99': "):
         Synthesizer(tmp_path / "nothing", device="cuda:99")
+
+
+def test_a_list_of_texts_gives_a_list(voice):
+    texts = ["One.", "Two."]
+    assert [speech.text for speech in voice(texts)] == texts
+    assert np.array_equal(voice(texts)[1].wav, voice("Two.").wav)
