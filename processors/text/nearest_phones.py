@@ -102,11 +102,6 @@ class PhoneSet:
         sound = _sound_of(phone)
         return self._cheapest(sound)[1] if sound and self._sounds else ()
 
-    def has_other_stress(self, phone: str) -> bool:
-        """Whether this set has the same vowel with another stress."""
-        unstressed = _with_stress(_sound_of(phone), 0)
-        return any(_with_stress(sound, 0) == unstressed for sound in self._sounds.values())
-
     def _compare(self, sound: _Sound) -> tuple[float, tuple[str, ...]]:
         """The smallest distance of a sound to one or more phones, and these phones."""
         distance, phone = min((_distance(sound, s), phone) for phone, s in self._sounds.items())

@@ -34,12 +34,6 @@ def test_the_same_vowel_with_another_stress_is_nearest():
     assert GERMAN.nearest("a") == ("a",)
 
 
-def test_a_vowel_with_another_stress_is_known_and_another_vowel_is_not():
-    voice = PhoneSet(["AH1", "OY2", "<.>"])
-    stresses = [voice.has_other_stress(phone) for phone in ("AH0", "OY1", "AA0", "<?>")]
-    assert stresses == [True, True, False, False]
-
-
 @pytest.mark.parametrize(
     ("phone", "nearest"),
     [
