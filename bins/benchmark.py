@@ -3,6 +3,7 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from bins._flags.parsers import add_config_arguments
 from utils.cli import Parser, UsageError, check_at_least, print_text, run
@@ -35,7 +36,7 @@ def parser() -> Parser:
 
 
 def main() -> None:
-    """Prints tables and writes all figures as JSON."""
+    """Prints tables and writes all figures as JSON, also of what was measured before an error."""
     arguments = parser().parse_args()
     check_at_least(arguments, 1, "threads", "infer_batch_size", "steps")
     check_at_least(arguments, 0, "batch_size", "longest", "warm_up")
@@ -57,12 +58,21 @@ def main() -> None:
         raise UsageError(f"--mode {unknown[0]}: expected all or some of {', '.join(MODES)}")
     words = (f'"{word}"' if " " in word else word for word in sys.argv[1:])
     facts = environment(torch.device(options.device), options.threads)
-    results = [asdict(result) for result in run_benchmark(options)]
+    results: list[dict[str, Any]] = []
     report = {"command": " ".join(["python -m bins.benchmark", *words]), "environment": facts}
-    if output is not None:
-        write_json(output, report | {"results": results})
-    lines = [f"{name}: {value}" for name, value in facts.items()]
-    print_text("\n".join(lines) + f"\n\n{tables_of(results)}")
+    end = "\nINCOMPLETE: the benchmark stopped here\n"
+    try:
+        for result in run_benchmark(options):
+            results.append(asdict(result))
+            if output is not None:
+                write_json(output, report | {"incomplete": True, "results": results})
+        if output is not None:
+            write_json(output, report | {"results": results})
+        end = ""
+    finally:
+        if results:
+            lines = [f"{name}: {value}" for name, value in facts.items()]
+            print_text("\n".join(lines) + f"\n\n{tables_of(results)}{end}")
 
 
 def _names(text: str) -> list[str] | None:

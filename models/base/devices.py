@@ -59,7 +59,6 @@ def chosen_precision(
     Args:
         asked: `inference.acoustic_precision` or `inference.vocoder_precision`; "auto": the model's
             `cpu_precision` on a CPU with instructions for bfloat16, otherwise "fp32".
-        config: Of the model.
         device: Where it runs.
     """
     if asked != "auto":

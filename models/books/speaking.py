@@ -84,7 +84,7 @@ def speak_book(
 
     Args:
         folder: New or empty, or that of the same book, voice, settings and format.
-        format: Of the files, one of `processors.audio.streams.FORMATS` but pcm.
+        format: One of `processors.audio.streams.FORMATS` except pcm.
 
     Raises:
         InputError: If the folder holds something else, or a text cannot be spoken; this is found

@@ -75,7 +75,7 @@ class LoadedModel:
 
     @property
     def origin(self) -> str:
-        """Its name in records: `org/name@commit` on the Hub, else its folder; and its updates."""
+        """The model in records: `org/name@commit` on the Hub, else its folder; and its updates."""
         name = origin_of(self.folder) or self.home.resolve().name
         return name if self.step is None else f"{name}, {self.step} updates"
 

@@ -60,7 +60,7 @@ def export(
     """Writes the files of an experiment to publish: tensors and text, nothing pickled.
 
     Args:
-        experiment: Its folder (the newest whole checkpoint is taken), or one checkpoint in it.
+        experiment: A folder, whose newest whole checkpoint is taken, or one checkpoint in it.
         target: Folder to make, completely or not at all; empty or missing.
         name: `org/name` or the name of a folder, for the card.
         licence: Identifier of the Hub for the licence of the weights; None: unknown.

@@ -63,7 +63,6 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
     """Writes the folder, completely or not at all.
 
     Args:
-        voice: The voice.
         target: Folder to make; empty or missing.
         weight_type: How weights are stored.
 

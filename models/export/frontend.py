@@ -22,11 +22,6 @@ def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
 
     The package holds each file of Arion that `reader` imports, directly or not. It needs NumPy,
     and phonemizer with espeakng-loader for phones of espeak-ng.
-
-    Args:
-        config: Of an acoustic model.
-        assets: Of the same.
-        folder: Of the exported voice.
     """
     finder = ModuleFinder(path=[str(_ROOT)])
     finder.run_script(reader.__file__)

@@ -26,7 +26,6 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     The module is not changed; call `eval()` first.
 
     Args:
-        graph: The graph.
         weight_type: How weights are stored.
     """
     names = sorted({name for lengths in graph.lengths.values() for name in lengths.values()})

@@ -55,7 +55,6 @@ class Voice:
 
         Args:
             text: Any text of the speaker's language.
-            settings: As of `generate`.
 
         Returns:
             (S,) float32 in [-1, 1].

@@ -14,13 +14,14 @@ from modules.alignment.attention_quality import AttentionQuality
 from modules.mel import MelConfig
 from processors.audio.streams import FORMATS, write_audio
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, Word, timed_phones
-from processors.text.symbols import SILENCE
+from processors.text.symbols import PAUSES, SILENCE
 from utils.errors import InputError
 from utils.logging import get_logger
 
 ALIGNMENT_FORMATS = ("json", "srt", "textgrid", "vtt")  # that `Speech.save_alignment` writes
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
+MOST_PHONES_PER_S = 40  # hurried speech has 20
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 
 
@@ -252,6 +253,23 @@ def warn_if_silent(wav: np.ndarray) -> None:
             "almost no sound: the peak is %.5f of full scale; is the model trained, and does the"
             " vocoder fit it?",
             peak,
+        )
+
+
+def warn_if_rushed(speech: Speech, slower: float) -> None:
+    """Warns of phones that are too short to be speech, as of a model after few updates.
+
+    Args:
+        slower: Factor on the durations that was asked for.
+    """
+    spoken = [name not in PAUSES for name in speech.phone_names]
+    seconds = float(speech.durations[spoken].sum()) * speech.frame_s
+    if sum(spoken) * slower > MOST_PHONES_PER_S * seconds:
+        get_logger(__name__).warning(
+            "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
+            " checkpoint",
+            sum(spoken),
+            seconds,
         )
 
 

@@ -34,6 +34,7 @@ from models.synthesizer.speech import (
     join,
     log_gain,
     silence,
+    warn_if_rushed,
     warn_if_silent,
 )
 from models.synthesizer.text.passages import BreakFitter, Fitted, Passage, TextReader, check_text
@@ -161,6 +162,8 @@ class Synthesizer:
         if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
+        fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
+        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
         faded = np.concatenate([*faded_out([speech.wav], self._n_faded(settings))])
         speech = replace(speech, wav=faded)
         log_gain(speech.gain)

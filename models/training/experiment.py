@@ -1,5 +1,6 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
+import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -52,7 +53,7 @@ from models.training.resuming.state import (
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.backends import LOG, TrackedRun, check_backends, open_backends
 from models.training.tracking.tracker import Tracker
-from models.training.trainer import Observers, Trainer
+from models.training.trainer import Observers, Trainer, last_update
 from processors.dataset.sampler import FixedBatches
 from utils.errors import InputError
 from utils.files import user_path, write_json
@@ -208,6 +209,11 @@ def _make_accelerator(config: Config) -> Accelerator:
     return accelerator
 
 
+def _emulates_bfloat16(device: torch.device) -> bool:
+    is_x86 = platform.machine() in ("x86_64", "AMD64")
+    return device.type == "cpu" and is_x86 and not torch.cpu._is_avx512_bf16_supported()
+
+
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
     """Writes config and assets, so that the folder is self-contained; applies --restart."""
     checkpoints = folder / CHECKPOINTS
@@ -241,6 +247,11 @@ def _log_start(
         accelerator.mixed_precision.replace("no", "fp32"),
         accelerator.num_processes,
     )
+    if accelerator.mixed_precision == "bf16" and _emulates_bfloat16(accelerator.device):
+        log.warning(
+            "this CPU has no instructions for bfloat16 and computes faster in fp32:"
+            " --set train.mixed_precision=fp32"
+        )
     utterances, frames = global_batch(config.train, data)
     log.info(
         "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
@@ -250,6 +261,13 @@ def _log_start(
         utterances,
         frames,
     )
+    end = last_update(config.train, len(data.sampler))
+    if late := [update for update in config.train.keep_milestones if update > end]:
+        log.warning(
+            "train.keep_milestones: no checkpoint of %s: training ends at update %d",
+            ", ".join(map(str, late)),
+            end,
+        )
     if data.sampler.fixed is not None:
         _log_shapes(data.sampler.fixed)
 

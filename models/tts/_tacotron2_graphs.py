@@ -103,9 +103,7 @@ class DecoderStep(nn.Module):
             past: Previous and cumulative attention, (1, 2, N).
             context: (1, H).
             hidden_1: State of the attention LSTM, (1, L).
-            cell_1: As above.
             hidden_2: State of the decoder LSTM.
-            cell_2: As above.
 
         Returns:
             Frames (1, r, M); whether speech ends, (1,) bool; and the next `past`, `context` and

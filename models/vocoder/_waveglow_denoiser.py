@@ -14,9 +14,6 @@ from modules.mel import MelConfig
 class Denoiser(nn.Module):
     """Subtracts a spectrum from the STFT magnitudes of audio.
 
-    Args:
-        mel: Its STFT is used.
-
     Attributes:
         reach: Samples on either side that an output sample depends on.
     """

@@ -37,3 +37,21 @@ def test_the_command_prints_tables_and_writes_all_figures(monkeypatch, capsys, t
     assert report["environment"]["threads"] == "1"
     assert len(report["results"]) == 2
     assert all(result["figures"]["frames/s"] > 0 for result in report["results"])
+
+
+def test_an_error_loses_nothing_that_was_measured(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "speed.json"
+    flags = "--small --model hifigan,tacotron2 --mode inference --steps 1 --warm_up 0"
+    flags += f" --longest 20 --compare precision=fp32 precision=bf16 --output {path}"
+    monkeypatch.setattr("sys.argv", ["benchmark", *flags.split()])
+    with pytest.raises(SystemExit, match="1"):
+        run(main)
+    printed = capsys.readouterr()
+    assert "precision=bf16: Tacotron2 in inference has fp32, fp16, int8" in printed.err
+    assert printed.out.endswith("\nINCOMPLETE: the benchmark stopped here\n")
+    report = json.loads(path.read_text())
+    assert report["incomplete"]
+    modes = [(result["mode"], result["model"]) for result in report["results"]]
+    comparison = ("comparison", "hifigan, inference")
+    assert modes == [("inference", "hifigan"), ("inference", "hifigan"), comparison]
+    assert printed.out.count("| hifigan | `precision=bf16` |") == 1

@@ -49,7 +49,6 @@ def write_tracks(
 
     Args:
         key: Stem of the file names: `<key>-0.flac` and so on. Never made of a text or an id.
-        items: The utterance.
         mel: Definition of the pictures; sounds of other rates are resampled for them.
     """
     (item,) = items

@@ -16,6 +16,7 @@ from models.synthesizer.speech import (
     faded_pieces,
     join,
     silence,
+    warn_if_rushed,
     warn_if_silent,
 )
 from modules.mel import MelConfig
@@ -144,6 +145,16 @@ def test_a_piece_is_not_held_back_longer_than_the_fade():
 def test_without_a_fade_pieces_are_as_they_are():
     pieces = [np.ones(2), np.ones(3)]
     assert [*faded_out(pieces, 0)] == pieces
+
+
+def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
+    names = " ".join(["<sil>", *["AH"] * 9, "<.>"])
+    rushed, fast = (joined(part(names, (), [50, n, *[0] * 8, 50])) for n in (2, 3))
+    warn_if_rushed(fast, 1.0)
+    warn_if_rushed(rushed, 0.5)  # as asked for: half of 0.4 s
+    assert caplog.text == ""
+    warn_if_rushed(rushed, 1.0)
+    assert "9 phones in 0.20 s: the model is hardly trained; train it longer" in caplog.text
 
 
 @pytest.mark.parametrize("suffix", [".wav", ".flac", ".ogg", ".mp3"])

@@ -250,6 +250,16 @@ def test_bf16_trains_on_a_cpu(root):
     assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
 
 
+@pytest.mark.parametrize("has_bfloat16", [True, False])
+def test_bf16_trains_on_a_cpu_and_is_warned_of_where_it_is_slow(
+    root, monkeypatch, caplog, has_bfloat16
+):
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has_bfloat16)
+    run(root, "train.mixed_precision=bf16")
+    assert ("no instructions for bfloat16" in caplog.text) != has_bfloat16
+
+
 def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
@@ -275,7 +285,7 @@ def test_tensorboard_gets_curves_figures_and_audio(root):
 
 
 def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog):
-    overrides = ("train.gradient_accumulation_step=2",)
+    overrides = ("train.gradient_accumulation_step=2", "train.keep_milestones=[2, 900]")
     with caplog.at_level(logging.INFO):
         run(root, 'train.tracker=["jsonl"]', "train.log_steps=1", *overrides)
     path = root / "ckpts" / "voice" / "log" / "metrics.jsonl"
@@ -290,6 +300,7 @@ def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog
     assert [row["step"] for row in rows if "train/mel" in row] == [1, 2, 3, 4]
     line = f"2 micro-batches x 1 processes, together 5 utterances and {sum(frames) / 2:.0f} frames"
     assert line in caplog.text
+    assert "no checkpoint of 900: training ends at update 4" in caplog.text
 
 
 def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
