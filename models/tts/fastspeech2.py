@@ -17,6 +17,8 @@ It departs from these projects in that
 - with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py),
   which one pitch per phone does not tell: their depth in the mel is that of recordings. F0 inside
   phones is predicted for them (modules/variance/f0_residual.py);
+- with `variance_predictor.own_encoder`, durations, pitch and energy have an encoder of their own
+  (models/tts/_fastspeech2_prosody.py), for little speech;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
   decoder memorise training sentences (0.63 instead of 0.59 nats of mel L1 on unseen ones).
 `variance_embedding.kind` "convolution" with mish is TensorFlowTTS's network; the dropout of the
@@ -25,7 +27,7 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple, get_args
+from typing import ClassVar, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -56,6 +58,7 @@ from models.tts._fastspeech2_contours import (
     continued,
     contour_targets,
 )
+from models.tts._fastspeech2_prosody import ProsodyEncoder, pitch_loss_sum
 from modules.execution.packed import packed
 from modules.harmonics import HarmonicHead
 from modules.layers.conv import Linear
@@ -133,12 +136,14 @@ class FastSpeech2Config:
         for part, heads in (("encoder", sizes.encoder_head), ("decoder", sizes.decoder_head)):
             if hidden % heads:
                 raise ValueError(f"{part}_head {heads} does not divide {part}_hidden {hidden}")
-        kernels = (*sizes.conv_kernel_size, self.variance_predictor.kernel_size)
+        kernels = sizes.conv_kernel_size
         if any(kernel < 1 or kernel % 2 == 0 for kernel in kernels):
-            raise ValueError(f"conv_kernel_size and kernel_size must be odd, not {kernels}")
+            raise ValueError(f"conv_kernel_size must be odd, not {kernels}")
         levels = self.pitch_level, self.energy_level
         if self.variance_embedding.is_convolved and levels != ("phone", "phone"):
             raise ValueError("variance_embedding.kind convolution needs the levels phone")
+        if self.variance_predictor.own_encoder and levels != ("phone", "phone"):
+            raise ValueError("variance_predictor.own_encoder needs the levels phone")
 
     @property
     def stats_levels(self) -> tuple[Level, Level]:
@@ -189,7 +194,6 @@ class FastSpeech2(nn.Module):
         super().__init__()
         sizes, bins = config.transformer, config.variance_embedding
         hidden = sizes.encoder_hidden
-        predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
         contour = partial(build_contour, bins, hidden=hidden)
         self.n_speakers = len(pitch.mean)
         self.log_floor = mel.log_floor_value
@@ -200,6 +204,15 @@ class FastSpeech2(nn.Module):
         self.speaker_embedding = (
             SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
         )
+        asked = config.variance_predictor
+        layers = asked.filter_size, asked.kernel_size, asked.dropout
+        self.prosody_encoder: ProsodyEncoder | None = None
+        predictor = partial(VariancePredictor, hidden, *layers)
+        if asked.own_encoder:
+            self.prosody_encoder = ProsodyEncoder(n_phones, self.n_speakers, *layers)
+            predictor = partial(VariancePredictor, asked.filter_size, *layers, n_layers=0)
+        # whether energy is predicted from phones with pitch
+        self._in_turn = not (asked.own_encoder or bins.is_convolved)
         self.duration_predictor = predictor()
         self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
         self.energy = contour(predictor(), energy, config.energy_level, bins.energy_quantization)
@@ -245,11 +258,13 @@ class FastSpeech2(nn.Module):
             self.pitch, self.energy, f0, energy, durations, mel_lengths, speaker_ids
         )
         contours_hat: dict[str, Tensor] = {}
-        encoded = phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
-        log_durations_hat = self.duration_predictor(phones, phone_mask)  # (B, N)
+        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        prosody = self._prosody(phone_ids, phone_mask, speaker_ids, phones)  # (B, N, H')
+        source = None if self._in_turn else prosody
+        log_durations_hat = self.duration_predictor(prosody, phone_mask)  # (B, N)
         for name, contour in self._contours("phone"):
             phones, contours_hat[name] = contour(
-                phones, contours[name], phone_mask, speaker_ids, encoded
+                phones, contours[name], phone_mask, speaker_ids, source
             )
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
@@ -314,13 +329,15 @@ class FastSpeech2(nn.Module):
             "energy": ContourControl(energy, energy_control),
         }
         values: dict[str, Tensor] = {}
-        encoded = phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        prosody = self._prosody(phone_ids, phone_mask, speaker_ids, phones)  # (B, N, H')
+        source = None if self._in_turn else prosody
         if durations is None:
-            durations = self._predict_durations(phones, phone_mask)
+            durations = self._predict_durations(prosody, phone_mask)
         durations = round_durations(durations * duration_control * phone_mask, max_frames)
         for name, contour in self._contours("phone"):
             phones, values[name] = contour.infer(
-                phones, phone_mask, durations, speaker_ids, asked[name], encoded
+                phones, phone_mask, durations, speaker_ids, asked[name], source
             )
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
@@ -371,6 +388,14 @@ class FastSpeech2(nn.Module):
             return phones
         return clear_padding(phones + self.speaker_embedding(speaker_ids)[:, None], mask)
 
+    def _prosody(
+        self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor, encoded: Tensor
+    ) -> Tensor:
+        """Vectors that durations, and pitch and energy unless in turn, are predicted from."""
+        if self.prosody_encoder is None:
+            return encoded
+        return cast("Tensor", self.prosody_encoder(phone_ids, mask, speaker_ids))
+
     def _predict_durations(self, phones: Tensor, mask: Tensor) -> Tensor:
         """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
         log_durations = self.duration_predictor(phones, mask).float()
@@ -411,7 +436,7 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     """Five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
 
     L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
-    harmonics also L1 of the residual of F0.
+    harmonics also L1 of the residual of F0. With `own_encoder`, that of pitch is weighted.
 
     Args:
         network: In training or evaluation mode.
@@ -435,6 +460,11 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
         unit: Unit = "phones" if contour.level == "phone" else "frames"
         total = mse_sum(output.contours_hat[name], output.contours[name], mask)
         losses[name] = LossTerm(total, unit)
+    if network.prosody_encoder is not None:
+        total = pitch_loss_sum(
+            output.contours_hat["pitch"], output.contours["pitch"], batch.f0, durations_in(batch)
+        )
+        losses["pitch"] = LossTerm(total, "phones")
     return losses
 
 

@@ -159,7 +159,7 @@ class Contour(nn.Module):
         target: Tensor,
         mask: Tensor,
         speaker_ids: Tensor,
-        encoded: Tensor | None = None,
+        source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the embedding of the true one (teacher forcing).
 
@@ -167,12 +167,12 @@ class Contour(nn.Module):
             hidden: Phones or frames, (B, L, H).
             target: Normalised, (B, L), as `target` gives it.
             mask: (B, L) bool, True = valid.
-            encoded: Of `ConvolvedContour`; bins are predicted from `hidden`.
+            source: What the prediction is made from, (B, L, H'); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
-        predicted = self.predictor(hidden, mask)
+        predicted = self.predictor(hidden if source is None else source, mask)
         return clear_padding(hidden + self._embed(target, speaker_ids), mask), predicted
 
     def infer(
@@ -182,7 +182,7 @@ class Contour(nn.Module):
         durations: Tensor,
         speaker_ids: Tensor,
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
-        encoded: Tensor | None = None,
+        source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Adds the embedding of the predicted or given contour.
 
@@ -193,14 +193,14 @@ class Contour(nn.Module):
             control: With the default, the prediction is used exactly. A transform changes voiceless
                 phones too: the contour of training continues through them, and one that jumps there
                 is new to the decoder, and a tenth of a shift is lost.
-            encoded: Of `ConvolvedContour`; bins are predicted from `hidden`.
+            source: What the prediction is made from, (B, L, H'); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
             padding 0.
         """
         control = self._at_level(control, durations, mask)
-        predicted = self.predictor(hidden, mask)
+        predicted = self.predictor(hidden if source is None else source, mask)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         hidden = clear_padding(hidden + self._embed(values, speaker_ids), mask)
         return hidden, self.norm.inverse(values, speaker_ids).clamp(min=0) * mask

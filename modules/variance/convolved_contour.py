@@ -56,14 +56,14 @@ class ConvolvedContour(nn.Module):
         target: Tensor,
         mask: Tensor,
         speaker_ids: Tensor,
-        encoded: Tensor | None = None,
+        source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one, as `Contour.forward`.
 
         Args:
-            encoded: What the prediction is made from, (B, N, H); None: `hidden`.
+            source: What the prediction is made from, (B, N, H'); None: `hidden`.
         """
-        predicted = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)
+        predicted = self.predictor(hidden if source is None else source, mask)  # (B, N)
         return self._add(hidden, target, mask), predicted
 
     def infer(
@@ -73,15 +73,15 @@ class ConvolvedContour(nn.Module):
         durations: Tensor,
         speaker_ids: Tensor,
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
-        encoded: Tensor | None = None,
+        source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Adds the vectors of the predicted or given contour, as `Contour.infer`.
 
         Args:
             control: A given 0 is a phone without a value.
-            encoded: What the prediction is made from, (B, N, H); None: `hidden`.
+            source: What the prediction is made from, (B, N, H'); None: `hidden`.
         """
-        predicted = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)
+        predicted = self.predictor(hidden if source is None else source, mask)  # (B, N)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         if control.given is not None:
             values = values * (control.given > 0)

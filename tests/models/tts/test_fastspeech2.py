@@ -71,6 +71,9 @@ VARIANTS = {
         transformer=replace(SMALL.transformer, activation="mish"),
         centred_postnet=True,
     ),
+    "own encoder": replace(
+        SMALL, variance_predictor=replace(SMALL.variance_predictor, own_encoder=True)
+    ),
     "log bins": replace(SMALL, variance_embedding=VarianceEmbeddingConfig("log", "log", 16)),
 }
 
@@ -100,9 +103,13 @@ def test_default_size_is_amphions():
 
 
 @by_backend
-def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend):
+@pytest.mark.parametrize(
+    "config",
+    [replace(SMALL, energy_level="frame", harmonics=True), VARIANTS["own encoder"]],
+    ids=["frame level", "own encoder"],
+)
+def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend, config):
     set_backend(monkeypatch, backend)
-    config = replace(SMALL, energy_level="frame", harmonics=True)
     batch = batch_of()
     padded = pad(batch, phones=3, frames=5)
     assert_compiled_as_eager(lambda: task_of(network_of(config).train()), batch, padded)
@@ -206,6 +213,22 @@ def test_losses_are_sums_over_valid_positions():
         "energy": "phones",
     }
     assert task.counts(batch) == {"frames": int(batch.mel_lengths.sum()), "phones": 17, "items": 3}
+
+
+def test_with_an_encoder_of_their_own_predictors_share_no_gradient_with_the_mel():
+    batch = batch_of()
+    task = task_of(network_of(VARIANTS["own encoder"]).train())
+    parts = ("prosody_encoder.", "duration_predictor.", "pitch.predictor.", "energy.predictor.")
+    for names, is_prosody in ((("mel", "refined_mel"), False), (("duration", "pitch"), True)):
+        task.network.zero_grad()
+        losses = losses_of(task.network, batch)
+        sum(losses[name].total for name in names).backward()
+        trained = {
+            name.startswith(parts)
+            for name, parameter in task.network.named_parameters()
+            if parameter.grad is not None
+        }
+        assert trained == {is_prosody}
 
 
 def test_frame_level_losses_count_frames():

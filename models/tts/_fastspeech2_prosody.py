@@ -1,0 +1,121 @@
+"""An encoder of phones for durations, pitch and energy alone.
+
+Predictors that read the encoder of the mel memorise the training sentences: from an hour of speech,
+their pitch correlates with that of training sentences by 0.998, of others by 0.44; from this
+encoder by 0.55.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from modules.layers.conv import Linear, MaskedConv1d
+from modules.layers.dropout import Dropout
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.masking import clear_padding
+from modules.variance.adaptor import average_by_phone
+
+_N_CONVOLUTIONS = 3
+_N_DOUBLINGS = 7  # of the scan: a state remembers 2^7 phones
+_USUAL_FRAMES, _MOST_FRAMES = 5, 10  # voiced ones, by which the loss of pitch weights a phone
+
+
+def pitch_loss_sum(pitch_hat: Tensor, pitch: Tensor, f0: Tensor, durations: Tensor) -> Tensor:
+    """Sum over phones of twice Huber's loss, weighted by their voiced frames: what is heard.
+
+    Squared errors learn outliers of the F0 estimate, and interpolated values of voiceless phones:
+    the correlation with the pitch of unseen sentences is 0.51 with them, 0.55 with this.
+
+    Args:
+        pitch_hat: Normalised, (B, N).
+        f0: Hz, 0 = unvoiced, (B, T).
+        durations: Frames per phone, (B, N); 0 for padding, which then counts nothing.
+
+    Returns:
+        Scalar.
+    """
+    n_voiced = average_by_phone((f0 > 0).float(), durations) * durations
+    weights = n_voiced.clamp(max=_MOST_FRAMES) / _USUAL_FRAMES
+    losses = 2 * F.huber_loss(pitch_hat.float(), pitch.float(), reduction="none")
+    return (losses * weights).sum()
+
+
+class ProsodyEncoder(nn.Module):
+    """Residual convolutions and a bidirectional minGRU over phones.
+
+    Args:
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        n_speakers: With one, there is no speaker embedding.
+        size: H, even.
+        kernel_size: Odd.
+        dropout: Share of zeroed values of the embeddings and of each layer.
+    """
+
+    def __init__(
+        self, n_phones: int, n_speakers: int, size: int, kernel_size: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.phone_embedding = PhoneEmbedding(n_phones, size, padding_idx=0)
+        self.speaker_embedding = SpeakerEmbedding(n_speakers, size) if n_speakers > 1 else None
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, size, kernel_size) for _ in range(_N_CONVOLUTIONS)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(size) for _ in range(_N_CONVOLUTIONS))
+        self.recurrence = MinGRU(size)
+        self.recurrence_norm = nn.LayerNorm(size)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Encodes phones: (B, N), mask (B, N), speakers (B,) -> (B, N, H), padding 0."""
+        phones = self.phone_embedding(phone_ids)
+        if self.speaker_embedding is not None:
+            phones = phones + self.speaker_embedding(speaker_ids)[:, None]
+        phones = clear_padding(self.dropout(phones), mask)
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            phones = phones + clear_padding(self.dropout(norm(F.relu(conv(phones)))), mask)
+        recurred = self.recurrence_norm(self.recurrence(phones, mask))
+        return phones + clear_padding(self.dropout(recurred), mask)
+
+
+class MinGRU(nn.Module):
+    """Bidirectional minGRU (Feng et al. 2024, "Were RNNs All We Needed?", arXiv:2410.01201).
+
+    h_t = (1 - z_t) h_(t-1) + z_t tanh(c_t): gates z and candidates c depend on the input only, so
+    that all states are computed at once, by a parallel scan (Hillis and Steele 1986).
+
+    Args:
+        size: H, even; half of it for each direction.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.gates_forward = Linear(size, size)
+        self.gates_backward = Linear(size, size)
+
+    def forward(self, phones: Tensor, mask: Tensor) -> Tensor:
+        """States of both directions: (B, N, H), mask (B, N) -> (B, N, H), padding not cleared."""
+        states = [
+            _scan(self.gates_forward(phones), mask, is_backward=False),
+            _scan(self.gates_backward(phones), mask, is_backward=True),
+        ]
+        return torch.cat(states, dim=2)
+
+
+def _scan(gates: Tensor, mask: Tensor, *, is_backward: bool) -> Tensor:
+    """States of one direction, (B, N, L), from gates and candidates, (B, N, 2 * L)."""
+    N = gates.shape[1]
+    update, candidate = gates.float().chunk(2, dim=2)  # the products of 128 need 32 bits
+    update = update.sigmoid()
+    kept, states = 1 - update, clear_padding(update * candidate.tanh(), mask)
+
+    def shifted(values: Tensor, step: int) -> Tensor:
+        """Values of the position that is so many steps earlier, in this direction."""
+        if is_backward:
+            return F.pad(values, (0, 0, 0, step))[:, step:]
+        return F.pad(values, (0, 0, step, 0))[:, :N]
+
+    for doubling in range(_N_DOUBLINGS):
+        step = 2**doubling
+        states = states + kept * shifted(states, step)
+        kept = kept * shifted(kept, step)
+    return states

@@ -1,0 +1,48 @@
+import pytest
+import torch
+
+from models.tts._fastspeech2_prosody import MinGRU, ProsodyEncoder, pitch_loss_sum
+from modules.layers.masking import length_mask
+
+
+def loop(gates: torch.Tensor, *, is_backward: bool) -> torch.Tensor:
+    """The recurrence of one item, phone by phone: (N, 2 * L) -> (N, L)."""
+    update, candidate = gates.chunk(2, dim=1)
+    state, states = torch.zeros(update.shape[1]), {}
+    order = range(len(gates))
+    for n in reversed(order) if is_backward else order:
+        z = update[n].sigmoid()
+        state = states[n] = (1 - z) * state + z * candidate[n].tanh()
+    return torch.stack([states[n] for n in order])
+
+
+@torch.no_grad()
+def test_the_scan_is_the_recurrence_phone_by_phone_in_both_directions():
+    torch.manual_seed(0)
+    network, phones, lengths = MinGRU(8), torch.randn(2, 21, 8), torch.tensor([21, 13])
+    states = network(phones, length_mask(lengths))
+    for item, n in enumerate(lengths.tolist()):
+        forward = loop(network.gates_forward(phones[item : item + 1, :n])[0], is_backward=False)
+        backward = loop(network.gates_backward(phones[item : item + 1, :n])[0], is_backward=True)
+        torch.testing.assert_close(states[item, :n], torch.cat([forward, backward], dim=1))
+
+
+@torch.no_grad()
+def test_a_phone_depends_on_others_far_before_and_after_it():
+    torch.manual_seed(0)
+    network = ProsodyEncoder(n_phones=5, n_speakers=2, size=8, kernel_size=3, dropout=0.5).eval()
+    ids, mask = torch.randint(1, 5, (1, 41)), torch.ones(1, 41, dtype=torch.bool)
+    plain = network(ids, mask, torch.tensor([0]))
+    for changed in (0, 40):
+        others = ids.clone()
+        others[0, changed] = 5 - ids[0, changed]
+        assert not torch.equal(network(others, mask, torch.tensor([0]))[0, 20], plain[0, 20])
+    assert not torch.equal(network(ids, mask, torch.tensor([1])), plain)
+
+
+def test_the_loss_of_pitch_counts_voiced_frames_up_to_ten():
+    durations = torch.tensor([[2, 5, 20, 0]])
+    f0 = torch.tensor([[0.0, 0] + [200.0] * 4 + [0] + [200.0] * 20])
+    error = torch.tensor([[1.0, 0.5, 3.0, 9.0]])  # twice Huber's loss: 1, 0.25, 5
+    loss = pitch_loss_sum(error, torch.zeros(1, 4), f0, durations)
+    assert loss.item() == pytest.approx(0 * 1 + 4 / 5 * 0.25 + 10 / 5 * 5)
