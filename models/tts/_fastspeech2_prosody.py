@@ -24,20 +24,33 @@ def pitch_loss_sum(pitch_hat: Tensor, pitch: Tensor, f0: Tensor, durations: Tens
     """Sum over phones of twice Huber's loss, weighted by their voiced frames: what is heard.
 
     Squared errors learn outliers of the F0 estimate, and interpolated values of voiceless phones:
-    the correlation with the pitch of unseen sentences is 0.51 with them, 0.55 with this.
+    the correlation with the pitch of unseen sentences is 0.51 with them, 0.55 with this. Voiceless
+    phones weigh as one voiced frame: lines of F0 pass through their values.
 
     Args:
         pitch_hat: Normalised, (B, N).
         f0: Hz, 0 = unvoiced, (B, T).
-        durations: Frames per phone, (B, N); 0 for padding, which then counts nothing.
-
-    Returns:
-        Scalar.
+        durations: Frames per phone, (B, N); phones without frames, and padding, count nothing.
     """
     n_voiced = average_by_phone((f0 > 0).float(), durations) * durations
-    weights = n_voiced.clamp(max=_MOST_FRAMES) / _USUAL_FRAMES
+    weights = (n_voiced + (durations > 0)).clamp(max=_MOST_FRAMES) / _USUAL_FRAMES
     losses = 2 * F.huber_loss(pitch_hat.float(), pitch.float(), reduction="none")
     return (losses * weights).sum()
+
+
+def duration_loss_sum(log_durations_hat: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
+    """Sum over phones of the deviance of a gamma distribution of frames + 1.
+
+    Near the target it is the squared error of the logarithms. It is least at the mean of the
+    durations, not at their geometric mean, which makes speech of unseen texts 8 % shorter.
+
+    Args:
+        log_durations_hat: ln(frames + 1), (B, N).
+        durations: Frames, (B, N).
+        mask: (B, N) bool, True = valid.
+    """
+    ratio = durations.float().log1p() - log_durations_hat.float()
+    return (2 * (ratio.exp() - ratio - 1) * mask).sum()
 
 
 class ProsodyEncoder(nn.Module):

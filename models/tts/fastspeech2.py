@@ -58,7 +58,11 @@ from models.tts._fastspeech2_contours import (
     continued,
     contour_targets,
 )
-from models.tts._fastspeech2_prosody import ProsodyEncoder, pitch_loss_sum
+from models.tts._fastspeech2_prosody import (
+    ProsodyEncoder,
+    duration_loss_sum,
+    pitch_loss_sum,
+)
 from modules.execution.packed import packed
 from modules.harmonics import HarmonicHead
 from modules.layers.conv import Linear
@@ -436,7 +440,8 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     """Five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
 
     L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
-    harmonics also L1 of the residual of F0. With `own_encoder`, that of pitch is weighted.
+    harmonics also L1 of the residual of F0. With `own_encoder`, durations and pitch have the losses
+    of models/tts/_fastspeech2_prosody.py.
 
     Args:
         network: In training or evaluation mode.
@@ -461,10 +466,11 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
         total = mse_sum(output.contours_hat[name], output.contours[name], mask)
         losses[name] = LossTerm(total, unit)
     if network.prosody_encoder is not None:
-        total = pitch_loss_sum(
-            output.contours_hat["pitch"], output.contours["pitch"], batch.f0, durations_in(batch)
-        )
+        pitch, pitch_hat = (c["pitch"] for c in (output.contours, output.contours_hat))
+        total = pitch_loss_sum(pitch_hat, pitch, batch.f0, durations_in(batch))
         losses["pitch"] = LossTerm(total, "phones")
+        total = duration_loss_sum(output.log_durations_hat, durations_in(batch), phone_mask)
+        losses["duration"] = LossTerm(total, "phones")
     return losses
 
 

@@ -1,7 +1,12 @@
 import pytest
 import torch
 
-from models.tts._fastspeech2_prosody import MinGRU, ProsodyEncoder, pitch_loss_sum
+from models.tts._fastspeech2_prosody import (
+    MinGRU,
+    ProsodyEncoder,
+    duration_loss_sum,
+    pitch_loss_sum,
+)
 from modules.layers.masking import length_mask
 
 
@@ -40,9 +45,27 @@ def test_a_phone_depends_on_others_far_before_and_after_it():
     assert not torch.equal(network(ids, mask, torch.tensor([1])), plain)
 
 
-def test_the_loss_of_pitch_counts_voiced_frames_up_to_ten():
+def test_the_loss_of_pitch_counts_voiced_frames_and_one_more_up_to_ten():
     durations = torch.tensor([[2, 5, 20, 0]])
     f0 = torch.tensor([[0.0, 0] + [200.0] * 4 + [0] + [200.0] * 20])
     error = torch.tensor([[1.0, 0.5, 3.0, 9.0]])  # twice Huber's loss: 1, 0.25, 5
     loss = pitch_loss_sum(error, torch.zeros(1, 4), f0, durations)
-    assert loss.item() == pytest.approx(0 * 1 + 4 / 5 * 0.25 + 10 / 5 * 5)
+    assert loss.item() == pytest.approx(1 / 5 * 1 + 5 / 5 * 0.25 + 10 / 5 * 5)
+
+
+def test_the_loss_of_durations_is_least_at_their_mean():
+    durations = torch.tensor([[1, 3, 11, 0]])  # mean of the first three: 5
+    mask = torch.tensor([[True, True, True, False]])
+    frames = torch.tensor(4.0, requires_grad=True)
+
+    def loss() -> torch.Tensor:
+        return duration_loss_sum(frames.log1p().expand(1, 4), durations, mask)
+
+    at_4 = loss()
+    at_4.backward()
+    assert frames.grad < 0
+    frames.data.fill_(5.0)
+    frames.grad = None
+    loss().backward()
+    assert frames.grad.item() == pytest.approx(0, abs=1e-6)
+    assert loss() < at_4
