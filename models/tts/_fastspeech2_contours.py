@@ -19,9 +19,9 @@ class VariancePredictorConfig:
     filter_size: int = 256
     kernel_size: int = 3  # odd
     dropout: float = 0.5
-    # They predict from phones by an encoder of their own, of filter_size channels, instead of two
-    # convolutions over the encoder of the mel: for an hour of speech or less, which they would
-    # memorise. Needs the levels `phone`; energy does not follow a changed pitch.
+    # Predict from a phone encoder of their own, of filter_size channels, not from the mel's: for an
+    # hour of speech or less, which predictors on that memorise. Needs both levels "phone" and kind
+    # "bins"; predicted energy does not follow a changed pitch.
     own_encoder: bool = False
 
     def __post_init__(self) -> None:
@@ -29,7 +29,10 @@ class VariancePredictorConfig:
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
         if self.own_encoder and self.filter_size % 2:
-            raise ValueError(f"filter_size {self.filter_size} must be even with own_encoder")
+            raise ValueError(
+                f"filter_size is {self.filter_size}, expected an even number with own_encoder: half"
+                " of it is for each direction of the recurrence"
+            )
 
 
 _OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads

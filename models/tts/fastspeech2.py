@@ -27,7 +27,7 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple, cast, get_args
+from typing import ClassVar, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -146,8 +146,13 @@ class FastSpeech2Config:
         levels = self.pitch_level, self.energy_level
         if self.variance_embedding.is_convolved and levels != ("phone", "phone"):
             raise ValueError("variance_embedding.kind convolution needs the levels phone")
-        if self.variance_predictor.own_encoder and levels != ("phone", "phone"):
-            raise ValueError("variance_predictor.own_encoder needs the levels phone")
+        if self.variance_predictor.own_encoder:
+            if self.variance_embedding.is_convolved:
+                raise ValueError("own_encoder needs variance_embedding.kind bins")
+            if levels != ("phone", "phone"):
+                raise ValueError(
+                    f"own_encoder needs pitch_level and energy_level phone, not {levels}"
+                )
 
     @property
     def stats_levels(self) -> tuple[Level, Level]:
@@ -208,15 +213,14 @@ class FastSpeech2(nn.Module):
         self.speaker_embedding = (
             SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
         )
-        asked = config.variance_predictor
-        layers = asked.filter_size, asked.kernel_size, asked.dropout
+        variance = config.variance_predictor
+        layers = variance.filter_size, variance.kernel_size, variance.dropout
         self.prosody_encoder: ProsodyEncoder | None = None
         predictor = partial(VariancePredictor, hidden, *layers)
-        if asked.own_encoder:
+        if variance.own_encoder:
             self.prosody_encoder = ProsodyEncoder(n_phones, self.n_speakers, *layers)
-            predictor = partial(VariancePredictor, asked.filter_size, *layers, n_layers=0)
-        # whether energy is predicted from phones with pitch
-        self._in_turn = not (asked.own_encoder or bins.is_convolved)
+            predictor = partial(VariancePredictor, variance.filter_size, *layers, n_layers=0)
+        self._energy_reads_pitch = not (variance.own_encoder or bins.is_convolved)
         self.duration_predictor = predictor()
         self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
         self.energy = contour(predictor(), energy, config.energy_level, bins.energy_quantization)
@@ -264,7 +268,7 @@ class FastSpeech2(nn.Module):
         contours_hat: dict[str, Tensor] = {}
         phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         prosody = self._prosody(phone_ids, phone_mask, speaker_ids, phones)  # (B, N, H')
-        source = None if self._in_turn else prosody
+        source = None if self._energy_reads_pitch else prosody
         log_durations_hat = self.duration_predictor(prosody, phone_mask)  # (B, N)
         for name, contour in self._contours("phone"):
             phones, contours_hat[name] = contour(
@@ -335,7 +339,7 @@ class FastSpeech2(nn.Module):
         values: dict[str, Tensor] = {}
         phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         prosody = self._prosody(phone_ids, phone_mask, speaker_ids, phones)  # (B, N, H')
-        source = None if self._in_turn else prosody
+        source = None if self._energy_reads_pitch else prosody
         if durations is None:
             durations = self._predict_durations(prosody, phone_mask)
         durations = round_durations(durations * duration_control * phone_mask, max_frames)
@@ -367,9 +371,10 @@ class FastSpeech2(nn.Module):
 
         Args:
             precision: One of PRECISIONS; "bf16": decoder and postnet in bfloat16.
-            compiled: Whether `_encode` and `_decode` are graphs, `inference.compile`.
+            compiled: Whether encoders and decoder are graphs, `inference.compile`.
         """
-        return packed(self, self.HALF[precision], ("_encode", "_decode"), compiled)
+        methods = ["_encode", "_decode"] + ["_prosody"] * (self.prosody_encoder is not None)
+        return packed(self, self.HALF[precision], methods, compiled)
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
@@ -395,10 +400,11 @@ class FastSpeech2(nn.Module):
     def _prosody(
         self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor, encoded: Tensor
     ) -> Tensor:
-        """Vectors that durations, and pitch and energy unless in turn, are predicted from."""
+        """Input of the duration predictor, and of others unless they read pitch: (B, N, H')."""
         if self.prosody_encoder is None:
             return encoded
-        return cast("Tensor", self.prosody_encoder(phone_ids, mask, speaker_ids))
+        prosody: Tensor = self.prosody_encoder(phone_ids, mask, speaker_ids)
+        return prosody
 
     def _predict_durations(self, phones: Tensor, mask: Tensor) -> Tensor:
         """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
@@ -440,8 +446,8 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     """Five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
 
     L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
-    harmonics also L1 of the residual of F0. With `own_encoder`, durations and pitch have the losses
-    of models/tts/_fastspeech2_prosody.py.
+    harmonics also L1 of the residual of F0. With `own_encoder`, the losses of durations and pitch
+    are `duration_loss_sum` and `pitch_loss_sum`.
 
     Args:
         network: In training or evaluation mode.
@@ -455,9 +461,6 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     if output.refined_mel_hat is not None:
         refined_mel = l1_sum(output.refined_mel_hat, mel, frame_mask)
         losses["refined_mel"] = LossTerm(refined_mel, "frames")
-    log_durations = durations_in(batch).float().log1p()
-    durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
-    losses["duration"] = LossTerm(durations, "phones")
     if output.f0_residual_l1 is not None:
         losses["f0_residual"] = LossTerm(output.f0_residual_l1, "frames")
     for name, contour in (("pitch", network.pitch), ("energy", network.energy)):
@@ -465,12 +468,15 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
         unit: Unit = "phones" if contour.level == "phone" else "frames"
         total = mse_sum(output.contours_hat[name], output.contours[name], mask)
         losses[name] = LossTerm(total, unit)
-    if network.prosody_encoder is not None:
-        pitch, pitch_hat = (c["pitch"] for c in (output.contours, output.contours_hat))
-        total = pitch_loss_sum(pitch_hat, pitch, batch.f0, durations_in(batch))
-        losses["pitch"] = LossTerm(total, "phones")
-        total = duration_loss_sum(output.log_durations_hat, durations_in(batch), phone_mask)
-        losses["duration"] = LossTerm(total, "phones")
+    durations = durations_in(batch)
+    if network.prosody_encoder is None:
+        total = mse_sum(output.log_durations_hat, durations.float().log1p(), phone_mask)
+    else:
+        total = duration_loss_sum(output.log_durations_hat, durations, phone_mask)
+        pitch_hat, pitch = output.contours_hat["pitch"], output.contours["pitch"]
+        pitch_loss = pitch_loss_sum(pitch_hat, pitch, batch.f0, durations)
+        losses["pitch"] = LossTerm(pitch_loss, "phones")
+    losses["duration"] = LossTerm(total, "phones")
     return losses
 
 

@@ -21,7 +21,8 @@ class VariancePredictor(nn.Module):
         filter_size: Channels of the convolutions.
         kernel_size: Odd.
         dropout: Share of zeroed values.
-        n_layers: Number of convolutions: conv_1, norm_1, conv_2 and so on.
+        n_layers: Number of convolutions: conv_1, norm_1, conv_2 and so on; 0: only the map, of
+            filter_size channels.
     """
 
     def __init__(

@@ -167,7 +167,7 @@ class Contour(nn.Module):
             hidden: Phones or frames, (B, L, H).
             target: Normalised, (B, L), as `target` gives it.
             mask: (B, L) bool, True = valid.
-            source: What the prediction is made from, (B, L, H'); None: `hidden`.
+            source: Input of the predictor, (B, L, H'); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
@@ -193,7 +193,7 @@ class Contour(nn.Module):
             control: With the default, the prediction is used exactly. A transform changes voiceless
                 phones too: the contour of training continues through them, and one that jumps there
                 is new to the decoder, and a tenth of a shift is lost.
-            source: What the prediction is made from, (B, L, H'); None: `hidden`.
+            source: Input of the predictor, (B, L, H'); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);

@@ -61,7 +61,7 @@ class ConvolvedContour(nn.Module):
         """Predicts the contour, and adds the vectors of the true one, as `Contour.forward`.
 
         Args:
-            source: What the prediction is made from, (B, N, H'); None: `hidden`.
+            source: Input of the predictor, (B, N, H'); None: `hidden`.
         """
         predicted = self.predictor(hidden if source is None else source, mask)  # (B, N)
         return self._add(hidden, target, mask), predicted
@@ -79,7 +79,7 @@ class ConvolvedContour(nn.Module):
 
         Args:
             control: A given 0 is a phone without a value.
-            source: What the prediction is made from, (B, N, H'); None: `hidden`.
+            source: Input of the predictor, (B, N, H'); None: `hidden`.
         """
         predicted = self.predictor(hidden if source is None else source, mask)  # (B, N)
         values = control.apply(predicted, mask, self.norm, speaker_ids)

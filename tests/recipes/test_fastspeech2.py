@@ -250,4 +250,4 @@ def test_a_vocoder_learns_from_what_the_voice_predicts_and_speaks_for_it(trained
     wav, _ = soundfile.read(tmp_path / "single" / line["file"])
     assert line["vocoder"] == str(trained.folder / "ckpts" / "tuned")
     assert np.isfinite(wav).all()
-    assert len(wav) == pytest.approx(line["seconds"] * 22050, abs=1)
+    assert len(wav) == pytest.approx(line["seconds"] * 22050, abs=2)  # written to 0.1 ms

@@ -86,12 +86,15 @@ def check_for_inference(network: Any, batch: TtsBatch, **asked: Any) -> None:
 
 
 @torch.no_grad()
-def check_compiled_for_inference(network: Any, mode: CompileMode, **asked: Any) -> None:
-    """Checks that two graphs speak what the network does, and that sizes in a bucket share them.
+def check_compiled_for_inference(
+    network: Any, mode: CompileMode, n_parts: int = 2, **asked: Any
+) -> None:
+    """Checks that the graphs speak what the network does, and that sizes in a bucket share them.
 
     Args:
         network: FastSpeech 2 or FastPitch.
         mode: "dynamic" or "buckets".
+        n_parts: Graphs of a text.
         asked: Controls, as of `infer`.
     """
     compiled = network.eval().for_inference("fp32", mode)
@@ -104,4 +107,4 @@ def check_compiled_for_inference(network: Any, mode: CompileMode, **asked: Any) 
         expected, spoken = (one.infer(ids, lengths, **arguments) for one in (network, compiled))
         torch.testing.assert_close(spoken[:5], expected[:5], rtol=1e-4, atol=1e-5)
         n_graphs.append(counts["unique_graphs"] - before)
-    assert n_graphs == [2, 2, 2, 4, 4]
+    assert n_graphs == [n_parts * count for count in (1, 1, 1, 2, 2)]

@@ -167,6 +167,11 @@ def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, use_postnet, mod
     check_compiled_for_inference(network_of(config), mode)
 
 
+def test_an_own_encoder_is_a_graph_too(monkeypatch):
+    set_backend(monkeypatch, "eager")
+    check_compiled_for_inference(network_of(VARIANTS["own encoder"]), "buckets", n_parts=3)
+
+
 def test_a_network_without_postnet_or_of_several_speakers_can_be_prepared():
     plain = network_of(replace(SMALL, use_postnet=False))
     check_for_inference(plain, batch_of(), duration_control=4)
@@ -219,7 +224,10 @@ def test_with_an_encoder_of_their_own_predictors_share_no_gradient_with_the_mel(
     batch = batch_of()
     task = task_of(network_of(VARIANTS["own encoder"]).train())
     parts = ("prosody_encoder.", "duration_predictor.", "pitch.predictor.", "energy.predictor.")
-    for names, is_prosody in ((("mel", "refined_mel"), False), (("duration", "pitch"), True)):
+    for names, is_prosody in (
+        (("mel", "refined_mel"), False),
+        (("duration", "pitch", "energy"), True),
+    ):
         task.network.zero_grad()
         losses = losses_of(task.network, batch)
         sum(losses[name].total for name in names).backward()
@@ -254,9 +262,10 @@ def test_dropout_of_attention_acts_in_training():
     assert mean_loss(task, batch) == mean_loss(task, batch)
 
 
-def test_one_batch_can_be_overfitted():
+@pytest.mark.parametrize("config", [SMALL, VARIANTS["own encoder"]], ids=["default", "own"])
+def test_one_batch_can_be_overfitted(config):
     batch = batch_of((6, 4))
-    task = task_of(network_of().train())
+    task = task_of(network_of(config).train())
     optimizer = torch.optim.Adam(task.network.parameters(), lr=5e-3)
     first = mean_loss(task, batch).item()
     for _ in range(60):
@@ -270,12 +279,13 @@ def test_one_batch_can_be_overfitted():
     assert output.durations.tolist() == batch.durations.tolist()
 
 
-def test_saving_and_loading_changes_nothing(tmp_path):
+@pytest.mark.parametrize("config", [SMALL, VARIANTS["own encoder"]], ids=["default", "own"])
+def test_saving_and_loading_changes_nothing(tmp_path, config):
     batch = batch_of()
-    saved = network_of()
+    saved = network_of(config)
     mean_loss(task_of(saved.train()), batch)  # moves the postnet's statistics
     torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = FastSpeech2(SMALL, N_PHONES, MEL, ContourStats.of(1, 2, 0, 3), ENERGY)
+    loaded = FastSpeech2(config, N_PHONES, MEL, ContourStats.of(1, 2, 0, 3), ENERGY)
     loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     arguments = (batch.phone_ids, batch.phone_lengths)
     expected = saved.eval().infer(*arguments, duration_control=4)
@@ -435,9 +445,9 @@ def test_speakers_differ_and_must_be_named():
 
 
 def test_rows_of_phones_and_speakers_exist_under_their_names():
-    network = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES)
+    network = network_of(VARIANTS["own encoder"], TWO_PITCHES, TWO_ENERGIES)
     state = network.state_dict()
-    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES]
+    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES] * 2
     by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
     assert "pitch.norm.std" in by_speaker
     assert {len(state[name]) for name in by_speaker} == {2}
@@ -491,6 +501,28 @@ def test_sizes_that_do_not_fit_are_refused(sizes, message):
             "n_bins is 9, but kind con",
         ),
         (FastSpeech2Config, {"max_seq_len": 0}, "max_seq_len is 0, expected 1 or more"),
+        (VariancePredictorConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (
+            VariancePredictorConfig,
+            {"filter_size": 15, "own_encoder": True},
+            "filter_size is 15, expected an even number with own_encoder",
+        ),
+        (
+            FastSpeech2Config,
+            {
+                "energy_level": "frame",
+                "variance_predictor": VariancePredictorConfig(own_encoder=True),
+            },
+            r"own_encoder needs pitch_level and energy_level phone, not \('phone', 'frame'\)",
+        ),
+        (
+            FastSpeech2Config,
+            {
+                "variance_embedding": VarianceEmbeddingConfig(kind="convolution"),
+                "variance_predictor": VariancePredictorConfig(own_encoder=True),
+            },
+            "own_encoder needs variance_embedding.kind bins",
+        ),
     ],
 )
 def test_numbers_out_of_range_are_refused(section, keys, message):

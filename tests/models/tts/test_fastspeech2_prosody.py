@@ -33,6 +33,19 @@ def test_the_scan_is_the_recurrence_phone_by_phone_in_both_directions():
 
 
 @torch.no_grad()
+def test_a_state_sees_the_last_128_phones():
+    torch.manual_seed(0)
+    network, phones = MinGRU(2), torch.randn(1, 200, 2)
+    network.gates_forward.bias.copy_(torch.tensor([-5.0, 1.0]))  # forgets 0.7 % with each phone
+    states = network(phones, torch.ones(1, 200, dtype=torch.bool))[0, :, :1]
+    gates = network.gates_forward(phones)[0]
+    torch.testing.assert_close(states[:128], loop(gates, is_backward=False)[:128])
+    last = loop(gates[72:], is_backward=False)[-1]
+    torch.testing.assert_close(states[-1], last)
+    assert not torch.allclose(states[-1], loop(gates, is_backward=False)[-1], rtol=0.01)
+
+
+@torch.no_grad()
 def test_a_phone_depends_on_others_far_before_and_after_it():
     torch.manual_seed(0)
     network = ProsodyEncoder(n_phones=5, n_speakers=2, size=8, kernel_size=3, dropout=0.5).eval()

@@ -33,7 +33,7 @@ def test_the_target_is_the_mean_of_the_normalised_voiced_frames():
 def test_the_prediction_is_made_from_the_encoded_phones():
     part, phones, other = contour().eval(), torch.randn(1, 4, 6), torch.randn(1, 4, 6)
     target = torch.randn(1, 4)
-    added, predicted = part(phones, target, MASK, SPEAKER, encoded=other)
+    added, predicted = part(phones, target, MASK, SPEAKER, source=other)
     torch.testing.assert_close(predicted, part.predictor(other, MASK))
     vectors = torch.nn.functional.conv1d(
         target[:, None], part.embedding.weight, part.embedding.bias, padding=1
