@@ -17,7 +17,7 @@ def resolved_device(name: str | torch.device = "auto") -> str:
     """Returns the name of a device.
 
     Args:
-        name: As PyTorch names it; "auto": the GPU if there is one, otherwise the CPU.
+        name: PyTorch's name; "auto": the GPU if there is one, otherwise the CPU.
 
     Raises:
         InputError: If PyTorch does not know it, or it is a GPU that this machine lacks.

@@ -47,8 +47,8 @@ def estimate(*systems: tuple[np.ndarray, np.ndarray]) -> Estimate | None:
     out. With equal weights it is the weighted mean of the differences.
 
     Args:
-        systems: Of one or two, values (n,), NaN where an utterance has none, and weights (n,),
-            positive.
+        systems: One or two, each with values (n,), NaN where an utterance has none, and positive
+            weights (n,).
 
     Returns:
         Rounded to six digits; None if no utterance has a value of each.

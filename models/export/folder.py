@@ -37,8 +37,8 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
     """Loads a voice and its vocoder.
 
     Args:
-        reference: As for `Synthesizer`.
-        vocoder: As for `Synthesizer`.
+        reference: The voice, as `Synthesizer` takes it.
+        vocoder: The vocoder, as `Synthesizer` takes it.
 
     Raises:
         InputError: If a model cannot be loaded, is of the wrong kind, has no graphs, or if the

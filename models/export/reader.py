@@ -45,7 +45,7 @@ class Reader:
 
         Args:
             text: Any text; it may contain phones as `{HH AH0 L OW1}`.
-            language: As espeak-ng names it, such as "en-us".
+            language: Code of espeak-ng, such as "en-us".
 
         Raises:
             ValueError: If there is no word, or one that cannot be pronounced.

@@ -33,7 +33,7 @@ class Voice:
 
     Args:
         folder: With voice.json and the files next to it.
-        threads: Of the networks; 0: all cores.
+        threads: Number that the networks use; 0: all cores.
 
     Attributes:
         facts: What voice.json holds.
@@ -80,7 +80,7 @@ class Voice:
             pace: Factor on the speed; 1.2 is 20 % faster.
             pitch: Factor on F0.
             energy: Factor on the energy of the mel.
-            seed: Of the noise, for models that take it.
+            seed: Seeds the noise of models that take it.
 
         Yields:
             (n,) float32: clauses and the silence between sentences.

@@ -79,8 +79,8 @@ class Speech:
         """Writes the wav, as 16-bit samples where the format has samples.
 
         Args:
-            path: Its suffix decides the format, such as .wav, .flac, .ogg or .mp3. Its folder is
-                created.
+            path: Output file, whose folder is created. The suffix decides the format, such as
+                .wav, .flac, .ogg or .mp3.
         """
         path = Path(path) if isinstance(path, str | Path) else path
         if not isinstance(path, Path) or path.suffix[1:].lower() not in FORMATS:
@@ -94,8 +94,8 @@ class Speech:
         """Writes the times of words and sentences, in some formats also those of phones.
 
         Args:
-            path: Its suffix decides the format: .json, .srt (and `.words.srt` by words), .TextGrid
-                or .vtt. Its folder is created.
+            path: Output file, whose folder is created. The suffix decides the format: .json, .srt
+                (and `.words.srt` by words), .TextGrid or .vtt.
         """
         from processors.durations.writing import WRITERS, AlignedSpeech
 
@@ -159,7 +159,7 @@ def amplified(
 
     Args:
         pieces: (n,) each.
-        gains: Of each frame, (T,).
+        gains: One factor per frame, (T,).
     """
     middles = (np.arange(len(gains)) + 0.5) * hop_length
     start = 0

@@ -182,8 +182,8 @@ class Synthesizer:
         Every vocoder gives pieces of a sentence.
 
         Args:
-            settings: As in `__call__`; each sentence starts from the seed, and the last piece comes
-                later by the time of `fade_out`.
+            settings: Those of `__call__`; each sentence starts from the seed, and the last piece
+                comes later by the time of `fade_out`.
             times: Gets the times of each clause before its sound comes.
 
         Returns:

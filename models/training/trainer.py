@@ -54,7 +54,7 @@ class Trainer:
     """Trains the networks of a task.
 
     Args:
-        task: Its networks are moved to the device.
+        task: What is trained; its networks are moved to the device.
         accelerator: Device, mixed precision and processes.
         observers: Curves, samples, scores and the model card.
 

@@ -28,7 +28,7 @@ def pitch_loss_sum(pitch_hat: Tensor, pitch: Tensor, f0: Tensor, durations: Tens
 
     Args:
         pitch_hat: Normalised, (B, N).
-        pitch: Its target.
+        pitch: Target, (B, N).
         f0: Hz, 0 = unvoiced, (B, T).
         durations: Frames per phone, (B, N); phones without frames, and padding, have weight 0.
     """

@@ -158,7 +158,7 @@ class Decoder(nn.Module):
 
         Args:
             frames: (B, K, M).
-            masks: As in `forward`.
+            masks: Those of `forward`.
         """
         _, K, _ = frames.shape
         given = None if masks is None else masks.first(K).to(frames.device)

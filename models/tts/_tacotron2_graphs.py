@@ -25,7 +25,7 @@ class EncoderGraph(nn.Module):
     """Phones to what the decoder reads.
 
     Args:
-        decoder: Its attention has the map to keys.
+        decoder: Holds the attention that maps to keys.
     """
 
     def __init__(

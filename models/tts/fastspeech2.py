@@ -321,7 +321,7 @@ class FastSpeech2(nn.Module):
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; at level "frame", held for
                 each phone.
-            energy: As `pitch`; 0 is silence.
+            energy: Linear energy, given like `pitch`; 0 is silence.
 
         Raises:
             ValueError: If there are several speakers and no speaker_ids, or if there are both

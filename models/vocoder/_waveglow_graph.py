@@ -13,7 +13,7 @@ class WaveGlowGraph(nn.Module):
     """Mel and noise to waveform, in one window.
 
     Args:
-        network: Of `for_inference`.
+        network: Result of `for_inference`.
     """
 
     removed: Tensor | None

@@ -109,7 +109,7 @@ class Contour(nn.Module):
 
     Args:
         predictor: Predicts the normalised values.
-        stats: Of the training data, by speaker.
+        stats: Statistics of the training data, by speaker.
         level: One value per phone or per frame.
         quantization: Bins of equal width over the normalised range ("linear"), or of equal ratio
             over the range in Hz or linear energy ("log"). The first and the last bin are open.

@@ -19,9 +19,9 @@ class ConvolvedContour(nn.Module):
 
     Args:
         predictor: Predicts the normalised values.
-        stats: Of frames, one value per speaker; mean and std are used.
+        stats: Statistics of frames, one value per speaker; mean and std are used.
         hidden: H.
-        kernel_size: Of the convolution, odd.
+        kernel_size: Width of the convolution, odd.
         dropout: Share of zeroed values of the embedding.
     """
 

@@ -58,7 +58,7 @@ def phase_steps(log_magnitude: Tensor, slope: Tensor, mel: MelConfig) -> PhaseSt
 
     Args:
         log_magnitude: Natural log, (T, K) float64.
-        slope: Its change per frame, (T, K).
+        slope: Change of the log magnitude per frame, (T, K).
     """
     # gradient of the phase, in steps of one frame and of one bin
     scale = _HANN * mel.win_length**2 / (mel.hop_length * mel.n_fft)

@@ -47,7 +47,7 @@ class Updater:
     split of micro-batches and processes gives the same update.
 
     Args:
-        task: Its networks are on `device`.
+        task: With its networks on `device`.
         optimizers: One per network, by its name in the task.
         max_norm: Largest gradient norm; 0: no clipping.
         half: Scale losses dynamically, as fp16 needs.

@@ -110,7 +110,7 @@ def count_gpus(names: str) -> int:
     """How many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
 
     Args:
-        names: As in CUDA_VISIBLE_DEVICES, which is set to them; "" for none.
+        names: GPUs, to which CUDA_VISIBLE_DEVICES is set; "" for none.
     """
     if not names:
         return 0

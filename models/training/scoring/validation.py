@@ -29,7 +29,7 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
     Afterwards networks are in training mode again, and random generators as before.
 
     Args:
-        task: Its networks are on `device`.
+        task: With its networks on `device`.
         batches: Those of this process; the numbers may differ between processes, or be 0.
     """
     for network in task.networks.values():
