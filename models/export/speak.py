@@ -188,7 +188,10 @@ def main() -> None:
     text, path, threads = given.pop("text"), given.pop("output"), given.pop("threads")
     voice = Voice(threads=threads)
     try:
+        if path.suffix.lower() != ".wav":
+            raise ValueError(f"{path}: only WAV is written; end the name with .wav")
         wav = voice(sys.stdin.read() if text == "-" else text, **given)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_wav(path, wav, voice.sample_rate)
     except (ValueError, OSError) as error:
         sys.exit(f"speak.py: {error}")

@@ -192,7 +192,8 @@ class RangeWarning:
         low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
         voiced = [is_voiced(name, in_letters=self._in_letters) for name in phones]
         f0 = f0[np.repeat(voiced, durations)]
-        f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
+        if f0.any():  # else all of it is too low
+            f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
         beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
         if beyond > _SHARE:
             self._speakers = {}

@@ -162,7 +162,7 @@ def _check_tensors(
     if faults:
         raise InputError(
             f"--init_from: tensors of other shapes: {listed(sorted(faults))}; use the model "
-            "section of the config that was trained"
+            "section of that model's config.json"
         )
     if names := not_finite(source):
         raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")

@@ -148,10 +148,14 @@ class FastSpeech2Config:
             raise ValueError("variance_embedding.kind convolution needs the levels phone")
         if self.variance_predictor.own_encoder:
             if self.variance_embedding.is_convolved:
-                raise ValueError("own_encoder needs variance_embedding.kind bins")
+                raise ValueError(
+                    "variance_predictor.own_encoder needs variance_embedding.kind bins, not"
+                    " convolution; change it or set own_encoder to false"
+                )
             if levels != ("phone", "phone"):
                 raise ValueError(
-                    f"own_encoder needs pitch_level and energy_level phone, not {levels}"
+                    f"variance_predictor.own_encoder needs pitch_level phone, not {levels[0]}, and"
+                    f" energy_level phone, not {levels[1]}; change these or set it to false"
                 )
 
     @property

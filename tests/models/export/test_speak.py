@@ -113,11 +113,11 @@ def test_the_command_speaks_without_pytorch(folder, voice, tmp_path):
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     expected = voice(TEXTS[3], speaker="bert")
     np.testing.assert_allclose(samples / 32768, expected, rtol=0, atol=1 / 32768)
-    words[3] = str(tmp_path / "missing" / "a.wav")
+    words[3] = str(tmp_path / "a.flac")
     failed = subprocess.run([sys.executable, *words], stderr=subprocess.PIPE, text=True)
     assert failed.returncode == 1
-    [line] = [line for line in failed.stderr.splitlines() if "missing" in line]
-    assert line.startswith("speak.py: ")
+    [line] = [line for line in failed.stderr.splitlines() if "flac" in line]
+    assert line == f"speak.py: {words[3]}: only WAV is written; end the name with .wav"
     assert "Traceback" not in failed.stderr
 
 

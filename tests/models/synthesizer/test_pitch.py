@@ -143,6 +143,7 @@ def spoken(vowel_hz: list[float], pause_hz: float = 10.0):
         ([99, 160, 160, 160, 160], False),  # a fifth may be
         ([221] * 4, True),
         ([0, 0, 160], False),  # given as unvoiced
+        ([0, 0], True),  # shifted below 0 Hz
         ([], False),
     ],
 )
