@@ -44,7 +44,7 @@ class WaveGlowGraph(nn.Module):
         return wav.clamp(-1, 1)
 
     def _denoised(self, wav: Tensor, removed: Tensor) -> Tensor:
-        """As of `Denoiser`: (S,) -> (S,)."""
+        """Subtracts the bias spectrum, as `Denoiser` does: (S,) -> (S,)."""
         n_fft, hop = self.network.mel.n_fft, self.network.mel.hop_length
         window, margin, S = self.network.denoiser.window, n_fft // 2, wav.shape[0]
         wav = F.pad(wav, (0, torch.sym_max(S, n_fft) - S))
