@@ -12,7 +12,7 @@ from utils.logging import setup_logging
 if TYPE_CHECKING:
     from models.synthesizer.pitch import PitchContour
     from models.synthesizer.text.text_files import InputText
-    from modules.variance.pitch_transform import PitchTransform
+    from modules.variance.contour import PitchTransform
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -64,7 +64,7 @@ def _texts(given: argparse.Namespace) -> list["InputText"]:
 
 def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
     from models.synthesizer.pitch import contour_of
-    from modules.variance.pitch_transform import PitchTransform
+    from modules.variance.contour import PitchTransform
 
     if given.pitch_transform_custom is None:
         return PitchTransform(

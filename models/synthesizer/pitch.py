@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from config.checks import CONTROL_RANGE
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import PitchTransform
 from processors.dataset.statistics import CorpusStats
 from processors.text.nearest_phones import is_voiced
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers

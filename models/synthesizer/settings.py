@@ -16,7 +16,7 @@ from models.synthesizer.pitch import (
     checked_pitch,
     transform_of,
 )
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import PitchTransform
 from utils.errors import InputError, nearest
 
 

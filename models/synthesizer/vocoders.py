@@ -16,9 +16,8 @@ from models.base.model import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
-from modules.mel import MelConfig
+from modules.mel import MelConfig, MelConverter
 from modules.waveform.griffin_lim import GriffinLim
-from modules.waveform.mel_conversion import MelConverter
 from utils.config import to_plain
 from utils.errors import InputError, nearest
 from utils.hub import origin_of

@@ -20,7 +20,7 @@ from models.base.task import Task
 from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, LoadedModel, load_model
 from models.checkpoint.tensors import not_finite
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
 from modules.layers.postnet import MaskedBatchNorm
 from modules.variance.contour import SpeakerNorm

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from modules.layers.conv import MaskedConv1d
+from modules.layers.basic import MaskedConv1d
 from modules.variance.adaptor import VariancePredictor, average_by_phone
 from modules.variance.convolved_contour import add_convolved
 

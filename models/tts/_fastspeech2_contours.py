@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor
 
 from config.checks import require_at_least, require_odd, require_share
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.variance.adaptor import VariancePredictor, interpolate_unvoiced
 from modules.variance.contour import Contour, ContourStats, Level
 from modules.variance.convolved_contour import ConvolvedContour

@@ -8,10 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.layers.conv import Linear, MaskedConv1d
-from modules.layers.dropout import Dropout
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.layers.masking import clear_padding
+from modules.layers.basic import (
+    Dropout,
+    Linear,
+    MaskedConv1d,
+    PhoneEmbedding,
+    SpeakerEmbedding,
+    clear_padding,
+)
 from modules.variance.adaptor import average_by_phone
 
 _N_CONVOLUTIONS = 3

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from models.tts._tacotron2_attention import LocationAttention
 from models.tts._tacotron2_recurrent import StepLinear, StepMixture, lstm_state
-from modules.layers.dropout import drop
+from modules.layers.basic import drop
 
 PRENET_DROPOUT = 0.5  # in training, validation and synthesis
 _BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once

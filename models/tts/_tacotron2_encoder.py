@@ -8,9 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from config.checks import require_at_least, require_odd, require_share
-from modules.layers.conv import MaskedConv1d
-from modules.layers.dropout import Dropout
-from modules.layers.masking import length_mask
+from modules.layers.basic import Dropout, MaskedConv1d, length_mask
 from modules.layers.postnet import MaskedBatchNorm
 
 

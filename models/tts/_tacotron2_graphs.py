@@ -14,7 +14,7 @@ from models.base.graph import EXAMPLE_LENGTH, Graph, Graphs
 from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder
 from models.tts._tacotron2_encoder import Encoder
 from models.tts._tacotron2_recurrent import lstm_state
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.postnet import PostNet
 
 GATE_THRESHOLD = 0.5  # probability at which speech ends

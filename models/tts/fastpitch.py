@@ -41,10 +41,8 @@ from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._fastpitch_energy import PhoneEnergy
 from modules.execution.packed import packed
-from modules.harmonics import HarmonicHead
-from modules.layers.conv import Linear
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.layers.masking import length_mask
+from modules.harmonics import F0Residual, HarmonicHead
+from modules.layers.basic import Linear, PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
 from modules.mel import MelConfig
@@ -54,10 +52,8 @@ from modules.variance.adaptor import (
     regulate,
     round_durations,
 )
-from modules.variance.contour import ContourControl, ContourStats
+from modules.variance.contour import ContourControl, ContourStats, PitchTransform
 from modules.variance.convolved_contour import ConvolvedContour
-from modules.variance.f0_residual import F0Residual
-from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 

@@ -16,7 +16,7 @@ It departs from these projects in that
 - positions beyond max_seq_len are computed when needed, in training too;
 - with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py),
   which one pitch per phone does not tell: their depth in the mel is that of recordings. F0 inside
-  phones is predicted for them (modules/variance/f0_residual.py);
+  phones is predicted for them (modules/harmonics.py);
 - with `variance_predictor.own_encoder`, durations, pitch and energy have an encoder of their own
   (models/tts/_fastspeech2_prosody.py), for little speech;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
@@ -64,10 +64,14 @@ from models.tts._fastspeech2_prosody import (
     pitch_loss_sum,
 )
 from modules.execution.packed import packed
-from modules.harmonics import HarmonicHead
-from modules.layers.conv import Linear
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.layers.masking import clear_padding, length_mask
+from modules.harmonics import F0Residual, HarmonicHead
+from modules.layers.basic import (
+    Linear,
+    PhoneEmbedding,
+    SpeakerEmbedding,
+    clear_padding,
+    length_mask,
+)
 from modules.layers.postnet import PostNet
 from modules.layers.transformer import Activation, FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
@@ -78,10 +82,8 @@ from modules.variance.adaptor import (
     regulate,
     round_durations,
 )
-from modules.variance.contour import Contour, ContourControl, ContourStats, Level
+from modules.variance.contour import Contour, ContourControl, ContourStats, Level, PitchTransform
 from modules.variance.convolved_contour import ConvolvedContour
-from modules.variance.f0_residual import F0Residual
-from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop

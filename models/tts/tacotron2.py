@@ -44,8 +44,7 @@ from models.tts._tacotron2_graphs import (
     encoder_graph,
 )
 from modules.alignment.search import attended_durations
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.layers.masking import clear_padding, length_mask
+from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, clear_padding, length_mask
 from modules.layers.postnet import PostNet
 from modules.losses import guided_attention_sum, mse_sum
 from processors.dataset.batch import TtsBatch

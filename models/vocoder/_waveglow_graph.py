@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from models.base.graph import EXAMPLE_LENGTH, Graph, Graphs
 from models.vocoder._waveglow_network import WaveGlow
-from modules.waveform.real_dft import RealDft, overlapped
+from modules.waveform.griffin_lim_graph import RealDft, overlapped
 
 
 class WaveGlowGraph(nn.Module):

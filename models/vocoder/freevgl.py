@@ -31,12 +31,11 @@ from models.base.graph import Graphs, vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from modules.layers.conv import Linear
+from modules.layers.basic import Linear
 from modules.losses import MultiResolutionStft
-from modules.mel import MelConfig, MelSpectrogram
+from modules.mel import MelConfig, MelSpectrogram, fit_mel, spread_mel
 from modules.waveform.griffin_lim import MagnitudeVocoder
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
-from modules.waveform.mel_conversion import fit_mel, spread_mel
 from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
 

@@ -28,7 +28,7 @@ from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._waveglow_flows import CouplingNetwork
 from models.vocoder._waveglow_graph import waveglow_graphs
 from models.vocoder._waveglow_network import Latent, WaveGlow, WaveGlowConfig
-from modules.layers.conv import SignalConv1d
+from modules.layers.basic import SignalConv1d
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 

@@ -25,8 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.layers.conv import MaskedConv1d
-from modules.layers.masking import clear_padding, length_mask
+from modules.layers.basic import MaskedConv1d, clear_padding, length_mask
 
 PRIOR_FLOOR = 1e-8  # added to the prior's probabilities, so that long pauses may leave the diagonal
 _LOG_ZERO = -1e9  # minus infinity would make gradients of padding NaN

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.execution.graphs import CompiledMethod
-from modules.layers.conv import MaskedConv1d, convolve
-from modules.layers.masking import clear_padding
+from modules.layers.basic import MaskedConv1d, clear_padding, convolve
 from modules.layers.postnet import MaskedBatchNorm, PostNet
 
 Activation = Literal["none", "tanh"]

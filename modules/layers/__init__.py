@@ -1,1 +1,1 @@
-"""Layers of several models: convolutions, attention, embeddings, norms, masks."""
+"""Layers of several models: masks, convolutions, embeddings, attention, norms."""

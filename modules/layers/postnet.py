@@ -5,9 +5,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from modules.layers.conv import MaskedConv1d
-from modules.layers.dropout import Dropout
-from modules.layers.masking import clear_padding
+from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
 
 
 class MaskedBatchNorm(nn.Module):

@@ -8,9 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.layers.conv import Linear, MaskedConv1d
-from modules.layers.dropout import Dropout, drop
-from modules.layers.masking import clear_padding
+from modules.layers.basic import Dropout, Linear, MaskedConv1d, clear_padding, drop
 
 # columns of positions: sines in the even ones and cosines in the odd ones, or all sines first
 PositionOrder = Literal["interleaved", "sines_first"]

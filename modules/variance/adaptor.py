@@ -8,9 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.layers.conv import Linear, MaskedConv1d
-from modules.layers.dropout import Dropout
-from modules.layers.masking import clear_padding, length_mask
+from modules.layers.basic import Dropout, Linear, MaskedConv1d, clear_padding, length_mask
 
 
 class VariancePredictor(nn.Module):

@@ -4,9 +4,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from modules.layers.conv import MaskedConv1d
-from modules.layers.dropout import Dropout
-from modules.layers.masking import clear_padding
+from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
 from modules.variance.adaptor import VariancePredictor, average_by_phone, join_phones
 from modules.variance.contour import ContourControl, ContourStats, Level, SpeakerNorm
 

@@ -1,1 +1,1 @@
-"""Waveforms from mels without a trained network: magnitudes, phases, Griffin-Lim."""
+"""Waveforms from magnitudes without a trained network: Griffin-Lim, also as a graph of ONNX."""

@@ -5,7 +5,7 @@ from models.synthesizer.pitch import PitchContour
 from models.synthesizer.runs import text_synthesis
 from models.synthesizer.text import text_files
 from models.synthesizer.text.text_files import InputText
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import PitchTransform
 from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]

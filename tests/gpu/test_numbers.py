@@ -45,7 +45,7 @@ GIVEN_DURATIONS = {"fastpitch": ["preprocess.aligner=pocketsphinx"]}
 def _without_chance(monkeypatch):
     """Random numbers differ between devices; TF32 would round the products of fp32."""
     attend = F.scaled_dot_product_attention
-    monkeypatch.setattr("modules.layers.dropout._dropped", lambda values, _: values)
+    monkeypatch.setattr("modules.layers.basic._dropped", lambda values, _: values)
     monkeypatch.setattr(
         F, "scaled_dot_product_attention", lambda q, k, v, mask, _dropout: attend(q, k, v, mask)
     )

@@ -4,7 +4,7 @@ import scipy.signal
 import torch
 from torch.nn import functional as F
 
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.losses import (
     MultiResolutionStft,
     Resolution,

@@ -28,7 +28,7 @@ from modules.alignment.encoder import (
     forward_sum,
 )
 from modules.alignment.search import monotonic_durations
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from processors.dataset.batch import TtsBatch
 
 ALIGNER = "aligner"  # key of the network in a task, and name of its file

@@ -8,8 +8,7 @@ from torch import Tensor
 from models.base.assets import Assets
 from models.base.task import Unit
 from modules.variance.adaptor import regulate
-from modules.variance.contour import ContourStats, Level
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import ContourStats, Level, PitchTransform
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 

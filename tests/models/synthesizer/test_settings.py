@@ -7,7 +7,7 @@ import torch
 
 from models.synthesizer.pitch import PitchContour, changes_of, transform_of
 from models.synthesizer.settings import RECORDED, Settings
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import PitchTransform
 from utils.errors import InputError
 
 ALL = frozenset({"pitch", "energy", "duration", "pitch_transform"})

@@ -17,7 +17,7 @@ from models.base.task import Scheduled, Task
 from models.benchmark.run import generated_config
 from models.training.data.loading import ProcessRank, collect_assets, load_data, make_collator
 from models.training.optimizers.updates import Updater
-from modules.layers import dropout
+from modules.layers import basic
 from modules.layers.postnet import MaskedBatchNorm
 from processors.dataset.sampler import Draw
 from utils.cli import leave
@@ -62,7 +62,7 @@ def outcome_of(model: str, n_batches: int, place: ProcessRank = ProcessRank()) -
     Without what differs between micro-batches by design: dropout and other random numbers, and the
     statistics of batch normalisation, whose running means are used instead.
     """
-    dropout._dropped = lambda values, _: values
+    basic._dropped = lambda values, _: values
     name, overrides = MODELS[model]
     config = generated_config(name, [*_FEW, *overrides], small=True)
     assets: Assets = collect_assets(config)

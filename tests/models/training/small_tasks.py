@@ -16,7 +16,7 @@ from models.base.task import LossTerm, Update
 from models.training.data.loading import ProcessRank, data_of
 from models.training.tracking.tracker import Tracker
 from models.training.trainer import Observers, Trainer
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.variance.adaptor import regulate
 from preprocessors.manifest import MANIFEST, Utterance, write_manifest
 from processors.audio.files import write_wav

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.benchmark.run import known_models
-from modules.layers import dropout
+from modules.layers import basic
 from tests.models.training import equivalent
 from tests.models.training.equivalent import MODELS, Outcome, outcome_of
 from tests.models.training.processes.test_exchange import run_processes
@@ -17,7 +17,7 @@ TOLERANCE = 1e-4
 
 @pytest.fixture(autouse=True)
 def _dropout(monkeypatch):
-    monkeypatch.setattr(dropout, "_dropped", dropout._dropped)
+    monkeypatch.setattr(basic, "_dropped", basic._dropped)
 
 
 def assert_same(one: Outcome, other: Outcome) -> None:

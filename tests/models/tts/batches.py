@@ -7,7 +7,7 @@ import torch
 
 from config.train import CompileMode
 from models.base.acoustic.task import AcousticTask
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.mel import MelConfig
 from modules.variance.contour import ContourStats
 from processors.dataset.batch import TtsBatch, pad_batch

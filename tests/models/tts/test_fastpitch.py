@@ -18,11 +18,9 @@ from models.tts.fastpitch import (
     TemporalPredictorConfig,
     losses_of,
 )
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.layers.masking import length_mask
+from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
-from modules.variance.contour import ContourStats, SpeakerNorm
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import ContourStats, PitchTransform, SpeakerNorm
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary

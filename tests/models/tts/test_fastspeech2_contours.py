@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.tts._fastspeech2_contours import contour_targets
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import PitchTransform
 from tests.models.tts.batches import N_MELS, batch_of
 from tests.models.tts.test_fastspeech2 import VARIANTS, network_of
 

@@ -7,7 +7,7 @@ from models.tts._fastspeech2_prosody import (
     duration_loss_sum,
     pitch_loss_sum,
 )
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 
 
 def loop(gates: torch.Tensor, *, is_backward: bool) -> torch.Tensor:

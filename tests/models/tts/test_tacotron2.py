@@ -15,8 +15,7 @@ from models.tts.tacotron2 import (
     Tacotron2Config,
     losses_of,
 )
-from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.layers.masking import length_mask
+from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch

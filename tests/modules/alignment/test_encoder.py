@@ -16,7 +16,7 @@ from modules.alignment.encoder import (
     forward_sum,
 )
 from modules.alignment.search import monotonic_durations
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.variance.adaptor import regulate
 from tests.modules.alignments import all_durations, log_likelihood, random_batch
 

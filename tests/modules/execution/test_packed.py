@@ -7,8 +7,7 @@ from torch.nn import functional as F
 
 from modules.execution import packed as packed_module
 from modules.execution.packed import PackedConv1d, packed
-from modules.layers.conv import Linear, MaskedConv1d
-from modules.layers.masking import length_mask
+from modules.layers.basic import Linear, MaskedConv1d, length_mask
 from modules.layers.postnet import PostNet
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from modules.execution.packed import packed
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.layers.postnet import MaskedBatchNorm, PostNet
 
 

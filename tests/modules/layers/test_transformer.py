@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.layers.transformer import (
     FFTBlock,
     FFTStack,

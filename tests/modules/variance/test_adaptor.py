@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from modules.variance.adaptor import (
     VariancePredictor,
     average_by_phone,

@@ -6,7 +6,7 @@ import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
-from modules.waveform.griffin_lim_graph import GriffinLimGraph
+from modules.waveform.griffin_lim_graph import GriffinLimGraph, RealDft
 
 RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
 NARROW = MelConfig(hop_length=300, win_length=800, padding="hifigan")  # hops do not fill a frame
@@ -27,3 +27,23 @@ def test_the_sound_is_that_of_the_vocoder(config, iterations):
         part = mel[..., :n_frames]
         # phases differ by rounding, which adds up from frame to frame
         torch.testing.assert_close(graph(part), vocoder.infer(part), rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("n_fft", [1024, 400, 30, 6])
+def test_bins_are_those_of_the_fft_or_their_conjugates(n_fft):
+    frames = torch.randn(3, n_fft, generator=torch.Generator().manual_seed(0))
+    transform = RealDft(n_fft)
+    real, imaginary = transform(frames).chunk(2, dim=2)  # (C, T, D)
+    expected = torch.fft.rfft(frames)[:, transform.bins].transpose(0, 1)
+    near = {"rtol": 0, "atol": 1e-4}
+    torch.testing.assert_close(real, expected.real, **near)
+    torch.testing.assert_close(imaginary, expected.imag * transform.sign[:, None], **near)
+    assert set(transform.bins.flatten().tolist()) == set(range(n_fft // 2 + 1))
+
+
+@pytest.mark.parametrize("n_fft", [1024, 400, 30, 6])
+def test_the_inverse_gives_the_frames_back(n_fft):
+    frames = torch.randn(3, n_fft, generator=torch.Generator().manual_seed(0))
+    transform = RealDft(n_fft)
+    again = transform.inverse(transform(frames))
+    torch.testing.assert_close(again, frames, rtol=0, atol=1e-5)

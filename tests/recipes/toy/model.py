@@ -17,9 +17,7 @@ from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
 from models.base.model import Model
 from models.base.task import LossTerm
-from modules.layers.conv import Linear
-from modules.layers.embedding import PhoneEmbedding
-from modules.layers.masking import length_mask
+from modules.layers.basic import Linear, PhoneEmbedding, length_mask
 from modules.losses import l1_sum, mse_sum
 from modules.variance.adaptor import regulate, round_durations
 from processors.dataset.batch import TtsBatch

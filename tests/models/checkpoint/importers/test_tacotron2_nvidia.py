@@ -9,7 +9,7 @@ from models.checkpoint.foreign import find
 from models.checkpoint.importers import tacotron2_nvidia, waveglow_nvidia
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
-from modules.layers.masking import length_mask
+from modules.layers.basic import length_mask
 from tests.models.checkpoint.importers.reading import read_foreign
 from tests.models.checkpoint.importers.tacotron2_originals import FULL, SMALL, original
 from utils.errors import InputError

@@ -27,7 +27,7 @@ from models.synthesizer.runs.text_synthesis import (
 from models.synthesizer.speech import Part, Speech, join
 from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.text.text_files import InputText, read_input_texts
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contour import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.extraction.tts import feature_dependence

@@ -1,4 +1,6 @@
-"""Convolutions with the parameters of PyTorch's layers, by the fastest kernels of the device.
+"""Layers of every network: masks of padded batches, linear maps, convolutions, dropout, embeddings.
+
+Convolutions have the parameters of PyTorch's layers, and the fastest kernels of the device:
 
 - `Linear` and `MaskedConv1d` map frames (B, T, H), the layout of attention and LayerNorm. Read as
   an image of height 1 they are channels-last, so that no copy is needed between layers. On a CPU
@@ -7,13 +9,38 @@
 - `SignalConv1d` and `SignalConvTranspose1d` map signals (B, C, L). Channels-last kernels are faster
   except for many channels in fp32: HiFi-GAN's generator trains in 0.8 (V2, fp32), 0.5 (V2, bf16),
   0.95 (V1, fp32) and 0.9 (V1, bf16) of the time. Layers pass the memory format on to each other.
+- The masks of `Dropout` (Srivastava et al. 2014) cost little on a CPU.
+- Embeddings have names, by which their rows are matched between models.
 """
+
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.layers.masking import clear_padding
+
+def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
+    """Marks the valid positions of a padded batch.
+
+    Args:
+        lengths: Valid positions per item, (B,).
+        max_length: L, the padded length. Without it the longest item is looked up, which makes
+            the host wait for a GPU.
+
+    Returns:
+        (B, L) bool, True = valid.
+    """
+    if max_length is None:
+        max_length = cast("int", lengths.max().item())
+        torch._check(max_length >= 1)  # an exported graph knows only what is checked
+    return torch.arange(max_length, device=lengths.device) < lengths[:, None]
+
+
+def clear_padding(frames: Tensor, mask: Tensor) -> Tensor:
+    """Sets padding of frames (B, T, H) to zero by the mask (B, T)."""
+    return frames * mask.unsqueeze(2)
+
 
 _MANY_CHANNELS = 256  # of a signal: with as many, in fp32, the ordinary layer is as fast
 
@@ -122,3 +149,41 @@ def _is_plain(layer: nn.Conv1d | nn.ConvTranspose1d, signal: Tensor) -> bool:
 def _image(signal: Tensor) -> Tensor:
     """(B, C, L) -> (B, C, 1, L), channels last; copies only a signal that is not yet so."""
     return signal.unsqueeze(2).contiguous(memory_format=torch.channels_last)
+
+
+_LEVELS = 2**16
+
+
+def drop(values: Tensor, share: float, training: bool = True) -> Tensor:
+    """Zeroes a share of the values, less than 1, and scales up the others to keep the mean.
+
+    On a CPU the share is rounded to a multiple of 2^-16, and the mask is drawn as 16 random bits
+    for each value: PyTorch's takes 6.6 ms forward and back for 0.87 million values, this 2.9 ms.
+    """
+    return _dropped(values, share) if training and share > 0 else values
+
+
+def _dropped(values: Tensor, share: float) -> Tensor:
+    if values.device.type != "cpu" or torch.compiler.is_compiling():
+        return F.dropout(values, share)
+    n_dropped = min(round(share * _LEVELS), _LEVELS - 1)
+    words = torch.empty(-(-values.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    levels = words.view(torch.int16)[: values.numel()].view(values.shape)
+    kept = levels >= n_dropped - _LEVELS // 2
+    return values * kept.to(values.dtype).mul_(_LEVELS / (_LEVELS - n_dropped))
+
+
+class Dropout(nn.Dropout):
+    """`nn.Dropout` by `drop`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values of any shape, as they are in eval mode."""
+        return drop(input, self.p, self.training)
+
+
+class PhoneEmbedding(nn.Embedding):
+    """A vector for each phone of the vocabulary."""
+
+
+class SpeakerEmbedding(nn.Embedding):
+    """A vector for each speaker."""
