@@ -9,7 +9,7 @@ from pathlib import Path
 from config.schema import Config
 from models.base.assets import Assets
 from models.export import reader
-from processors.text.lexicon import CMUDICT_PATH
+from processors.text.g2p import CMUDICT_PATH
 from utils.files import write_json
 
 _ROOT = Path(__file__).parents[2]

@@ -13,8 +13,7 @@ import onnx
 from models.export.folder import ExportedVoice, copy_licences
 from models.export.merged import N_DROPPED, PAUSE_OF_MARK, ids_of, merged_graph
 from models.export.weights import WeightType
-from processors.text.espeak_arpabet import ARPABET_OF_IPA
-from processors.text.symbols import MARKS, Vocabulary
+from processors.text.symbols import ARPABET_OF_IPA, MARKS, Vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from config.text import TextConfig
 from processors.records import SpokenText, Word
 from processors.text.clauses import ClauseSplitter
+from processors.text.nearest_phones import VoicePhones
 from processors.text.symbols import Vocabulary
-from processors.text.voice_phones import VoicePhones
 
 SETTINGS, LEXICON = "frontend.json", "lexicon.txt"
 

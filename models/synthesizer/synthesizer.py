@@ -43,8 +43,8 @@ from models.voices import find_voice
 from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
 from processors.text.clauses import ClauseSplitter
+from processors.text.nearest_phones import VoicePhones
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
-from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import progress
 

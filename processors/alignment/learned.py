@@ -13,7 +13,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment.aligner import Aligner, AlignmentError
 from processors.audio.speech_level import speech_activity
 from processors.records import Alignment, SpokenText
-from processors.text.letters.mixing import longest
+from processors.text.letters import longest
 
 # Weak sounds at the ends are as quiet as silence: 0.12 s of a phone may lie outside the span that
 # processors.audio.speech_level finds.

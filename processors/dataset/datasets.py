@@ -13,7 +13,7 @@ from processors.dataset.batch import TtsItem, VocoderItem
 from processors.dataset.generated import FeatureSource, RecordingSource
 from processors.dataset.sampler import Draw
 from processors.records import Features, MelWav
-from processors.text.letters import mixing
+from processors.text import letters
 from processors.text.symbols import Vocabulary
 from utils.errors import InputError
 from utils.seed import derived_seed
@@ -84,8 +84,8 @@ class FeatureDataset(Dataset[TtsItem]):
         if not features.word_phones:
             return features
         key = (self._seed, epoch, features.id)
-        chosen = mixing.draw(features.word_phones, self._p_arpabet, *key)
-        phones = mixing.substitute(features.phones, chosen)
+        chosen = letters.draw(features.word_phones, self._p_arpabet, *key)
+        phones = letters.substitute(features.phones, chosen)
         return replace(features, phones=phones, word_phones=())
 
     def _item(self, features: Features) -> TtsItem:
@@ -114,7 +114,7 @@ class FeatureDataset(Dataset[TtsItem]):
     def _most_phones(self, number: int, position: int) -> int:
         store = self._stores[number]
         if words := store.read_word_phones(position):
-            return mixing.longest(store.read_phones(position), words)
+            return letters.longest(store.read_phones(position), words)
         return int(store.phones_count[position])
 
     def _check_speakers(self) -> None:

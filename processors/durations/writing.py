@@ -19,7 +19,7 @@ from processors.durations.subtitles import sentences_of, subtitles, word_subtitl
 from processors.durations.tokens import FrameRate
 from processors.records import Alignment, Features, TimedMark, TimedPhone, TimedSentence, TimedWord
 from processors.text.frontend import Frontends
-from processors.text.letters.mixing import mix
+from processors.text.letters import mix
 from processors.text.symbols import PAUSES
 from utils.errors import InputError
 from utils.files import read_json, replacing

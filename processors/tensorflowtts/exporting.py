@@ -31,7 +31,7 @@ from processors.extraction.shards import (
 )
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10
-from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import nvidia_vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 from utils.logging import get_logger, progress

@@ -24,7 +24,7 @@ from processors.extraction.tts import FeatureError, tts_product
 from processors.records import Features
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.layout import DEFINITION, to_nats
-from processors.text.letters.nvidia import ARPABET_PREFIX, nvidia_vocabulary
+from processors.text.symbols import ARPABET_PREFIX, nvidia_vocabulary
 from utils.arrays import read_array
 from utils.config import build_complete
 from utils.errors import InputError

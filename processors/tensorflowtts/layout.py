@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modules.mel import MelConfig
-from processors.text.letters.nvidia import nvidia_vocabulary
-from processors.text.symbols import END, PAD, WORD_BOUNDARY
+from processors.text.symbols import END, PAD, WORD_BOUNDARY, nvidia_vocabulary
 
 DEFINITION = MelConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)  # of the mels, but in log10
 SYMBOL_SET = "tensorflowtts_english"  # `preprocess.text.phone_extractor`

@@ -1,20 +1,161 @@
-"""Splits texts into sentences, and long sentences into clauses, as the phones to speak.
+"""Splits texts into sentences, and long sentences into clauses, as the phones to speak. No loss.
 
 Runs are stretches of a text that are spoken in the same way, and what is between them.
 """
 
 import dataclasses
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from config.text import TextConfig
 from processors.records import SpokenText
 from processors.text.frontend import Frontends
-from processors.text.letters.mixing import mix
-from processors.text.sentences import split_long, split_sentences
+from processors.text.letters import mix
+from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from utils.errors import InputError
+
+# A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
+# without spaces need none behind them.
+_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔]+|\n\s*\n)")
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_BRACES = re.compile(r"\{[^{}]*\}")
+_LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
+_UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
+
+# A line that goes on in the next one: from a capital to a small letter, without a mark
+_CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]", re.M)
+_LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
+_SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔][\"'”’»)\]]*$")
+_NO_MARK = re.compile(r"[^.!?…。！？।॥۔,;:、，(\[–—-]$")
+_NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
+
+# Cost of a split after a word, as a share of the length of the chunk.
+_CLAUSE_COST = (
+    (re.compile(r"[.!?;:…—–]['\"”’)\]]*$"), 0.0),
+    (re.compile(r"[,)\]、，]['\"”’]*$"), 0.05),
+)
+_WORD_COST = 0.25
+_CONJUNCTION_COST = 0.15
+_CONJUNCTIONS = frozenset(
+    ["and", "but", "or", "nor", "so", "because", "which", "that", "when", "while", "where", "who"]
+)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Splits a text at the ends of sentences, at blank lines, and between the items of a list.
+
+    Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals do not end a sentence, and
+    phones in braces are not split. The sentences hold every visible character of the text.
+    """
+    text = "\n\n".join(_separate_items(block) for block in _BLANK_LINE.split(text))
+    guarded = [match.span() for match in _BRACES.finditer(text)]
+    sentences = []
+    start = 0
+    for match in _END.finditer(text):
+        if any(low < match.end() < high for low, high in guarded):
+            continue
+        if _ends_sentence(text[start : match.end()], text[match.end() : match.end() + 64].lstrip()):
+            sentences.append(text[start : match.end()])
+            start = match.end()
+    sentences.append(text[start:])
+    return [sentence.strip() for sentence in sentences if sentence.strip()]
+
+
+def _separate_items(block: str) -> str:
+    """Writes a blank line between lines that are not one sentence, such as the items of a list.
+
+    A line break of wrapped prose is where the next word did not fit in. Any other one after a line
+    without a final mark separates, except before a small letter in a text of sentences: its author
+    broke a line within one.
+    """
+    lines = [line.rstrip() for line in block.strip().split("\n")]
+    is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
+    is_prose = any(map(_SENTENCE_MARK.search, lines)) or bool(_CONTINUED.search(block))
+    width = max(*map(len, lines), 0 if is_prose else _NARROWEST)
+    text = lines[0]
+    for line, following in pairwise(lines):
+        word = following.split()[0]
+        is_item = is_list and _LIST_MARK.match(following)
+        fits = len(line) + 1 + len(word) <= width
+        ends = _NO_MARK.search(line) and fits and not (is_prose and word[0].islower())
+        text += ("\n\n" if is_item or ends else "\n") + following
+    return text
+
+
+def _ends_sentence(before: str, after: str) -> bool:
+    if not before.strip() or not after or before.endswith("\n"):
+        return True
+    opening = after.lstrip("\"'“‘«([{")
+    if opening[:1].islower():
+        return bool(re.search(r"[。！？।॥۔]", before[-2:]))
+    word = _LAST_WORD.search(before)
+    if word is None:
+        return True
+    last = word[1].lower()
+    if last in SELDOM_FINAL:
+        return not opening[:1].isdigit()
+    if last in NEVER_FINAL or re.fullmatch(r"(?:\w\.)+\w", last):  # "Dr", "U.S", "e.g"
+        return False
+    return not _is_initial(before, word.start(1))
+
+
+def _is_initial(before: str, start: int) -> bool:
+    """Whether the last word is a single capital after a name: "John F." or "J. R."."""
+    letter = before[start:].rstrip(".\"'”’)]")
+    if len(letter) != 1 or not letter.isupper():
+        return False
+    previous = before[:start].split()
+    return not previous or previous[-1][0].isupper()
+
+
+def split_long(sentence: str, max_phones: int) -> list[str]:
+    """Halves a long sentence, preferably between clauses, until every chunk fits.
+
+    Halving gives chunks of similar length; models read a short remainder badly. A letter counts as
+    one phone, a digit as five. Words are halved if they are too long; inline phones are not.
+    """
+    return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
+
+
+def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
+    sizes = [_phones_of(unit) for unit in units]
+    total = sum(sizes)
+    if total <= max_phones:
+        return [units] if units else []
+    if len(units) == 1:
+        (word,) = units
+        middle = len(word) // 2
+        if "{" in word or middle == 0:
+            return [units]
+        return _halve([word[:middle]], max_phones) + _halve([word[middle:]], max_phones)
+    costs = []
+    position = 0
+    for index in range(len(units) - 1):
+        position += sizes[index]
+        off_centre = abs(position - total / 2) / total
+        costs.append(off_centre + cut_cost(units[index], units[index + 1]))
+    cut = costs.index(min(costs)) + 1
+    return _halve(units[:cut], max_phones) + _halve(units[cut:], max_phones)
+
+
+def _phones_of(unit: str) -> int:
+    """Approximate number of phones of a word, at least one."""
+    if unit.startswith("{"):
+        return max(len(unit.split()), 1)
+    return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
+
+
+def cut_cost(word: str, following: str) -> float:
+    """Cost of a cut between two words, from 0 after a clause to 0.25."""
+    for pattern, cost in _CLAUSE_COST:
+        if pattern.search(word):
+            return cost
+    return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST
+
 
 COMMA = "<,>"
 

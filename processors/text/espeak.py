@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, Final
 
-from processors.text.lexicon import Pronunciation
+from processors.text.g2p import Pronunciation
 from utils.errors import InputError
 
 Phones = tuple[str, ...]

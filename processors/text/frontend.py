@@ -7,14 +7,18 @@ from typing import NamedTuple, Protocol
 
 from config.text import TextConfig
 from processors.records import SpokenText, Word, WordPhones
-from processors.text.g2p import LexiconPhonemizer, is_arpabet
-from processors.text.letters import nvidia
-from processors.text.letters.spelling import LetterPhonemizer, split_words
-from processors.text.lexicon import Pronunciation, read_lexicon
-from processors.text.normalisation.characters import clean_characters
+from processors.text.g2p import LexiconPhonemizer, Pronunciation, is_arpabet, read_lexicon
+from processors.text.letters import LetterPhonemizer, normalise_symbols, read_symbols, split_words
+from processors.text.normalisation.characters import clean_characters, has_name, name_signs
 from processors.text.normalisation.english import is_english, normalise_english
-from processors.text.normalisation.signs import has_name, name_signs
-from processors.text.symbols import END, FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
+from processors.text.symbols import (
+    ARPABET_PREFIX,
+    END,
+    FULL_STOP,
+    SHORT_PAUSE,
+    SILENCE,
+    WORD_BOUNDARY,
+)
 from processors.text.tokens import Token, is_sign, is_word, merge_pauses, split_inline, tokenize
 from utils.errors import InputError
 
@@ -110,7 +114,7 @@ class TextFrontend:
         self._says: Callable[[str], bool] = self._reads
         if config.normalizer == "english" and is_english(language):
             own_words = frozenset(self._phonemize.user_lexicon)
-            normalise = nvidia.normalise if config.has_nvidia_symbols else normalise_english
+            normalise = normalise_symbols if config.has_nvidia_symbols else normalise_english
             self._normalise = partial(normalise, own_words=own_words)
             self._says = has_name
 
@@ -168,7 +172,7 @@ class TextFrontend:
             word_ends.append(n_words)
         normalised = " ".join(normalised.split())
         if self.config.has_nvidia_symbols:
-            read = nvidia.read(normalised, self.config.phone_extractor)
+            read = read_symbols(normalised, self.config.phone_extractor)
             return _Normalised(*read, tuple(word_ends))
         if self.config.in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
@@ -178,7 +182,7 @@ class TextFrontend:
     def _n_words(self, normalised: str, tokens: Sequence[Token]) -> int:
         """Number of words in a part of a text."""
         if self.config.has_nvidia_symbols:
-            tokens = nvidia.read(normalised, self.config.phone_extractor).tokens
+            tokens = read_symbols(normalised, self.config.phone_extractor).tokens
         elif self.config.in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
         return sum(token.kind != "pause" for token in tokens)
@@ -229,7 +233,7 @@ class TextFrontend:
     def _named(self, token: Token) -> tuple[str, ...]:
         """The names of a pause or of phones in braces."""
         prefixed = token.kind == "phones" and self.config.has_nvidia_symbols
-        prefix = nvidia.ARPABET_PREFIX if prefixed else ""
+        prefix = ARPABET_PREFIX if prefixed else ""
         return tuple(f"{prefix}{name}" for name in token.text.split())
 
 
@@ -272,6 +276,6 @@ def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
         )
     arpabet = read_lexicon(Path(config.lexicon_path), is_arpabet) if config.lexicon_path else {}
     if config.is_mixed:
-        prefix = nvidia.ARPABET_PREFIX if config.has_nvidia_symbols else ""
+        prefix = ARPABET_PREFIX if config.has_nvidia_symbols else ""
         return LetterPhonemizer(arpabet, with_phones=True, prefix=prefix)
     return LexiconPhonemizer(arpabet)

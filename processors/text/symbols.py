@@ -1,4 +1,4 @@
-"""The names of phones and pauses, and the table from names to ids.
+"""The names of phones and pauses, the vocabularies of models, and ARPAbet of espeak's phones.
 
 ARPAbet is the phone set of the CMU Pronouncing Dictionary: 39 phones, whose vowels carry a stress
 digit (0 none, 1 primary, 2 secondary) or none at all, as in corpora labelled without stress.
@@ -7,7 +7,9 @@ lower case: `b` is a letter, `B` a phone.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
+from config.text import TextConfig
 from utils.errors import InputError
 
 PAD = "<pad>"  # id 0 in every vocabulary
@@ -91,3 +93,104 @@ def arpabet_vocabulary() -> Vocabulary:
 def vocabulary_of(phones: Iterable[str]) -> Vocabulary:
     """The marks, then the other phones of `phones` in sorted order."""
     return Vocabulary((*MARKS, *sorted(set(phones) - set(MARKS))))
+
+
+ARPABET_PREFIX = "@"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+NVIDIA_SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids
+    "nvidia_english": f"-!'(),.:;? {_LETTERS.upper()}{_LETTERS}",
+    "nvidia_english_lowercase": f"-!'\"(),.:;? {_LETTERS}",
+    "tensorflowtts_english": f"-!'(),.:;? {_LETTERS.upper()}{_LETTERS}",
+}
+
+
+def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
+    """The symbols of a set of DeepLearningExamples, by the extractor's name, in NVIDIA's order.
+
+    `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
+    "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
+    space, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a capital letter here.
+    TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
+    "tensorflowtts_english".
+    """
+    phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
+    end = (END,) if phone_extractor == "tensorflowtts_english" else ()
+    return Vocabulary((PAD, *map(mark_name, NVIDIA_SETS[phone_extractor]), *phones, *end))
+
+
+def mark_name(char: str) -> str:
+    """The name of a character of NVIDIA's sets."""
+    if char == " ":
+        return WORD_BOUNDARY
+    return char if char.isalnum() or char == APOSTROPHE else f"<{char}>"
+
+
+def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
+    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
+    if text.has_nvidia_symbols:
+        return nvidia_vocabulary(text.phone_extractor)
+    symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
+    if text.phone_extractor in ("espeak", "letters"):
+        return vocabulary_of(symbols)
+    arpabet = arpabet_vocabulary().symbols
+    return Vocabulary((*arpabet, *sorted(symbols - set(arpabet))))
+
+
+# American English phones of espeak-ng (IPA), for words outside the lexicons.
+# If one espeak phone maps to several ARPAbet phones, the vowel is first and carries the stress.
+_VOWELS = {
+    "a": "AE", "aː": "AA", "æ": "AE", "ɑ": "AA", "ɑː": "AA", "ɒ": "AA",
+    "ʌ": "AH", "ə": "AH", "ɐ": "AH", "ɔ": "AO", "ɔː": "AO", "o": "OW", "oː": "AO",
+    "ɛ": "EH", "e": "EH", "eː": "EY", "ɛː": "EH", "ɜ": "ER", "ɜː": "ER", "ɚ": "ER",
+    "ɪ": "IH", "ᵻ": "IH", "i": "IY", "iː": "IY", "ʊ": "UH", "u": "UW", "uː": "UW", "ɨ": "IH",
+    "aɪ": "AY", "aʊ": "AW", "eɪ": "EY", "oʊ": "OW", "əʊ": "OW", "ɔɪ": "OY", "ɔø": "OY",
+    "aɪə": "AY AH0", "aɪɚ": "AY ER0", "aʊə": "AW AH0", "aʊɚ": "AW ER0",
+    "iə": "IY AH0", "ɪə": "IH AH0", "ʊə": "UH AH0", "eə": "EH AH0", "oə": "AO AH0",
+    "əl": "AH L", "ən": "AH N", "n̩": "AH N", "l̩": "AH L", "m̩": "AH M",
+    "ɑːɹ": "AA R", "ɑɹ": "AA R", "ɔːɹ": "AO R", "ɔɹ": "AO R", "oːɹ": "AO R", "oɹ": "AO R",
+    "ɛɹ": "EH R",  "ɪɹ": "IH R", "ʊɹ": "UH R", "iɹ": "IY R", "aɪɹ": "AY R",
+    "ɑ̃": "AA N", "ɔ̃": "AO N", "ɛ̃": "AE N", "œ̃": "AH N",
+    "y": "UW", "yː": "UW", "ø": "ER", "øː": "ER", "œ": "ER",
+}  # fmt: skip
+_CONSONANTS = {
+    "b": "B", "d": "D", "f": "F", "ɡ": "G", "g": "G", "h": "HH", "j": "Y", "k": "K", "l": "L",
+    "m": "M", "n": "N", "ŋ": "NG", "p": "P", "r": "R", "ɹ": "R", "s": "S", "ʃ": "SH", "t": "T",
+    "tʃ": "CH", "dʒ": "JH", "θ": "TH", "ð": "DH", "v": "V", "w": "W", "z": "Z", "ʒ": "ZH",
+    "ɾ": "T", "ʔ": "T", "x": "K", "ç": "HH", "ɬ": "L", "ɫ": "L", "ɲ": "N Y", "ʍ": "W",
+    "ts": "T S", "dz": "D Z", "ʁ": "R", "ʋ": "V", "c": "K", "ɟ": "G", "ʎ": "L Y", "β": "V",
+    "ɣ": "G", "χ": "K", "ɸ": "F",
+}  # fmt: skip
+
+
+def _with_stress(names: str, stress: str) -> tuple[str, ...]:
+    vowel, *rest = names.split()
+    return (vowel + stress, *rest)
+
+
+# by espeak's phone with its stress mark
+ARPABET_OF_IPA: dict[str, tuple[str, ...]] = {
+    **{
+        mark + phone: _with_stress(names, stress)
+        for mark, stress in (("", "0"), ("ˈ", "1"), ("ˌ", "2"))
+        for phone, names in _VOWELS.items()
+    },
+    **{phone: tuple(names.split()) for phone, names in _CONSONANTS.items()},
+}
+
+
+def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
+    """ARPAbet for espeak phones with stress marks, with at least one primary stress.
+
+    None if `phones` is empty or one of them has no ARPAbet counterpart.
+    """
+    said = [ARPABET_OF_IPA.get(phone, ()) for phone in phones]
+    return with_primary_stress([*chain(*said)]) if said and all(said) else None
+
+
+def with_primary_stress(phones: Sequence[str]) -> tuple[str, ...]:
+    """Stresses the first vowel if none is, as in espeak's function words."""
+    vowels = [index for index, phone in enumerate(phones) if phone[-1].isdigit()]
+    stressed = list(phones)
+    if vowels and not any(phone.endswith("1") for phone in phones):
+        stressed[vowels[0]] = phones[vowels[0]][:-1] + "1"
+    return tuple(stressed)

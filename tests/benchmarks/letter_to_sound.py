@@ -18,10 +18,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from processors.text import espeak
-from processors.text.espeak_arpabet import to_arpabet, with_primary_stress
+from processors.text.g2p import CMUDICT_PATH, LETTERS, pronounce
 from processors.text.letter_network import PATH, unpacked
-from processors.text.letter_to_sound import LETTERS, pronounce
-from processors.text.lexicon import CMUDICT_PATH
+from processors.text.symbols import to_arpabet, with_primary_stress
 
 Phones = tuple[str, ...]
 Aligned = list[Phones]  # phones of each letter

@@ -32,7 +32,7 @@ from models.checkpoint.importers._tables import (
 )
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import nvidia_vocabulary
 from utils.arrays import read_array
 from utils.errors import InputError
 

@@ -14,8 +14,8 @@ from models.export.onnx_file import to_onnx
 from models.export.web.packages import fetch_packages
 from models.export.weights import WeightType
 from models.page import PAGE
+from processors.text.g2p import CMUDICT_PATH
 from processors.text.letter_network import PATH, bundled_network
-from processors.text.lexicon import CMUDICT_PATH
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 

@@ -19,10 +19,10 @@ from processors.text.clauses import (
     cut_runs,
     has_word,
     merge_wordless,
+    split_sentences,
 )
-from processors.text.sentences import split_sentences
+from processors.text.nearest_phones import VoicePhones
 from processors.text.symbols import PAUSES, SILENCE
-from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import get_logger
 

@@ -8,8 +8,7 @@ from config.schema import Config
 from models.base.assets import Assets, Speaker
 from processors.dataset.generated import GeneratedFeatures, GeneratedRecordings
 from processors.dataset.statistics import CorpusStats, corpus_stats
-from processors.text.symbols import APOSTROPHE, ARPABET, Vocabulary
-from processors.text.vocabulary import model_vocabulary
+from processors.text.symbols import APOSTROPHE, ARPABET, Vocabulary, model_vocabulary
 
 _STATS_OF = 200  # utterances of each dataset: more change nothing
 

@@ -33,8 +33,8 @@ from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, S
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
-from processors.text.letters.mixing import substitute
-from processors.text.vocabulary import model_vocabulary
+from processors.text.letters import substitute
+from processors.text.symbols import model_vocabulary
 from utils.errors import InputError
 from utils.files import read_json, read_text
 from utils.parallel import n_cores

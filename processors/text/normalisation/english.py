@@ -7,14 +7,19 @@ numbers, prices contain units, and a reference ("No. 5") needs its number in fig
 import re
 from collections.abc import Collection
 
-from processors.text.normalisation.abbreviations import ABBREVIATIONS, say_acronyms
-from processors.text.normalisation.characters import clean_characters, to_ascii_letters
+from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
+from processors.text.normalisation.characters import (
+    BEFORE_NUMBERS,
+    SHARPS,
+    clean_characters,
+    say_signs,
+    tidy_punctuation,
+    to_ascii_letters,
+)
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
-from processors.text.normalisation.number_rules import NUMBERS, ROMAN
+from processors.text.normalisation.numbers import NUMBERS, ROMAN
 from processors.text.normalisation.quantities import PRICES, UNITS
 from processors.text.normalisation.rules import apply
-from processors.text.normalisation.signs import BEFORE_NUMBERS, SHARPS, say_signs, tidy_punctuation
-from processors.text.normalisation.web import ADDRESSES
 
 _DIGIT = re.compile(r"[0-9]")
 

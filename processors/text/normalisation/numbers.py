@@ -1,6 +1,14 @@
-"""Numbers in words, the American way: no "and" within a number ("one hundred five")."""
+"""Numbers in words, the American way: no "and" within a number ("one hundred five").
+
+The rules at the end are for Roman numerals, and for numbers outside dates, prices and quantities
+with units.
+"""
 
 import re
+from collections.abc import Callable
+from functools import partial
+
+from processors.text.normalisation.rules import rule
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _BELOW_20 = (
@@ -122,3 +130,144 @@ def year_or_number(digits: str) -> str:
 def is_attribute(text: str, start: int) -> bool:
     """Whether a quantity is an attribute after an article: "a 5 km run"."""
     return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None
+
+
+_COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
+_CALCULATED = re.compile(r"(?:=|\bequals)\s*$")
+_DATED = re.compile(
+    r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I
+)
+_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_WELL_FORMED = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_RULERS = (
+    "Albert|Alexander|Alfonso|Alphonse|Amenhotep|Anne|Anthony|Baldwin|Basil|Benedict|Boniface|"
+    "Carol|Catherine|Charles|Christian|Clement|Cleopatra|Conrad|Constantine|Darius|David|Edward|"
+    "Elizabeth|Eric|Felipe|Ferdinand|Francis|Franz|Frederick|Friedrich|George|Gregory|Gustav|"
+    "Haakon|Harald|Henri|Henry|Innocent|Isabella|Ivan|James|John|Joseph|Juan|Julius|Karl|Leo|"
+    "Leopold|Louis|Ludwig|Margaret|Maria|Mary|Maximilian|Michael|Mohammed|Napoleon|"
+    "Nicholas|Olav|Oscar|Otto|Paul|Pedro|Peter|Philip|Philippe|Pius|Ptolemy|Ramesses|Ramses|"
+    "Richard|Robert|Rudolf|Selim|Sigismund|Sixtus|Stephen|Suleiman|Theodore|Thutmose|Umberto|"
+    "Urban|Victor|Vittorio|Wilhelm|William|Xerxes"
+)
+_HEADINGS = (
+    "Act|Annex|Apollo|Appendix|Article|Battalion|Book|Bowl|Canto|Case|Category|Chapter|Class|"
+    "Corps|Division|Episode|Exhibit|Fantasy|Figure|Gemini|Grade|Group|Lesson|Level|Mark|Number|"
+    "Op|Opus|Page|Part|Phase|Plate|Rocky|Scene|Section|Series|Stage|Symphony|Table|Title|Type|"
+    "Unit|Verse|Version|Volume|War"
+)
+_LETTERS = ("L", "C", "D", "M")  # "Section C" and "Richard M. Nixon" hold no numbers
+_NUMERAL = r"(?P<numeral>[IVXLCDM]+)"
+# "Charles I" is a king only where the pronoun cannot stand.
+_NOT_PRONOUN = r"(?!(?<=\sI)(?:'[a-z]|\s(?!of\b|was\b|died\b|became\b|and\b|had\b|[A-Z(\d])))"
+
+
+def roman_value(numeral: str) -> int | None:
+    """The value of a Roman numeral in capitals; None if it is not well formed."""
+    if not numeral or not _WELL_FORMED.fullmatch(numeral):
+        return None
+    values = [_VALUES[letter] for letter in numeral]
+    return sum(
+        -value if value < following else value
+        for value, following in zip(values, [*values[1:], 0], strict=True)
+    )
+
+
+def _rank(match: re.Match[str]) -> str:
+    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
+    if value is None:
+        return match[0]
+    return f"{match['name']} the {ordinal(str(value))}{match['possessive'] or ''}"
+
+
+def _count(match: re.Match[str]) -> str:
+    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
+    return match[0] if value is None else f"{match['name']} {cardinal(str(value))}"
+
+
+def _alone(say: Callable[[str], str], match: re.Match[str]) -> str:
+    value = roman_value(match["numeral"])
+    return match[0] if value is None else say(str(value))
+
+
+ROMAN = (
+    rule(r"\bWW(I{1,2})\b", lambda m: f"World War {cardinal(str(len(m[1])))}"),
+    rule(
+        rf"\b(?P<name>(?:{_RULERS})(?:\s(?:Paul|Philippe|Augustus|Alexander))?|"
+        rf"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Prince)\s[A-Z][a-z]+)\s{_NUMERAL}"
+        rf"(?P<possessive>'s)?\b{_NOT_PRONOUN}(?!')",
+        _rank,
+    ),
+    # not what an address says for "?": "question mark V equals"
+    rule(rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')", _count),
+    rule(rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)", partial(_alone, ordinal)),
+    rule(
+        r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])",
+        partial(_alone, year_or_number),
+    ),
+)
+
+
+def _decade(digits: str) -> str:
+    """Says "1990s" as "nineteen nineties", "1800s" as "eighteen hundreds"."""
+    spelt = year(digits)
+    return spelt[:-1] + "ies" if spelt.endswith("y") else spelt + "s"
+
+
+def _characters(code: str) -> str:
+    """Says the digits and letters of a code one by one: "1F" is "one F"."""
+    return " ".join(digit_by_digit(char) if char.isdigit() else char.upper() for char in code)
+
+
+def _range(match: re.Match[str]) -> str:
+    """Says "10-12", and the years "1914-1918" and "1914-18"."""
+    first, last = match[1], match[2]
+    if not (first.isdigit() and last.isdigit()):
+        return f"{number(first)} to {number(last)}"
+    return f"{year_or_number(first)} to {year_or_number(last)}"
+
+
+def _bare(match: re.Match[str]) -> str:
+    """A whole number: four digits are read as a year, unless they count things."""
+    digits, text = match[0], match.string
+    if _CALCULATED.search(text[max(0, match.start() - 12) : match.start()]):
+        return cardinal(digits)
+    if is_year(digits) and digits[-2:] != "00" and _COUNTED.match(text, match.end()):
+        dated = _DATED.search(text[max(0, match.start() - 12) : match.start()])
+        return year(digits) if dated else cardinal(digits)
+    return year_or_number(digits)
+
+
+NUMBERS = (
+    rule(r"\b0x([0-9A-Fa-f]+)\b", lambda m: f"zero x {_characters(m[1])}"),
+    rule(r"\b([A-Z]{2})(?!\d*00\b)(\d{3,4})\b", lambda m: f"{' '.join(m[1])} {_characters(m[2])}"),
+    rule(r"\b24/7\b", "twenty-four seven"),
+    rule(r"\b9/11\b", "nine eleven"),
+    rule(r"\b50/50\b", "fifty fifty"),
+    rule(r"\b([12]\d{3})/(\d\d)\b(?!/)", _range),
+    rule(
+        r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b",
+        lambda m: f"{number(m[1])} times ten to the power of {number(m[2])}",
+    ),
+    rule(r"(?<=\d)\^2\b", " squared"),
+    rule(r"(?<=\d)\^3\b", " cubed"),
+    rule(r"(?<=\d)\^(-?\d+)\b", lambda m: f" to the power of {number(m[1])}"),
+    rule(r"\b\d+(?:-\d+){2,}\b", lambda m: ", ".join(map(digit_by_digit, m[0].split("-")))),
+    rule(
+        r"(?<![\d.])\d+(?:\.\d+){2,}\b",  # "v2.0.1" too
+        lambda m: " " + " point ".join(map(cardinal, m[0].split("."))),
+    ),
+    rule(r"\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
+    rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
+    rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
+    rule(r"(?<=\d)x\b", " times"),
+    rule(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " "),
+    rule(r"(?<![\w.])(\d+) (\d+)/(\d+)\b", lambda m: mixed(m[1], m[2], m[3])),
+    rule(r"(?<![\w./])(\d+)/(\d+)\b(?!/)", lambda m: fraction(m[1], m[2])),
+    rule(rf"(?<![\w.,])({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|\.\d)", _range),
+    rule(r"(?<![\w.])-(?=\.?\d)", "minus "),
+    rule(r"(?<!\w)\.(\d+)\b", lambda m: f"point {digit_by_digit(m[1])}"),
+    rule(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", lambda m: number(m[0])),
+    rule(r"\d+\.\d+", lambda m: number(m[0])),
+    rule(r"(?<=call )911\b|(?<=called )911\b|(?<=dial )911\b", "nine one one", re.I),
+    rule(r"\d+", _bare),
+)

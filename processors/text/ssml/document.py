@@ -12,8 +12,7 @@ from config.checks import CONTROL_RANGE
 from processors.text.clauses import Prosody, Run
 from processors.text.normalisation.english import is_english
 from processors.text.ssml import values
-from processors.text.ssml.phonemes import phones_of
-from processors.text.ssml.values import say_as
+from processors.text.ssml.values import phones_of, say_as
 from utils.errors import InputError, nearest
 
 T = TypeVar("T")

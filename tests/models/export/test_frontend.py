@@ -11,9 +11,8 @@ from models.export.frontend import write_frontend
 from models.synthesizer.text.passages import TextReader
 from modules.mel import MelConfig
 from processors.text.clauses import ClauseSplitter, has_word
-from processors.text.letters.nvidia import nvidia_vocabulary
-from processors.text.symbols import arpabet_vocabulary, vocabulary_of
-from processors.text.voice_phones import VoicePhones
+from processors.text.nearest_phones import VoicePhones
+from processors.text.symbols import arpabet_vocabulary, nvidia_vocabulary, vocabulary_of
 from utils.errors import InputError
 from utils.files import write_json
 

@@ -12,7 +12,7 @@ from models.export.folder import open_voice
 from models.export.merged import ids_of, merged_graph
 from models.export.piper import export_piper, piper_settings
 from models.export.sherpa import export_sherpa
-from processors.text.lexicon import lookup
+from processors.text.g2p import lookup
 from processors.text.symbols import vocabulary_of
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow

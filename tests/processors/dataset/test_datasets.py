@@ -13,7 +13,7 @@ from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDa
 from processors.dataset.sampler import Draw, FrameBudgetSampler
 from processors.dataset.store import FeatureStore, write_index, write_mel_config
 from processors.records import WordPhones
-from processors.text.letters import mixing
+from processors.text import letters
 from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
 from tests.models.training.small_tasks import PREPROCESS, make_features, make_processed
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
@@ -297,8 +297,8 @@ def test_mixtures_change_with_epoch_and_seed_and_follow_the_draw(mixed_store):
     other_seed = mixed_dataset(mixed_store, 0.5, seed=4)
     assert epochs[0] != epochs[1]
     assert epochs[0] != sequences(other_seed[Draw(0, i)] for i in range(12))
-    chosen = mixing.draw(WORDS, 0.5, 3, 1, "utt-007")
-    assert epochs[1]["utt-007"] == MIXED.ids(mixing.substitute(LETTERS, chosen))
+    chosen = letters.draw(WORDS, 0.5, 3, 1, "utt-007")
+    assert epochs[1]["utt-007"] == MIXED.ids(letters.substitute(LETTERS, chosen))
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")

@@ -1,10 +1,20 @@
 import random
 import string
 
+import numpy as np
 import pytest
+import torch
+from torch import nn
 
-from processors.text.g2p import LexiconPhonemizer, is_arpabet
-from processors.text.lexicon import lookup
+from processors.text.g2p import (
+    CMUDICT_PATH,
+    LexiconPhonemizer,
+    is_arpabet,
+    lookup,
+    pronounce,
+    read_lexicon,
+)
+from processors.text.letter_network import PATH, unpacked
 from utils.errors import InputError
 
 
@@ -95,3 +105,102 @@ def test_every_word_of_letters_has_phones_of_the_inventory():
         (said,) = phonemizer([word])
         assert said.phones, word
         assert all(map(is_arpabet, said.phones)), word
+
+
+@pytest.fixture(scope="module")
+def cmudict_lines():
+    return CMUDICT_PATH.read_bytes().splitlines()
+
+
+def test_cmudict_is_sorted_and_speaks_arpabet(cmudict_lines):
+    assert cmudict_lines == sorted(cmudict_lines)
+    assert len(cmudict_lines) == 135166
+    phones = {phone for line in cmudict_lines for phone in line.decode().split()[1:]}
+    assert all(map(is_arpabet, phones))
+
+
+def test_licence_stands_beside_the_data():
+    assert "Carnegie Mellon" in CMUDICT_PATH.with_name("cmudict.LICENSE").read_text()
+
+
+def test_lookup_finds_what_a_full_parse_finds(cmudict_lines):
+    parsed = {}
+    for line in cmudict_lines:
+        word, *phones = line.decode().split()
+        parsed.setdefault(word, tuple(phones))
+    sample = random.Random(0).sample(sorted(parsed), 2000)
+    edges = [cmudict_lines[0].split()[0].decode(), cmudict_lines[-1].split()[0].decode()]
+    for word in [*sample, *edges]:
+        assert lookup(word) == parsed[word]
+
+
+@pytest.mark.parametrize("word", ["", "zzzzzz", "!", "hell ", "helloo", "héllo", "'"])
+def test_unknown_words_are_none(word):
+    assert lookup(word) is None
+
+
+def test_case_does_not_matter():
+    assert lookup("Hello") == ("HH", "AH0", "L", "OW1")
+
+
+def test_user_lexicon_is_read_with_comments_and_variants(tmp_path):
+    path = tmp_path / "lexicon.txt"
+    path.write_text("\ufeff# mine\n;;; old\n\nArion  AH0 R AY1 AH0 N\nARION(2) EH1 R\n", "utf-8")
+    assert read_lexicon(path, is_arpabet) == {"arion": ("AH0", "R", "AY1", "AH0", "N")}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("word", r"lexicon.txt:2: 'word' has no phones"), ("word W QQ D", r"txt:2: .* phone 'QQ'")],
+)
+def test_faults_name_file_and_line(tmp_path, line, message):
+    path = tmp_path / "lexicon.txt"
+    path.write_text(f"a AH0\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        read_lexicon(path, is_arpabet)
+
+
+def test_a_missing_lexicon_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="check lexicon_path"):
+        read_lexicon(tmp_path / "none.txt", is_arpabet)
+
+
+# Names and words that CMUdict does not have.
+NEW = {
+    "blorked": "B L AO1 R K T",
+    "flibberty": "F L IH1 B ER0 T IY0",
+    "Pannartz": "P AE1 N AA0 R T S",
+    "missals": "M IH1 S AH0 L Z",
+    "spectrogram": "S P EH1 K T R AH0 G R AE2 M",
+    "gamification": "G AE2 M AH0 F AH0 K EY1 SH AH0 N",
+    "vocoder": "V OW1 K AH0 D ER0",
+}
+
+
+@pytest.mark.parametrize("word", NEW)
+def test_new_words_are_said_as_their_letters_sound(word):
+    assert lookup(word) is None
+    assert " ".join(pronounce(word)) == NEW[word]
+
+
+def test_words_without_a_vowel_or_with_other_signs_have_no_sound():
+    assert [pronounce(word) for word in ("nbc", "x2a", "привет", "", "'")] == [None] * 5
+
+
+def test_accents_and_case_do_not_matter():
+    assert pronounce("Flíbbërty") == pronounce("flibberty")
+
+
+def test_the_network_computes_what_pytorch_does():
+    with np.load(PATH) as file:
+        weights, choices = unpacked(dict(file))
+    hidden = weights["weight_hh_l0"].shape[1]
+    recurrent = nn.GRU(weights["embedding"].shape[1], hidden, 2, bidirectional=True)
+    names = [name for name, _ in recurrent.named_parameters()]
+    recurrent.load_state_dict({name: torch.from_numpy(weights[name]) for name in names})
+    letters = ["'abcdefghijklmnopqrstuvwxyz".index(letter) for letter in "shibboleth"]
+    states, _ = recurrent(torch.from_numpy(weights["embedding"][letters]))
+    scores = states.detach().numpy() @ weights["output"].T + weights["output_bias"]
+    expected = [phone for choice in scores.argmax(1) for phone in choices[choice]]
+    assert [*pronounce("shibboleth")] == expected
+    assert PATH.stat().st_size < 1_000_000

@@ -1,5 +1,8 @@
 import pytest
 
+from config.text import TextConfig
+from processors.text.espeak import speak
+from processors.text.g2p import is_arpabet, lookup
 from processors.text.symbols import (
     ARPABET,
     MARKS,
@@ -8,6 +11,9 @@ from processors.text.symbols import (
     PUNCTUATION_PAUSES,
     Vocabulary,
     arpabet_vocabulary,
+    model_vocabulary,
+    nvidia_vocabulary,
+    to_arpabet,
     vocabulary_of,
 )
 from utils.errors import InputError
@@ -52,3 +58,47 @@ def test_plain_list_round_trips():
 def test_malformed_lists_are_refused(symbols):
     with pytest.raises(InputError):
         Vocabulary(symbols)
+
+
+@pytest.mark.parametrize(
+    ("extractor", "symbols"),
+    [
+        ("lexicon", (*arpabet_vocabulary().symbols, "a", "ø")),
+        ("espeak", (*MARKS, "AA1", "a", "ø")),
+        ("letters", (*MARKS, "<space>", "AA1", "a", "ø")),
+        ("mixed", (*arpabet_vocabulary().symbols, "<space>", "a", "ø")),
+        ("nvidia_english", nvidia_vocabulary("nvidia_english").symbols),
+    ],
+)
+def test_a_vocabulary_has_fixed_symbols_first_and_then_those_of_the_data(extractor, symbols):
+    text = TextConfig(phone_extractor=extractor)
+    assert model_vocabulary(text, {"ø", "a", "AA1", "<sil>"}).symbols == symbols
+
+
+def test_stress_goes_to_the_vowel():
+    assert to_arpabet(["h", "ə", "l", "ˈoʊ"]) == ("HH", "AH0", "L", "OW1")
+    assert to_arpabet(["ˌaɪɚ", "n", "ˈɪ"]) == ("AY2", "ER0", "N", "IH1")
+
+
+def test_a_word_without_stress_gets_one():
+    assert to_arpabet(["ð", "ə"]) == ("DH", "AH1")
+
+
+def test_phones_without_a_counterpart_give_none():
+    assert to_arpabet(["ǃ", "a"]) is None
+    assert to_arpabet([]) is None
+
+
+@pytest.mark.parametrize(
+    "word", ["bread", "house", "judge", "church", "thing", "measure", "boy", "voice", "yellow"]
+)
+def test_common_words_agree_with_cmudict(word):
+    assert to_arpabet(speak("en-us", [word])[0]) == lookup(word)
+
+
+def test_all_phones_espeak_says_in_english_are_mapped():
+    words = "fire hour tour cure near air square bottle button rhythm father story orange queue"
+    for phones in speak("en-us", words.split()):
+        spoken = to_arpabet(phones)
+        assert spoken is not None
+        assert all(map(is_arpabet, spoken))

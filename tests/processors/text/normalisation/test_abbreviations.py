@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.normalisation.abbreviations import ABBREVIATIONS, say_acronyms
+from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
 from processors.text.normalisation.rules import apply
 
 
@@ -35,3 +35,16 @@ def test_abbreviations_by_their_neighbours(text, spoken):
 )
 def test_capitals_are_spelt_said_or_shouted(text, spoken):
     assert say_acronyms(text) == spoken
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("info@bbc.com", " info at B B C dot com "),
+        ("@jane", "at jane"),
+        ("#tts", "hashtag T T S"),
+        ("555-1234", "five five five, one two three four"),
+    ],
+)
+def test_addresses_and_telephone_numbers(text, spoken):
+    assert apply(ADDRESSES, text) == spoken

@@ -1,0 +1,204 @@
+"""Text as letters, as letters mixed with phones, and as the symbols of NVIDIA's models.
+
+A word has phones if the user's lexicon has it, or CMUdict has it once. Words of several
+pronunciations ("read", "the") and unknown words have none; an unknown word in s or 's has those of
+its stem and Z. This is the rule of NVIDIA's FastPitch 1.1, whose list of further heteronyms is not
+used.
+
+Which words are said by their phones is drawn from names alone, as every random choice here: it does
+not depend on the process, the order of utterances or on a resumed run.
+
+The text of NVIDIA's English Tacotron 2 and FastPitch is that of the English normaliser in lower
+case, with its punctuation and spaces. NVIDIA's cleaners differ from it in details:
+- "1,200" is "one thousand two hundred" (`english_cleaners`: "twelve hundred"), dates, times, units,
+  e-mail addresses and fractions are read in full; acronyms are single letters with spaces ("f b i",
+  `english_cleaners_v2`: "f.b.i."), and `english_cleaners` leaves them as words.
+- Characters without a symbol, such as `"` in english_basic, are left out; the warning on signs that
+  are not spoken names them.
+- More words may be said by phones, as above.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from processors.records import SpokenText, Word, WordPhones
+from processors.text.g2p import Pronunciation, has_variants, is_arpabet, lookup
+from processors.text.normalisation.english import english_in_words
+from processors.text.symbols import (
+    APOSTROPHE,
+    NVIDIA_SETS,
+    mark_name,
+)
+from processors.text.tokens import Token
+from utils.errors import InputError
+from utils.seed import derived_seed
+
+Phones = tuple[str, ...]
+_ENDING = re.compile(r"'?s$")
+
+
+class LetterPhonemizer:
+    """The letters of words; see Phonemizer.
+
+    With phones, words get them in addition to their letters, and braces hold phones.
+    """
+
+    def __init__(
+        self,
+        user_lexicon: Mapping[str, Phones] | None = None,
+        *,
+        with_phones: bool = False,
+        prefix: str = "",
+    ) -> None:
+        self.user_lexicon = dict(user_lexicon or {})
+        self._with_phones = with_phones
+        self._prefix = prefix
+
+    def known_phone(self, symbol: str) -> bool:
+        """Whether a symbol may be in braces: a phone of ARPAbet, or a letter."""
+        return is_arpabet(symbol) if self._with_phones else is_letter(symbol)
+
+    @staticmethod
+    def reads(sign: str) -> bool:
+        """False: a sign has no letters."""
+        return False
+
+    def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
+        """The letters of each word, and its phones if their pronunciation is certain."""
+        return [self._pronounce(word) for word in words]
+
+    def _pronounce(self, word: str) -> Pronunciation:
+        bare = word.strip(APOSTROPHE)
+        phones = self._phones_of(bare.lower()) if self._with_phones else None
+        if phones is None:
+            return Pronunciation(_spell(word), in_lexicon=True)
+        before, after = word.split(bare, maxsplit=1)
+        named = [f"{self._prefix}{phone}" for phone in phones]
+        return Pronunciation(_spell(word), in_lexicon=True, instead=(*before, *named, *after))
+
+    def _phones_of(self, word: str) -> Phones | None:
+        if word in self.user_lexicon:
+            return self.user_lexicon[word]
+        if (phones := lookup(word)) is not None:
+            return None if has_variants(word) else phones
+        stem = _ENDING.sub("", word)
+        phones = None if stem == word or has_variants(stem) else lookup(stem)
+        return None if phones is None else (*phones, "Z")
+
+
+def is_letter(symbol: str) -> bool:
+    """Whether a symbol is one letter in lower case, a combining mark, or an apostrophe."""
+    if len(symbol) != 1:
+        return False
+    return symbol == APOSTROPHE or (
+        unicodedata.category(symbol)[0] in "LM" and symbol == symbol.lower()
+    )
+
+
+def split_words(token: Token) -> Iterator[Token]:
+    """The words of a token: "well-known" has two. Apostrophes around words are removed."""
+    if token.kind != "word":
+        yield token
+        return
+    plain = "".join(char if char == APOSTROPHE or _is_written(char) else " " for char in token.text)
+    for word in plain.split():
+        if bare := word.strip(APOSTROPHE):
+            yield Token("word", bare)
+
+
+def _is_written(char: str) -> bool:
+    """Whether a character is a letter, a combining mark or a number."""
+    return unicodedata.category(char)[0] in "LMN"
+
+
+def _spell(word: str) -> Phones:
+    letters = tuple(word.lower())
+    if wrong := [letter for letter in letters if not is_letter(letter)]:
+        raise InputError(f"'{wrong[0]}' in '{word}' is not a letter; write it in words")
+    return letters
+
+
+_DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
+_BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
+_AFTER_MARK = re.compile(r"(?<=[(])\s+")
+_PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
+
+
+def normalise_symbols(text: str, own_words: Collection[str] = ()) -> str:
+    """English text in words, in lower case, with its punctuation; see `normalise_english`."""
+    plain = english_in_words(text, own_words).translate(_DASHES).lower()
+    return " ".join(plain.split())
+
+
+class SymbolText(NamedTuple):
+    """A text as symbols."""
+
+    text: str
+    tokens: list[Token]  # words, punctuation and spaces; phones in braces
+    unspoken: tuple[str, ...]  # characters without a symbol, each once; they are left out
+
+
+def read_symbols(normalised: str, phone_extractor: str) -> SymbolText:
+    """Splits the output of `normalise_symbols`, with phones in braces, into words and marks."""
+    pieces = _PIECE.findall(normalised)
+    unspoken = [
+        piece for piece in pieces if _is_mark(piece) and piece not in NVIDIA_SETS[phone_extractor]
+    ]
+    said = "".join(" " if piece in unspoken else piece for piece in pieces)
+    text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(said.split())))
+    tokens = [_token(piece) for piece in _PIECE.findall(text)]
+    return SymbolText(text, tokens, tuple(dict.fromkeys(unspoken)))
+
+
+def _token(piece: str) -> Token:
+    if piece.startswith("{"):
+        return Token("phones", piece.strip("{}"))
+    return Token("pause", mark_name(piece)) if _is_mark(piece) else Token("word", piece)
+
+
+def _is_mark(piece: str) -> bool:
+    """Whether a piece is neither phones nor a word."""
+    return len(piece) == 1 and not piece.isalnum()
+
+
+_SEEDS = 2**63  # derived seeds are smaller
+
+
+def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[WordPhones]:
+    """Draws the words that are said by their phones, each with probability `p`, by a key."""
+    return [w for w in word_phones if derived_seed("arpabet", *key, w.word) < p * _SEEDS]
+
+
+def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[str, ...]:
+    """A sequence with the phones of the chosen words in place of their letters."""
+    mixed: list[str] = []
+    done = 0
+    for word in chosen:
+        mixed += [*letters[done : word.start], *word.phones]
+        done = word.end
+    return (*mixed, *letters[done:])
+
+
+def mix(spoken: SpokenText, p: float) -> SpokenText:
+    """A text with each word either in letters or in phones, the same at every call."""
+    if not spoken.word_phones:
+        return spoken
+    chosen = draw(spoken.word_phones, p, spoken.normalized)
+    by_word = {choice.word: choice for choice in chosen}
+    words: list[Word] = []
+    shift = 0
+    for index, word in enumerate(spoken.words):
+        start = word.start + shift
+        if index in by_word:
+            shift += len(by_word[index].phones) - (word.end - word.start)
+        words.append(Word(word.text, start, word.end + shift))
+    phones = substitute(spoken.phones, chosen)
+    return replace(spoken, phones=phones, words=tuple(words), word_phones=())
+
+
+def longest(phones: Sequence[str], word_phones: Iterable[WordPhones]) -> int:
+    """The length of the longest mixture."""
+    return len(phones) + sum(max(0, len(w.phones) - (w.end - w.start)) for w in word_phones)
