@@ -7,7 +7,7 @@ from typing import NamedTuple
 import onnx
 from torch import nn
 
-from models.base.graph import Graph, vocoder_graphs
+from models.base.model import Graph, vocoder_graphs
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, open_model
 from models.checkpoint.publish import CARD

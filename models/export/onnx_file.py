@@ -12,7 +12,7 @@ import torch
 from onnxscript.ir.passes.common import RemoveUnusedNodesPass
 from torch import Tensor, nn
 
-from models.base.graph import Graph
+from models.base.model import Graph
 from models.export.operators import translations
 from models.export.weights import WeightType, shrink_weights
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, InferenceConfig
-from models.base.acoustic.output import Control, TtsOutput
+from models.base.acoustic import Control, TtsOutput
 from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel
 from models.checkpoint.loading import LoadedModel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
-from models.base.acoustic.output import Control
+from models.base.acoustic import Control
 from models.synthesizer.pitch import (
     PitchContour,
     Transform,

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 
-from models.base.graph import EXAMPLE_LENGTH, Graph, Graphs
-from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder
-from models.tts._tacotron2_encoder import Encoder
+from models.base.model import EXAMPLE_LENGTH, Graph, Graphs
+from models.tts._tacotron2_network import PRENET_DROPOUT, Decoder, Encoder
 from models.tts._tacotron2_recurrent import lstm_state
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.postnet import PostNet

@@ -11,22 +11,20 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 - energy is that of the spectrum: more is louder. NVIDIA's is the norm of the log-mel, which falls
   as speech gets louder; its checkpoints keep it (`model.energy: "log_mel"`);
 - with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py);
-- the aligner is a separate network (models/base/acoustic/joint_aligner.py), and its prior ends.
+- the aligner is a separate network (models/base/acoustic.py), and its prior ends.
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
-from models.base.acoustic.output import (
+from models.base.acoustic import (
     Control,
     TtsOutput,
+    build_aligner_training,
     check_given_pitch,
     contour_stats,
     durations_in,
@@ -34,15 +32,19 @@ from models.base.acoustic.output import (
     resolve_speakers,
     teacher_forcing_inputs,
 )
-from models.base.acoustic.task import AcousticTask
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
-from models.base.graph import feed_forward_graphs
-from models.base.model import Model
+from models.base.model import Model, feed_forward_graphs
 from models.base.task import LossTerm
-from models.tts._fastpitch_energy import PhoneEnergy
+from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig
 from modules.execution.packed import packed
 from modules.harmonics import F0Residual, HarmonicHead
-from modules.layers.basic import Linear, PhoneEmbedding, SpeakerEmbedding, length_mask
+from modules.layers.basic import (
+    Linear,
+    PhoneEmbedding,
+    length_mask,
+    speaker_embedding,
+)
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
 from modules.mel import MelConfig
@@ -53,76 +55,8 @@ from modules.variance.adaptor import (
     round_durations,
 )
 from modules.variance.contour import ContourControl, ContourStats, PitchTransform
-from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.convolved_contour import ConvolvedContour, PhoneEnergy
 from processors.dataset.batch import TtsBatch
-
-
-@dataclass(frozen=True)
-class FFTConfig:
-    """Encoder (over phones) or decoder (over frames)."""
-
-    n_layers: int = 6
-    heads: int = 1
-    head_size: int = 64
-    filter_size: int = 1536  # channels between the two convolutions of a block
-    kernel_size: int = 3  # of both, odd
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "n_layers", "heads", "head_size", "filter_size")
-        require_share(self, "dropout", "attention_dropout")
-        require_odd(self, "kernel_size")
-
-
-@dataclass(frozen=True)
-class TemporalPredictorConfig:
-    """Predictor of durations, pitch or energy."""
-
-    n_layers: int = 2
-    filter_size: int = 256
-    kernel_size: int = 3  # odd
-    dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "n_layers", "filter_size")
-        require_share(self, "dropout")
-        require_odd(self, "kernel_size")
-
-
-@dataclass(frozen=True)
-class FastPitchConfig:
-    """The `model` section."""
-
-    variant: Literal["1.0", "1.1"] = "1.1"  # 1.0 has no energy
-    hidden: int = 384  # even
-    encoder: FFTConfig = field(default_factory=FFTConfig)
-    decoder: FFTConfig = field(default_factory=FFTConfig)
-    duration_predictor: TemporalPredictorConfig = field(default_factory=TemporalPredictorConfig)
-    pitch_predictor: TemporalPredictorConfig = field(default_factory=TemporalPredictorConfig)
-    energy_predictor: TemporalPredictorConfig = field(default_factory=TemporalPredictorConfig)
-    pitch_kernel_size: int = 3  # of the convolution that embeds pitch, odd
-    energy_kernel_size: int = 3
-    # Of variant 1.1. `spectrum`: L2 norm of the STFT magnitudes, as in stage 1; `log_mel`: L2 norm
-    # of the log-mel, as in NVIDIA's checkpoints, which has no energy_control.
-    energy: Literal["spectrum", "log_mel"] = "spectrum"
-    harmonics: bool = False  # adds the harmonics of F0 to the mel (modules/harmonics.py)
-    speaker_emb_weight: float = 1.0  # factor on the speaker's vector
-    max_phone_frames: float = 75.0  # a longer predicted phone ends here
-    duration_loss_weight: float = 0.1  # the mel loss has 1
-    pitch_loss_weight: float = 0.1
-    energy_loss_weight: float = 0.1
-    # with preprocess.aligner `learned`
-    aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 2, "hidden")
-        require_at_least(self, 1, "max_phone_frames")
-        weights = (f"{name}_loss_weight" for name in ("duration", "pitch", "energy"))
-        require_at_least(self, 0, "speaker_emb_weight", *weights)
-        require_odd(self, "pitch_kernel_size", "energy_kernel_size")
-        if self.hidden % 2:
-            raise ValueError(f"hidden is {self.hidden}, expected an even number, for the positions")
 
 
 class FastPitchOutput(NamedTuple):
@@ -140,7 +74,6 @@ class FastPitch(nn.Module):
     """Phones to mel: encoder, durations, pitch, energy, decoder.
 
     Args:
-        config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
         pitch: Statistics of F0 in Hz, one value per speaker; mean and std are used.
     """
@@ -162,9 +95,7 @@ class FastPitch(nn.Module):
         self.n_speakers = len(pitch.mean)
         self.log_floor = mel.log_floor_value
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
-        self.speaker_embedding = (
-            SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
-        )
+        self.speaker_embedding = speaker_embedding(self.n_speakers, hidden)
         self.encoder = _stack(config.encoder, hidden)
         self.duration_predictor = VariancePredictor(hidden, **vars(config.duration_predictor))
         pitch_predictor = VariancePredictor(hidden, **vars(config.pitch_predictor))
@@ -259,12 +190,9 @@ class FastPitch(nn.Module):
             durations: Frames, (B, N), instead of the predicted ones.
             energy: (B, N), instead of the predicted.
 
-        Returns:
-            The mel with its prosody; version 1.0 has no energy.
-
         Raises:
-            ValueError: If there are several speakers and no speaker_ids, if there are both pitch
-                and pitch_transform, or if the network has no such energy.
+            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform,
+                and for energy that the network lacks.
         """
         check_given_pitch(pitch, pitch_transform)
         self._check_energy(energy, energy_control)
@@ -274,20 +202,30 @@ class FastPitch(nn.Module):
         if durations is None:
             durations = self._predict_durations(phones, mask)
         durations = round_durations(durations * duration_control * mask, max_frames)
-        pitch_asked = ContourControl(pitch, pitch_control, pitch_transform, voiced)
-        phones, hz = self.pitch.infer(phones, mask, durations, speaker_ids, pitch_asked)
-        spoken_energy = None
+        asked = ContourControl(pitch, pitch_control, pitch_transform, voiced)
+        phones, hz = self.pitch.infer(phones, mask, durations, speaker_ids, asked)
         if self.energy is not None:
-            phones, spoken_energy = self.energy.infer(phones, mask, energy, energy_control)
+            phones, energy = self.energy.infer(phones, mask, energy, energy_control)
+        return self._speak(phones, durations, hz, energy, asked)
+
+    def _speak(
+        self,
+        phones: Tensor,
+        durations: Tensor,
+        hz: Tensor,
+        energy: Tensor | None,
+        asked: ContourControl,
+    ) -> TtsOutput:
+        """Phones with their prosody, (B, N, H), to a mel, by durations (B, N)."""
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
-        f0 = self.pitch.per_frame(hz, durations, frame_mask.shape[1], pitch_asked)  # (B, T)
+        f0 = self.pitch.per_frame(hz, durations, frame_mask.shape[1], asked)  # (B, T)
         if self.f0_residual is not None:
             f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
         mel_hat = self._decode(frames, frame_mask, f0)  # (B, T, M)
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
-        return TtsOutput(mel, mel_lengths, durations, hz, spoken_energy)
+        return TtsOutput(mel, mel_lengths, durations, hz, energy)
 
     def for_inference(
         self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
@@ -302,13 +240,7 @@ class FastPitch(nn.Module):
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first.
-
-        Beyond the lengths it is the log floor.
-
-        Raises:
-            ValueError: If the batch has no durations.
-        """
+        """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first."""
         output: FastPitchOutput = self(*self.inputs_of(batch))
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         return finished_mel(output.mel_hat, frame_mask, self.log_floor)
@@ -370,11 +302,7 @@ def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:
 def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
     """Squared errors of the mel, of ln(frames + 1), of normalised pitch and of ln(1 + energy).
 
-    With harmonics also L1 of the residual of F0.
-
-    Args:
-        network: In training or evaluation mode.
-        batch: With durations.
+    With harmonics also L1 of the residual of F0. The batch must have durations.
     """
     output: FastPitchOutput = network(*network.inputs_of(batch))
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])

@@ -14,31 +14,29 @@ It departs from these projects in that
   one frame;
 - the target of a phone without frames is the speaker's mean, not silence or 0 Hz;
 - positions beyond max_seq_len are computed when needed, in training too;
-- with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py),
-  which one pitch per phone does not tell: their depth in the mel is that of recordings. F0 inside
-  phones is predicted for them (modules/harmonics.py);
+- with `model.harmonics`, the decoder is told where the harmonics of F0 are, which one pitch per
+  phone does not tell: their depth in the mel is that of recordings. F0 inside phones is predicted
+  for them (modules/harmonics.py);
 - with `variance_predictor.own_encoder`, durations, pitch and energy have an encoder of their own
-  (models/tts/_fastspeech2_prosody.py), for little speech;
+  (models/tts/_fastspeech2_variance.py), for little speech;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
   decoder memorise training sentences (0.63 instead of 0.59 nats of mel L1 on unseen ones).
 `variance_embedding.kind` "convolution" with mish is TensorFlowTTS's network; the dropout of the
 contours' vectors, which that keeps in synthesis, ends with training here.
 """
 
-from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple, get_args
+from typing import ClassVar, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
 
-from config.checks import require_at_least, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
-from models.base.acoustic.output import (
+from models.base.acoustic import (
     Control,
     TtsOutput,
+    build_aligner_training,
     check_given_pitch,
     contour_stats,
     durations_in,
@@ -46,20 +44,16 @@ from models.base.acoustic.output import (
     resolve_speakers,
     teacher_forcing_inputs,
 )
-from models.base.acoustic.task import AcousticTask
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
-from models.base.graph import feed_forward_graphs
-from models.base.model import Model
+from models.base.model import Model, feed_forward_graphs
 from models.base.task import LossTerm, Unit
-from models.tts._fastspeech2_contours import (
-    VarianceEmbeddingConfig,
-    VariancePredictorConfig,
+from models.tts._fastspeech2_settings import FastSpeech2Config
+from models.tts._fastspeech2_variance import (
+    ProsodyEncoder,
     build_contour,
     continued,
     contour_targets,
-)
-from models.tts._fastspeech2_prosody import (
-    ProsodyEncoder,
     duration_loss_sum,
     pitch_loss_sum,
 )
@@ -68,12 +62,12 @@ from modules.harmonics import F0Residual, HarmonicHead
 from modules.layers.basic import (
     Linear,
     PhoneEmbedding,
-    SpeakerEmbedding,
     clear_padding,
     length_mask,
+    speaker_embedding,
 )
 from modules.layers.postnet import PostNet
-from modules.layers.transformer import Activation, FFTBlock, FFTStack, SelfAttention
+from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
 from modules.mel import MelConfig
 from modules.variance.adaptor import (
@@ -87,85 +81,6 @@ from modules.variance.convolved_contour import ConvolvedContour
 from processors.dataset.batch import TtsBatch
 
 _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop
-
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    """Encoder (over phones) and decoder (over frames)."""
-
-    n_encoder_layers: int = 4
-    encoder_head: int = 2
-    encoder_hidden: int = 256
-    n_decoder_layers: int = 6
-    decoder_head: int = 2
-    decoder_hidden: int = 256  # equal to encoder_hidden
-    conv_filter_size: int = 1024  # channels between the two convolutions of a block
-    conv_kernel_size: tuple[int, int] = (9, 1)  # of these two, odd
-    encoder_dropout: float = 0.2
-    decoder_dropout: float = 0.2
-    attention_dropout: float = 0.0
-    activation: Activation = "relu"  # between the two convolutions
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "n_encoder_layers", "encoder_head", "encoder_hidden")
-        require_at_least(self, 1, "n_decoder_layers", "decoder_head", "decoder_hidden")
-        require_at_least(self, 1, "conv_filter_size")
-        require_share(self, "encoder_dropout", "decoder_dropout", "attention_dropout")
-
-
-@dataclass(frozen=True)
-class FastSpeech2Config:
-    """The `model` section."""
-
-    transformer: TransformerConfig = field(default_factory=TransformerConfig)
-    variance_predictor: VariancePredictorConfig = field(default_factory=VariancePredictorConfig)
-    variance_embedding: VarianceEmbeddingConfig = field(default_factory=VarianceEmbeddingConfig)
-    pitch_level: Level = "phone"  # one value per phone or per frame
-    energy_level: Level = "phone"
-    harmonics: bool = False  # adds the harmonics of F0 to the mel (modules/harmonics.py)
-    use_postnet: bool = True
-    centred_postnet: bool = False  # it reads the mel less stored means: imported weights
-    # with preprocess.aligner `learned`
-    aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
-    max_seq_len: int = 1000  # positions kept ready
-    stored_positions: bool = False  # these belong to the weights: imported ones, not sinusoids
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "max_seq_len")
-        sizes = self.transformer
-        if sizes.encoder_hidden != sizes.decoder_hidden:
-            raise ValueError(
-                f"transformer.encoder_hidden {sizes.encoder_hidden} and decoder_hidden "
-                f"{sizes.decoder_hidden} must be equal: the decoder reads what the encoder gives"
-            )
-        hidden = sizes.encoder_hidden
-        for part, heads in (("encoder", sizes.encoder_head), ("decoder", sizes.decoder_head)):
-            if hidden % heads:
-                raise ValueError(f"{part}_head {heads} does not divide {part}_hidden {hidden}")
-        kernels = sizes.conv_kernel_size
-        if any(kernel < 1 or kernel % 2 == 0 for kernel in kernels):
-            raise ValueError(f"conv_kernel_size must be odd, not {kernels}")
-        levels = self.pitch_level, self.energy_level
-        if self.variance_embedding.is_convolved and levels != ("phone", "phone"):
-            raise ValueError("variance_embedding.kind convolution needs the levels phone")
-        if self.variance_predictor.own_encoder:
-            if self.variance_embedding.is_convolved:
-                raise ValueError(
-                    "variance_predictor.own_encoder needs variance_embedding.kind bins, not"
-                    " convolution; change it or set own_encoder to false"
-                )
-            if levels != ("phone", "phone"):
-                raise ValueError(
-                    f"variance_predictor.own_encoder needs pitch_level phone, not {levels[0]}, and"
-                    f" energy_level phone, not {levels[1]}; change these or set it to false"
-                )
-
-    @property
-    def stats_levels(self) -> tuple[Level, Level]:
-        """Whether pitch and energy are normalised by statistics of phones or of frames."""
-        if self.variance_embedding.is_convolved:
-            return "frame", "frame"
-        return self.pitch_level, self.energy_level
 
 
 class FastSpeech2Output(NamedTuple):
@@ -183,10 +98,8 @@ class FastSpeech2(nn.Module):
     """Phones to mel: encoder, variance adaptor, decoder.
 
     Args:
-        config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
-        pitch: Statistics of F0 in Hz, one value per speaker.
-        energy: Statistics of energy, one value per speaker.
+        pitch: Statistics of F0 in Hz, one value per speaker; `energy` likewise.
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset(get_args(Control))
@@ -213,12 +126,9 @@ class FastSpeech2(nn.Module):
         self.n_speakers = len(pitch.mean)
         self.log_floor = mel.log_floor_value
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
-        self.encoder = _stack(
-            config, sizes.n_encoder_layers, sizes.encoder_head, sizes.encoder_dropout
-        )
-        self.speaker_embedding = (
-            SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
-        )
+        encoder = sizes.n_encoder_layers, sizes.encoder_head, sizes.encoder_dropout
+        self.encoder = _stack(config, *encoder)
+        self.speaker_embedding = speaker_embedding(self.n_speakers, hidden)
         variance = config.variance_predictor
         layers = variance.filter_size, variance.kernel_size, variance.dropout
         self.prosody_encoder: ProsodyEncoder | None = None
@@ -230,17 +140,14 @@ class FastSpeech2(nn.Module):
         self.duration_predictor = predictor()
         self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
         self.energy = contour(predictor(), energy, config.energy_level, bins.energy_quantization)
-        self.decoder = _stack(
-            config, sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
-        )
+        decoder = sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
+        self.decoder = _stack(config, *decoder)
         self.mel_linear = Linear(hidden, mel.n_mels)
         self.harmonics = HarmonicHead(hidden, mel) if config.harmonics else None
-        self.f0_residual: F0Residual | None = None
-        if config.harmonics and config.pitch_level == "phone":
-            self.f0_residual = F0Residual(hidden)
-        self.postnet: PostNet | None = None
-        if config.use_postnet:
-            self.postnet = PostNet(mel.n_mels, centred=config.centred_postnet)
+        has_residual = config.harmonics and config.pitch_level == "phone"
+        self.f0_residual = F0Residual(hidden) if has_residual else None
+        postnet = partial(PostNet, mel.n_mels, centred=config.centred_postnet)
+        self.postnet = postnet() if config.use_postnet else None
 
     def scales(self) -> dict[str, str]:
         """Tensors that make sense on one scale only, and that scale."""
@@ -266,31 +173,27 @@ class FastSpeech2(nn.Module):
             f0: (B, T) Hz, 0 = unvoiced.
             energy: (B, T).
         """
-        phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
+        mask = length_mask(phone_lengths, phone_ids.shape[1])
         frame_mask = length_mask(mel_lengths, f0.shape[1])
         contours = contour_targets(
             self.pitch, self.energy, f0, energy, durations, mel_lengths, speaker_ids
         )
         contours_hat: dict[str, Tensor] = {}
-        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
-        prosody = self._prosody(phone_ids, phone_mask, speaker_ids, phones)  # (B, N, H')
+        phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
+        prosody = self._prosody(phone_ids, mask, speaker_ids, phones)  # (B, N, H')
         source = None if self._energy_reads_pitch else prosody
-        log_durations_hat = self.duration_predictor(prosody, phone_mask)  # (B, N)
+        log_durations_hat = self.duration_predictor(prosody, mask)  # (B, N)
         for name, contour in self._contours("phone"):
-            phones, contours_hat[name] = contour(
-                phones, contours[name], phone_mask, speaker_ids, source
-            )
+            phones, contours_hat[name] = contour(phones, contours[name], mask, speaker_ids, source)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
             frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
-        mel_hat, refined_mel_hat = self._decode(frames, frame_mask, voice)  # (B, T, M)
+        mels_hat = self._decode(frames, frame_mask, voice)  # (B, T, M) each
         residual_l1 = None
         if self.f0_residual is not None:
             residual_l1 = self.f0_residual.l1_sum(frames, f0, durations, frame_mask)
-        return FastSpeech2Output(
-            mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours, residual_l1
-        )
+        return FastSpeech2Output(*mels_hat, log_durations_hat, contours_hat, contours, residual_l1)
 
     @torch.no_grad()
     def infer(
@@ -312,55 +215,60 @@ class FastSpeech2(nn.Module):
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
 
-        Controls are factors, one for all or one per phone, (B, N). They act on predicted and on
-        given values. Other arguments are those of `AcousticModel.infer`; no random numbers are
+        Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
+        or one per phone, (B, N), and act on predicted and on given values. No random numbers are
         drawn, and without max_frames there is no limit.
 
         Args:
-            pitch_control: On Hz; 1.2 is 20 % higher.
-            energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
-            pitch_transform: Transform of predicted pitch around the speaker's mean; pitch_control
-                multiplies its result.
-            voiced: (B, N) bool, the phones whose pitch is transformed; None: all. With bins, the
-                pitch of all is.
+            voiced: The phones whose pitch is transformed; with bins, that of all is.
             durations: Frames, (B, N), instead of the predicted ones.
-            pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; at level "frame", held for
-                each phone.
-            energy: Linear energy, given like `pitch`; 0 is silence.
+            pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone. So is energy.
 
         Raises:
-            ValueError: If there are several speakers and no speaker_ids, or if there are both
-                pitch and pitch_transform.
+            ValueError: For several speakers without speaker_ids; for pitch with pitch_transform.
         """
         check_given_pitch(pitch, pitch_transform)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
-        phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
+        mask = length_mask(phone_lengths, phone_ids.shape[1])
         if pitch is not None:
             pitch = continued(pitch, self.pitch, phone_lengths, speaker_ids)
         asked = {
             "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
             "energy": ContourControl(energy, energy_control),
         }
-        values: dict[str, Tensor] = {}
-        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
-        prosody = self._prosody(phone_ids, phone_mask, speaker_ids, phones)  # (B, N, H')
-        source = None if self._energy_reads_pitch else prosody
+        phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
+        prosody = self._prosody(phone_ids, mask, speaker_ids, phones)  # (B, N, H')
         if durations is None:
-            durations = self._predict_durations(prosody, phone_mask)
-        durations = round_durations(durations * duration_control * phone_mask, max_frames)
+            log_durations = self.duration_predictor(prosody, mask).float()
+            durations = (log_durations.exp() - 1).clamp(0, _LONGEST_PHONE_FRAMES)
+        durations = round_durations(durations * duration_control * mask, max_frames)
+        return self._speak(phones, prosody, mask, durations, speaker_ids, asked)
+
+    def _speak(
+        self,
+        phones: Tensor,
+        prosody: Tensor,
+        mask: Tensor,
+        durations: Tensor,
+        speakers: Tensor,
+        asked: dict[str, ContourControl],
+    ) -> TtsOutput:
+        """Encoded phones (B, N, H) to a mel, by durations (B, N) and the controls of contours."""
+        source = None if self._energy_reads_pitch else prosody
+        values: dict[str, Tensor] = {}
         for name, contour in self._contours("phone"):
             phones, values[name] = contour.infer(
-                phones, phone_mask, durations, speaker_ids, asked[name], source
+                phones, mask, durations, speakers, asked[name], source
             )
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
-        frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
+        T = frame_mask.shape[1]
+        frames = regulate(phones, durations, T)  # (B, T, H)
         for name, contour in self._contours("frame"):
             frames, values[name] = contour.infer(
-                frames, frame_mask, durations, speaker_ids, asked[name]
+                frames, frame_mask, durations, speakers, asked[name]
             )
-        T = frame_mask.shape[1]
         f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
         if self.f0_residual is not None:
             f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
@@ -384,13 +292,7 @@ class FastSpeech2(nn.Module):
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first.
-
-        Beyond the lengths it is the log floor.
-
-        Raises:
-            ValueError: If the batch has no durations.
-        """
+        """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first."""
         output: FastSpeech2Output = self(*teacher_forcing_inputs(batch))
         mel_hat = output.mel_hat if output.refined_mel_hat is None else output.refined_mel_hat
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
@@ -398,7 +300,7 @@ class FastSpeech2(nn.Module):
 
     def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
-        phones = self.encoder(self.phone_embedding(phone_ids), mask)
+        phones: Tensor = self.encoder(self.phone_embedding(phone_ids), mask)
         if self.speaker_embedding is None:
             return phones
         return clear_padding(phones + self.speaker_embedding(speaker_ids)[:, None], mask)
@@ -409,13 +311,7 @@ class FastSpeech2(nn.Module):
         """Input of the duration predictor, and of others unless they read pitch: (B, N, H')."""
         if self.prosody_encoder is None:
             return encoded
-        prosody: Tensor = self.prosody_encoder(phone_ids, mask, speaker_ids)
-        return prosody
-
-    def _predict_durations(self, phones: Tensor, mask: Tensor) -> Tensor:
-        """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
-        log_durations = self.duration_predictor(phones, mask).float()
-        return (log_durations.exp() - 1).clamp(0, _LONGEST_PHONE_FRAMES)
+        return cast("Tensor", self.prosody_encoder(phone_ids, mask, speaker_ids))
 
     def _contours(self, level: Level) -> list[tuple[str, Contour | ConvolvedContour]]:
         """Pitch, energy or both: the contours with one value per phone, or per frame."""
@@ -440,12 +336,8 @@ def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float)
         attention = SelfAttention(hidden, heads, dropout=sizes.attention_dropout)
         return FFTBlock(attention, *convolutions, dropout, sizes.activation)
 
-    return FFTStack(
-        (block() for _ in range(n_layers)),
-        hidden,
-        max_length=config.max_seq_len,
-        stored_positions=config.stored_positions,
-    )
+    blocks, stored = (block() for _ in range(n_layers)), config.stored_positions
+    return FFTStack(blocks, hidden, max_length=config.max_seq_len, stored_positions=stored)
 
 
 def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
@@ -453,11 +345,7 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
 
     L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
     harmonics also L1 of the residual of F0. With `own_encoder`, the losses of durations and pitch
-    are `duration_loss_sum` and `pitch_loss_sum`.
-
-    Args:
-        network: In training or evaluation mode.
-        batch: With durations.
+    are `duration_loss_sum` and `pitch_loss_sum`. The batch must have durations.
     """
     output: FastSpeech2Output = network(*teacher_forcing_inputs(batch))
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
@@ -465,8 +353,7 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     mel = batch.mel.mT  # (B, T, M)
     losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, frame_mask), "frames")}
     if output.refined_mel_hat is not None:
-        refined_mel = l1_sum(output.refined_mel_hat, mel, frame_mask)
-        losses["refined_mel"] = LossTerm(refined_mel, "frames")
+        losses["refined_mel"] = LossTerm(l1_sum(output.refined_mel_hat, mel, frame_mask), "frames")
     if output.f0_residual_l1 is not None:
         losses["f0_residual"] = LossTerm(output.f0_residual_l1, "frames")
     for name, contour in (("pitch", network.pitch), ("energy", network.energy)):
@@ -480,8 +367,7 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     else:
         total = duration_loss_sum(output.log_durations_hat, durations, phone_mask)
         pitch_hat, pitch = output.contours_hat["pitch"], output.contours["pitch"]
-        pitch_loss = pitch_loss_sum(pitch_hat, pitch, batch.f0, durations)
-        losses["pitch"] = LossTerm(pitch_loss, "phones")
+        losses["pitch"] = LossTerm(pitch_loss_sum(pitch_hat, pitch, batch.f0, durations), "phones")
     losses["duration"] = LossTerm(total, "phones")
     return losses
 

@@ -27,15 +27,12 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic.output import Control, TtsOutput, finished_mel, resolve_speakers
-from models.base.acoustic.task import AcousticTask
+from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
-from models.base.graph import Graphs
-from models.base.model import Model
+from models.base.model import Graphs, Model
 from models.base.task import LossTerm
-from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder, DecoderConfig, PrenetMasks
 from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
-from models.tts._tacotron2_encoder import Encoder, EncoderConfig
 from models.tts._tacotron2_graphs import (
     GATE_THRESHOLD,
     EncoderGraph,
@@ -43,8 +40,16 @@ from models.tts._tacotron2_graphs import (
     decoder_graphs,
     encoder_graph,
 )
+from models.tts._tacotron2_network import (
+    PRENET_DROPOUT,
+    Decoder,
+    DecoderConfig,
+    Encoder,
+    EncoderConfig,
+    PrenetMasks,
+)
 from modules.alignment.search import attended_durations
-from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, clear_padding, length_mask
+from modules.layers.basic import PhoneEmbedding, clear_padding, length_mask, speaker_embedding
 from modules.layers.postnet import PostNet
 from modules.losses import guided_attention_sum, mse_sum
 from processors.dataset.batch import TtsBatch
@@ -127,7 +132,7 @@ class Tacotron2(nn.Module):
         self.phone_embedding = PhoneEmbedding(n_phones, hidden)
         nn.init.xavier_uniform_(self.phone_embedding.weight, gain=math.sqrt(2))
         self.encoder = Encoder(config.encoder)
-        self.speaker_embedding = SpeakerEmbedding(n_speakers, hidden) if n_speakers > 1 else None
+        self.speaker_embedding = speaker_embedding(n_speakers, hidden)
         self.decoder = Decoder(config.decoder, hidden, n_mels)
         self._prepared: DecoderWeights | None = None
         self.postnet = PostNet(

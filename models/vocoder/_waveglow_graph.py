@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.base.graph import EXAMPLE_LENGTH, Graph, Graphs
+from models.base.model import EXAMPLE_LENGTH, Graph, Graphs
 from models.vocoder._waveglow_network import WaveGlow
 from modules.waveform.griffin_lim_graph import RealDft, overlapped
 

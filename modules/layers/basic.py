@@ -187,3 +187,8 @@ class PhoneEmbedding(nn.Embedding):
 
 class SpeakerEmbedding(nn.Embedding):
     """A vector for each speaker."""
+
+
+def speaker_embedding(n_speakers: int, hidden: int) -> SpeakerEmbedding | None:
+    """Builds vectors of H channels; a single speaker has none."""
+    return SpeakerEmbedding(n_speakers, hidden) if n_speakers > 1 else None

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.base.acoustic.joint_aligner import JointAlignerConfig
+from models.base.acoustic import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.registry import find, load_config
-from models.tts.fastpitch import FastPitchConfig
-from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config
+from models.tts._fastpitch_settings import FastPitchConfig
+from models.tts._fastspeech2_settings import FastSpeech2Config
+from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelConfig
 from modules.variance.contour import ContourStats
 from processors.dataset.batch import VocoderBatch

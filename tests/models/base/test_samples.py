@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.base.acoustic.output import TtsOutput
+from models.base.acoustic import TtsOutput
 from models.base.assets import Assets
 from models.base.samples import synthesis_samples
 from models.training.scoring.validation import eval_mode

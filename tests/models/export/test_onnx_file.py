@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.base.graph import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
+from models.base.model import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
 from models.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
 from models.vocoder._waveglow_graph import WaveGlowGraph, waveglow_graphs

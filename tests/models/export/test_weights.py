@@ -5,7 +5,7 @@ import torch
 from onnx import numpy_helper
 from torch import nn
 
-from models.base.graph import Graph
+from models.base.model import Graph
 from models.export.onnx_file import to_onnx
 from utils.errors import InputError
 

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import torch
 
-from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner
+from models.base.acoustic import JointAlignerConfig, build_aligner
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
 from models.teacher_forcing.durations import (
@@ -20,7 +20,7 @@ from models.teacher_forcing.durations import (
     load_joint_aligner,
 )
 from models.training.data.loading import ProcessRank, collect_assets, load_data
-from models.tts._tacotron2_attention import LocationAttention
+from models.tts._tacotron2_network import LocationAttention
 from modules.mel import MelConfig
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation

@@ -6,18 +6,13 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic.joint_aligner import AlignerTraining, JointAligner, JointAlignerConfig
-from models.base.acoustic.task import AcousticTask
+from models.base.acoustic import AlignerTraining, JointAligner, JointAlignerConfig
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastpitch
-from models.tts.fastpitch import (
-    FastPitch,
-    FastPitchConfig,
-    FFTConfig,
-    TemporalPredictorConfig,
-    losses_of,
-)
+from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig, TemporalPredictorConfig
+from models.tts.fastpitch import FastPitch, losses_of
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
 from modules.variance.contour import ContourStats, PitchTransform, SpeakerNorm

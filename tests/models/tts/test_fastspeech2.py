@@ -5,18 +5,17 @@ import torch
 
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic.task import AcousticTask
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastspeech2
-from models.tts.fastspeech2 import (
-    FastSpeech2,
+from models.tts._fastspeech2_settings import (
     FastSpeech2Config,
     TransformerConfig,
     VarianceEmbeddingConfig,
     VariancePredictorConfig,
-    losses_of,
 )
+from models.tts.fastspeech2 import FastSpeech2, losses_of
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
 from modules.variance.adaptor import regulate

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.base.acoustic.task import AcousticTask
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.training.initialisation import tensors_of
 from models.tts import tacotron2
@@ -84,7 +84,7 @@ def mean_loss(task: AcousticTask[Tacotron2], batch: TtsBatch) -> torch.Tensor:
 
 
 def without_prenet_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.tts._tacotron2_decoder.PRENET_DROPOUT", 0.0)
+    monkeypatch.setattr("models.tts._tacotron2_network.PRENET_DROPOUT", 0.0)
 
 
 @by_backend

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from config.checks import require_at_least
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic.output import Control, TtsOutput, durations_in, finished_mel
-from models.base.acoustic.task import AcousticTask
+from models.base.acoustic import Control, TtsOutput, durations_in, finished_mel
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.model import Model
 from models.base.task import LossTerm

@@ -1,22 +1,93 @@
-"""A phone encoder for durations, pitch and energy only.
+"""Pitch, energy and durations in FastSpeech 2: how they are built, trained and encoded."""
 
-Predictors on the mel's encoder memorise an hour of speech: predicted pitch correlates with the
-recording by 0.998 in training sentences and by 0.44 in unseen ones; with this encoder, by 0.55.
-"""
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from models.tts._fastspeech2_settings import VarianceEmbeddingConfig
 from modules.layers.basic import (
     Dropout,
     Linear,
     MaskedConv1d,
     PhoneEmbedding,
-    SpeakerEmbedding,
     clear_padding,
+    length_mask,
+    speaker_embedding,
 )
-from modules.variance.adaptor import average_by_phone
+from modules.variance.adaptor import VariancePredictor, average_by_phone, interpolate_unvoiced
+from modules.variance.contour import Contour, ContourStats, Level
+from modules.variance.convolved_contour import ConvolvedContour
+
+
+def build_contour(
+    config: VarianceEmbeddingConfig,
+    predictor: VariancePredictor,
+    stats: ContourStats,
+    level: Level,
+    quantization: Literal["linear", "log"],
+    hidden: int,
+) -> Contour | ConvolvedContour:
+    """Builds the part of the network for pitch or energy.
+
+    Args:
+        config: The `variance_embedding` section.
+        stats: Statistics of the training data, by speaker.
+        level: One value per phone or per frame.
+        hidden: H, channels of the vectors.
+    """
+    if config.is_convolved:
+        return ConvolvedContour(predictor, stats, hidden, config.kernel_size, config.dropout)
+    return Contour(predictor, stats, level, quantization, hidden=hidden, n_bins=config.n_bins)
+
+
+def contour_targets(
+    pitch: Contour | ConvolvedContour,
+    energy: Contour | ConvolvedContour,
+    f0: Tensor,
+    energies: Tensor,
+    durations: Tensor,
+    mel_lengths: Tensor,
+    speaker_ids: Tensor,
+) -> dict[str, Tensor]:
+    """Targets of the predictors of pitch and energy.
+
+    Args:
+        f0: (B, T) Hz, 0 = unvoiced; interpolated for bins, left out for a convolution.
+        energies: (B, T).
+        durations: (B, N) frames.
+
+    Returns:
+        "pitch" and "energy", (B, N) or (B, T), normalised.
+    """
+    if isinstance(pitch, Contour):
+        f0 = interpolate_unvoiced(f0, mel_lengths)
+    has_energy = energies > 0
+    if isinstance(energy, Contour):
+        has_energy = length_mask(mel_lengths, f0.shape[1])
+    return {
+        "pitch": pitch.target(f0, f0 > 0, durations, speaker_ids),
+        "energy": energy.target(energies, has_energy, durations, speaker_ids),
+    }
+
+
+def continued(
+    given: Tensor, pitch: Contour | ConvolvedContour, lengths: Tensor, speaker_ids: Tensor
+) -> Tensor:
+    """Fills the unvoiced phones of a given pitch, as in training: with bins, not by convolution.
+
+    Args:
+        given: Hz, (B, N), 0 = unvoiced.
+
+    Returns:
+        (B, N); the speaker's mean if all phones of an item are unvoiced.
+    """
+    if isinstance(pitch, ConvolvedContour):
+        return given
+    mean = pitch.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
+    return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
+
 
 _N_CONVOLUTIONS = 3
 _N_DOUBLINGS = 7  # of the scan: a state sees the last 2^7 phones
@@ -58,7 +129,10 @@ def duration_loss_sum(log_durations_hat: Tensor, durations: Tensor, mask: Tensor
 
 
 class ProsodyEncoder(nn.Module):
-    """Residual convolutions and a bidirectional minGRU over phones.
+    """A phone encoder for durations, pitch and energy only: convolutions and a minGRU.
+
+    Predictors on the mel's encoder memorise an hour of speech: predicted pitch correlates with the
+    recording by 0.998 in training sentences and by 0.44 in unseen ones; with this encoder, by 0.55.
 
     Args:
         n_phones: Size of the vocabulary, padding (id 0) included.
@@ -73,7 +147,7 @@ class ProsodyEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.phone_embedding = PhoneEmbedding(n_phones, size, padding_idx=0)
-        self.speaker_embedding = SpeakerEmbedding(n_speakers, size) if n_speakers > 1 else None
+        self.speaker_embedding = speaker_embedding(n_speakers, size)
         self.convs = nn.ModuleList(
             MaskedConv1d(size, size, kernel_size) for _ in range(_N_CONVOLUTIONS)
         )

@@ -1,26 +1,146 @@
-"""The decoder of Tacotron 2: frames from encoded phones, one step after the other.
+"""Encoder, attention and decoder of Tacotron 2: frames from phones, one step after the other.
 
-Training knows all frames. The prenet and its share of the attention LSTM are computed for all
-steps at once, then a loop runs the attention LSTM and the attention, which do not depend on the
-decoder LSTM. The inputs of the decoder LSTM are then known and mapped at once; a second loop runs
-its recurrence. Mel and gate are computed for all steps at the end. With bf16, the maps to the gates
-of the LSTMs multiply in bfloat16. All else in both loops is in float32 whatever the precision of
-the rest: half precision overflowed in cells under dropout.
+Shen et al. 2018, arXiv:1712.05884, section 2.2. Training knows all frames. The prenet and its share
+of the attention LSTM are computed for all steps at once, then a loop runs the attention LSTM and
+the attention, which do not depend on the decoder LSTM. The inputs of the decoder LSTM are then
+known and mapped at once; a second loop runs its recurrence. Mel and gate are computed for all steps
+at the end. With bf16, the maps to the gates of the LSTMs multiply in bfloat16. All else in both
+loops is in float32 whatever the precision of the rest: half precision overflowed in cells under
+dropout.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from config.checks import require_at_least, require_odd, require_share
-from models.tts._tacotron2_attention import LocationAttention
 from models.tts._tacotron2_recurrent import StepLinear, StepMixture, lstm_state
-from modules.layers.basic import drop
+from modules.layers.basic import Dropout, MaskedConv1d, drop, length_mask
+from modules.layers.postnet import MaskedBatchNorm
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Convolutions and a bidirectional LSTM over the phones."""
+
+    hidden: int = 512  # even: half of it for each direction of the LSTM
+    n_convolutions: int = 3
+    kernel_size: int = 5  # odd
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "hidden", "n_convolutions")
+        require_odd(self, "kernel_size")
+        require_share(self, "dropout")
+        if self.hidden % 2:
+            raise ValueError(f"hidden {self.hidden} must be even: an LSTM of half of it each way")
+
+
+class Encoder(nn.Module):
+    """Phones to hidden vectors (section 2.2)."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        sizes = [config.hidden] * (config.n_convolutions + 1)
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, next_size, config.kernel_size) for size, next_size in pairwise(sizes)
+        )
+        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
+        self.dropout = Dropout(config.dropout)
+        self.lstm = nn.LSTM(config.hidden, config.hidden // 2, batch_first=True, bidirectional=True)
+        for conv in self.convs:
+            nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))
+
+    def forward(self, phones: Tensor, lengths: Tensor) -> Tensor:
+        """Encodes phones.
+
+        Args:
+            phones: Their embeddings, (B, N, H).
+
+        Returns:
+            (B, N, H) float32, 0 for padding.
+        """
+        _, N, _ = phones.shape
+        phones = self.convolved(phones, length_mask(lengths, N))
+        with torch.autocast(phones.device.type, enabled=False):
+            packed = pack_padded_sequence(
+                phones.float(), lengths.cpu(), batch_first=True, enforce_sorted=False
+            )
+            encoded, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=N)
+        return encoded
+
+    def convolved(self, phones: Tensor, mask: Tensor) -> Tensor:
+        """What the LSTM reads: embeddings (B, N, H) and mask (B, N) -> (B, N, H)."""
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            phones = self.dropout(norm(conv(phones, mask), mask).relu())
+        return phones
+
+
+class LocationAttention(nn.Module):
+    """Weighs the vectors of a memory by a query and by where attention was before.
+
+    Location-sensitive attention (Chorowski et al. 2015, arXiv:1506.07503, eq. 8 and 9). As NVIDIA's
+    Tacotron 2 it sees the weights of the previous step and their sum over all steps before. The
+    convolution over both and the map of its channels, which have nothing between them, are applied
+    as one convolution.
+
+    Args:
+        query_size: Size of a query.
+        memory_size: Size of a vector of the memory.
+        hidden: H, in which both are compared.
+        n_filters: Channels of the location features.
+        kernel_size: Kernel of the convolution over the memory, odd.
+    """
+
+    def __init__(
+        self,
+        query_size: int,
+        memory_size: int,
+        hidden: int = 128,
+        n_filters: int = 32,
+        kernel_size: int = 31,
+    ) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, hidden, bias=False)
+        self.key = nn.Linear(memory_size, hidden, bias=False)
+        self.location_conv = nn.Conv1d(2, n_filters, kernel_size, bias=False)
+        self.location = nn.Linear(n_filters, hidden, bias=False)
+        self.energy = nn.Linear(hidden, 1, bias=False)
+        for layer in (self.query, self.key, self.location):
+            nn.init.xavier_uniform_(layer.weight, nn.init.calculate_gain("tanh"))
+        for last in (self.location_conv, self.energy):
+            nn.init.xavier_uniform_(last.weight)
+
+    def location_kernel(self) -> Tensor:
+        """The convolution over previous and cumulative weights: (H, 2, K)."""
+        return torch.einsum("hf,fck->hck", self.location.weight, self.location_conv.weight)
+
+    def forward(
+        self, state: Tensor, keys: Tensor, past: Tensor, kernel: Tensor, mask: Tensor
+    ) -> Tensor:
+        """Weighs the memory in one step.
+
+        Args:
+            state: Asks for a part of the memory, (B, query_size).
+            keys: The memory mapped by `key`, (B, N, H).
+            past: Previous and cumulative weights, (B, 2, N).
+            kernel: From `location_kernel`.
+            mask: (B, N) bool, True = valid.
+
+        Returns:
+            Weights, (B, N); their sum is 1, and 0 where the mask is False.
+        """
+        location = F.conv1d(past, kernel, padding=kernel.shape[2] // 2).mT  # (B, N, H)
+        energies = self.energy(torch.tanh(keys + self.query(state)[:, None] + location)).squeeze(2)
+        return energies.masked_fill(~mask, -math.inf).softmax(dim=1)
+
 
 PRENET_DROPOUT = 0.5  # in training, validation and synthesis
 _BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once

@@ -1,6 +1,6 @@
 import torch
 
-from models.tts._tacotron2_attention import LocationAttention
+from models.tts._tacotron2_network import LocationAttention
 
 
 def test_attention_weighs_by_query_keys_and_location():

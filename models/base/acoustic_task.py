@@ -6,8 +6,7 @@ from typing import Generic, TypeVar, cast
 import torch
 from torch import nn
 
-from models.base.acoustic.joint_aligner import ALIGNER, AlignerTraining
-from models.base.acoustic.output import count_valid
+from models.base.acoustic import ALIGNER, AlignerTraining, count_valid
 from models.base.assets import Assets
 from models.base.model import AcousticModel
 from models.base.samples import add_alignment_figures, synthesis_samples

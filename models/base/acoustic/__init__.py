@@ -1,1 +1,0 @@
-"""What acoustic models share: their output, their training step, the joint aligner."""
