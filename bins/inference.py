@@ -10,8 +10,8 @@ from utils.errors import InputError
 from utils.logging import setup_logging
 
 if TYPE_CHECKING:
-    from models.synthesizer.pitch import PitchContour
-    from models.synthesizer.text.text_files import InputText
+    from models.synthesizer.runs.text_files import InputText
+    from models.synthesizer.settings import PitchContour
     from modules.variance.contour import PitchTransform
 
 
@@ -55,7 +55,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def _texts(given: argparse.Namespace) -> list["InputText"]:
     """The texts of mode `single`; none in mode `batch`."""
-    from models.synthesizer.text.text_files import InputText, read_input_texts
+    from models.synthesizer.runs.text_files import InputText, read_input_texts
 
     if given.infer_text_file is not None:
         return read_input_texts(given.infer_text_file, skip_unknown_tags=given.skip_unknown_tags)
@@ -63,7 +63,7 @@ def _texts(given: argparse.Namespace) -> list["InputText"]:
 
 
 def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
-    from models.synthesizer.pitch import contour_of
+    from models.synthesizer.settings import contour_of
     from modules.variance.contour import PitchTransform
 
     if given.pitch_transform_custom is None:

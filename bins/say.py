@@ -51,8 +51,8 @@ def main() -> None:
     if given.output is None and not can_play():
         path = _new_file()
 
+    from models.synthesizer.runs.text_files import naming
     from models.synthesizer.speech import SpokenTimes
-    from models.synthesizer.text.text_files import naming
 
     synthesizer, settings = _open(voice, controls)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate

@@ -12,7 +12,7 @@ def main(words: Sequence[str] | None = None) -> None:
     given = arguments("vocode", words)
     setup_logging()
 
-    from models.synthesizer.runs import copy_synthesis, mel_sources
+    from models.synthesizer.runs import copy_synthesis
     from models.synthesizer.runs.synthesis_run import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.set)
@@ -23,10 +23,10 @@ def main(words: Sequence[str] | None = None) -> None:
     if given.infer_mode == "batch":
         copy_synthesis.synthesise_split(synthesis, given.infer_dataset, given.infer_testing_set)
     elif given.infer_audio_dir is not None:
-        sources = mel_sources.sources_of_audio(given.infer_audio_dir, synthesis.preprocess)
+        sources = copy_synthesis.sources_of_audio(given.infer_audio_dir, synthesis.preprocess)
         copy_synthesis.synthesise_files(synthesis, sources)
     else:
-        sources = mel_sources.sources_of_features(given.infer_feature_dir, synthesis.mel)
+        sources = copy_synthesis.sources_of_features(given.infer_feature_dir, synthesis.mel)
         copy_synthesis.synthesise_files(synthesis, sources)
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from models.books.book import Book, Chapter
 from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.runs.text_files import naming
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.text.text_files import naming
 from processors.audio.loudness import loudness
 from processors.audio.streams import write_audio
 from processors.text.clauses import merge_wordless, split_long, split_sentences

@@ -1,9 +1,11 @@
-"""The acoustic model on passages of text, with retries when attention fails."""
+"""Passages of text to mels, with retries when attention fails, and to sound."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -11,19 +13,21 @@ from torch.nn.utils.rnn import pad_sequence
 from config.schema import Config, InferenceConfig
 from models.base.acoustic import Control, TtsOutput
 from models.base.devices import chosen_precision, require_compiler
-from models.base.model import AcousticModel
+from models.base.model import AcousticModel, Vocoder
 from models.checkpoint.loading import LoadedModel
-from models.synthesizer.pitch import PitchContour
-from models.synthesizer.settings import Settings
-from models.synthesizer.text.passages import Passage
+from models.synthesizer.passages import Fitted, Passage
+from models.synthesizer.settings import PitchContour, Settings
+from models.synthesizer.speech import Part, amplified, cut_pieces, faded_pieces
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
+from modules.mel import MelConfig
 from processors.records import SpokenText
 from processors.text.clauses import PLAIN, Prosody
 from processors.text.nearest_phones import is_voiced
 from utils.errors import InputError
-from utils.logging import get_logger
+from utils.logging import get_logger, progress
 from utils.seed import derived_seed
 
+_CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model
 
 
@@ -207,3 +211,100 @@ def _joined(items: Sequence[_Item], log_floor: float) -> Reading:
         torch.stack([item.durations for item in items]),
     )
     return Reading(output, [item.quality for item in items])
+
+
+class PassageSounds:
+    """Turns mels of passages into sound, in batches or piece by piece."""
+
+    def __init__(
+        self, mels: PassageMels, vocoder: Vocoder, mel: MelConfig, batch_size: int
+    ) -> None:
+        self._mels = mels
+        self._vocoder = vocoder
+        self._mel = mel
+        self._batch_size = batch_size
+
+    def parts(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
+        """Synthesises clauses, in their order; those of similar length share a forward pass."""
+        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
+        parts: dict[int, Part] = {}
+        size = self._batch_size
+        several = len(passages) > size  # otherwise it takes no longer than one batch
+        with progress(len(passages), "sentences") if several else nullcontext() as bar:
+            for start in range(0, len(by_length), size):
+                chosen = by_length[start : start + size]
+                batch = self._forward([passages[i] for i in chosen], speaker, settings)
+                parts.update(zip(chosen, batch, strict=True))
+                if bar is not None:
+                    bar.advance(len(chosen))
+        return [parts[i] for i in range(len(passages))]
+
+    def pieces(
+        self, out: TtsOutput, passage: Passage, fitted: Fitted, settings: Settings
+    ) -> Iterator[np.ndarray]:
+        """Synthesises the mel of one passage: pieces of its wav, (n,) each, in [-1, 1]."""
+        mel, hop_length = out.mel, self._mel.hop_length  # (1, M, T)
+        wavs = self._vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
+        pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
+        if passage.prosody:
+            pieces = amplified(pieces, passage.gains(to_numpy(out.durations)[0]), hop_length)
+        start, end = fitted.n_cut_start, mel.shape[2] - fitted.n_cut_end
+        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
+        for piece in faded_pieces(pieces, (end - start) * hop_length, self._mel.sample_rate):
+            _check_finite(passage.spoken, piece)
+            yield piece.clip(-1, 1)
+
+    def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
+        out, attention = self._mels(passages, speaker, settings)
+        wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
+        durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
+        f0, energy = (
+            [None] * len(passages) if values is None else to_numpy(values)
+            for values in out.contours_per_frame()
+        )
+        rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
+        return [self._part(passage, *row) for passage, row in zip(passages, rows, strict=True)]
+
+    def _part(
+        self,
+        passage: Passage,
+        durations: np.ndarray,
+        mel: np.ndarray,
+        f0: np.ndarray | None,
+        energy: np.ndarray | None,
+        wav: np.ndarray,
+        attention: AttentionQuality | None,
+    ) -> Part:
+        """Cuts the padding off one item of a batch."""
+        clause, hop_length = passage.spoken, self._mel.hop_length
+        durations = durations[: len(clause.phones)].astype(np.int64)
+        n_frames = int(durations.sum())
+        wav = wav[: n_frames * hop_length]
+        if passage.prosody:
+            wav = next(amplified([wav], passage.gains(durations), hop_length))
+        part = Part(
+            normalized=clause.normalized,
+            phones=clause.phones,
+            words=clause.words,
+            durations=durations,
+            wav=wav,
+            mel=mel[:, :n_frames],
+            f0=None if f0 is None else f0[:n_frames],
+            energy=None if energy is None else energy[:n_frames],
+            attention=attention,
+        )
+        _check_finite(clause, part.mel, part.wav)
+        return part
+
+
+def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
+    if not all(np.isfinite(values).all() for values in made):
+        raise InputError(
+            f"{clause.text!r}: the model gives values that are not finite; its weights are "
+            "damaged or its training diverged"
+        )
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray:
+    """Converts a tensor of any device and float type to an array of float32 or integers."""
+    return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()

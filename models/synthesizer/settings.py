@@ -1,23 +1,212 @@
-"""What can be asked of the synthesis of a text, and whether a model can do it."""
+"""What can be asked of the synthesis of a text: controls, transforms and contours of pitch."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from inspect import signature
 from numbers import Real
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from models.base.acoustic import Control
-from models.synthesizer.pitch import (
-    PitchContour,
-    Transform,
-    changes_of,
-    checked_pitch,
-    transform_of,
-)
 from modules.variance.contour import PitchTransform
+from processors.dataset.statistics import CorpusStats
+from processors.text.nearest_phones import is_voiced
+from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers
 from utils.errors import InputError, nearest
+from utils.files import user_path
+from utils.logging import get_logger
+
+RAMP = "ramp:"
+_NAMED = {"flatten": PitchTransform(flatten=True), "invert": PitchTransform(invert=True)}
+
+
+@dataclass(frozen=True)
+class PitchContour:
+    """Factors on Hz, stretched over a text of any number of sentences by linear interpolation."""
+
+    factors: tuple[float, ...]  # at equal distances from the start to the end of the text
+    name: str  # for records: its specification
+
+    def over(self, spans: Tensor) -> PitchTransform:
+        """The transform of a batch of clauses.
+
+        Args:
+            spans: Where each clause starts and ends in the text, from 0 to 1, (B, 2).
+        """
+        return PitchTransform(custom=partial(self._multiplied, spans=spans))
+
+    def _multiplied(self, pitch_hz: Tensor, lengths: Tensor, spans: Tensor) -> Tensor:
+        """Pitch per phone or frame, (B, L), times the factors at its places in the text."""
+        start, end = spans.to(pitch_hz).T[:, :, None]  # (B, 1) each
+        index = torch.arange(pitch_hz.shape[1], device=pitch_hz.device)
+        place = start + (end - start) * index / lengths[:, None].clamp(min=1)  # (B, L)
+        factors = torch.tensor(self.factors).to(pitch_hz)
+        last = len(factors) - 1
+        position = place.clamp(max=1) * last
+        left = position.long()
+        right = (left + 1).clamp(max=last)
+        return pitch_hz * torch.lerp(factors[left], factors[right], position - left)
+
+
+TransformFunction = Callable[[Tensor, Tensor], Tensor]  # of Hz, (B, L), and lengths, (B,)
+Transform = PitchTransform | PitchContour | TransformFunction | Literal["flatten", "invert"]
+
+
+def contour_of(spec: str) -> PitchContour:
+    """Reads a contour.
+
+    Args:
+        spec: `ramp:A:B`, from factor A to factor B, or a text file of one factor a line.
+    """
+    if spec.startswith(RAMP):
+        numbers = spec.removeprefix(RAMP).split(":")
+        if len(numbers) != 2:
+            raise InputError(f"{spec!r}: expected ramp:A:B, such as ramp:0.5:1.5")
+        factors = {spec: [parse_number(number, spec) for number in numbers]}
+    else:
+        path = user_path(Path(spec))
+        factors = {f"{path}, line {n}": [value] for n, value in read_numbers(path).items()}
+    low, high = CONTROL_RANGE
+    for place, values in factors.items():
+        for value in values:
+            if not low <= value <= high:
+                raise InputError(
+                    f"{place}: factor {value:g}; expected a number from {low:g} to {high:g}"
+                )
+    return PitchContour(tuple(value for values in factors.values() for value in values), spec)
+
+
+def transform_of(given: Transform | None) -> PitchTransform | PitchContour | None:
+    """Turns a transform of pitch in any of its forms into a record."""
+    if given is None or isinstance(given, PitchTransform | PitchContour):
+        return given
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]
+    custom = cast("TransformFunction", given)
+    try:
+        signature(custom).bind("hz", "lengths")
+    except (TypeError, ValueError):  # no function, or one of other arguments
+        raise InputError(
+            f"pitch_transform is {given!r}; expected 'flatten', 'invert', a PitchTransform such as"
+            " PitchTransform(amplify=1.5), a PitchContour, or a function of Hz and lengths"
+        ) from None
+    return PitchTransform(custom=custom)
+
+
+def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
+    """Settings of a transform that differ from their defaults, ready for JSON."""
+    if isinstance(transform, PitchContour):
+        return {"custom": transform.name}
+    changed = transform or PitchTransform()
+    values = {
+        field.name: (getattr(changed, field.name), field.default) for field in fields(changed)
+    }
+    return {name: value for name, (value, default) in values.items() if value != default}
+
+
+def read_pitch(path: Path) -> tuple[float, ...]:
+    """Reads one value per phone, Hz, 0 = unvoiced.
+
+    Args:
+        path: A `.npy`, `.pt` or `.pth` file of an array (N,) or (1, N), or a text file of one
+            number a line.
+    """
+    if path.suffix.lower() in ARRAY_SUFFIXES:
+        row = _row(read_array(path), path)
+        values = {f"{path}, value {n}": value for n, value in enumerate(row, start=1)}
+    else:
+        values = {f"{path}, line {n}": value for n, value in read_numbers(path).items()}
+    for place, value in values.items():
+        if not (np.isfinite(value) and value >= 0):
+            raise InputError(f"{place}: {value:g}; expected Hz, 0 where unvoiced")
+    if not any(values.values()):
+        raise InputError(f"{path}: all values are 0, unvoiced; expected Hz")
+    return tuple(values.values())
+
+
+def _row(array: np.ndarray, path: Path) -> list[float]:
+    row = array[0] if array.ndim == 2 and len(array) == 1 else array
+    if row.ndim != 1 or row.dtype.kind not in "iuf" or row.size == 0:
+        raise InputError(
+            f"{path}: {array.dtype} of shape {array.shape}; expected numbers, (N,) or (1, N)"
+        )
+    return [float(value) for value in row]
+
+
+def checked_pitch(pitch: object) -> tuple[float, ...]:
+    """Checks the pitch of a text, Hz per phone, 0 = unvoiced.
+
+    Args:
+        pitch: A sequence, an array or a tensor of the CPU, (N,).
+    """
+    try:
+        values = np.asarray(pitch)
+    except (TypeError, ValueError, RuntimeError):  # NumPy cannot convert it
+        values = np.array(None)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        shown = " ".join(repr(pitch).split())[:80]
+        raise InputError(f"pitch is {shown}; expected a list of Hz, one for each phone")
+    for n, hz in enumerate(values, start=1):
+        if not (np.isfinite(hz) and hz >= 0):
+            raise InputError(f"value {n} of the pitch is {hz:g}; expected Hz, 0 where unvoiced")
+    return tuple(map(float, values))
+
+
+def check_length(pitch: Sequence[float], phones: Sequence[str]) -> None:
+    """Makes sure that there is a value for each phone of a text."""
+    if len(pitch) != len(phones):
+        raise InputError(
+            f"the pitch has {len(pitch)} values, and the text {len(phones)} phones and pauses;"
+            " metadata.jsonl of the text without given pitch lists them"
+        )
+
+
+_DEVIATIONS = 2  # from the mean; 95 % of normally distributed pitch are within
+_SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warning
+
+
+class RangeWarning:
+    """Warns once if the requested pitch is not that of the speaker."""
+
+    def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:
+        self._speakers = {} if stats is None else stats.speakers
+        self._in_letters = in_letters
+
+    def check(
+        self, speaker: str, phones: Sequence[str], durations: np.ndarray, f0: np.ndarray | None
+    ) -> None:
+        """Warns if more than a fifth of the voiced frames are beyond two standard deviations.
+
+        Args:
+            phones: Phones and pauses, N of them.
+            durations: Frames per phone, (N,), their sum is T.
+            f0: Hz, (T,); None if the model predicts none.
+        """
+        if speaker not in self._speakers or f0 is None:
+            return
+        pitch = self._speakers[speaker].f0_phone
+        low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
+        voiced = [is_voiced(name, in_letters=self._in_letters) for name in phones]
+        f0 = f0[np.repeat(voiced, durations)]
+        if f0.any():  # else all of it is too low
+            f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
+        beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
+        if beyond > _SHARE:
+            self._speakers = {}
+            get_logger(__name__).warning(
+                "%.0f %% of the requested pitch is beyond the %.0f to %.0f Hz of most recordings of"
+                " %s, where a voice may not follow; request pitch nearer to it",
+                100 * beyond,
+                low,
+                high,
+                speaker,
+            )
 
 
 def _needs(control: Control) -> dict[str, Control]:

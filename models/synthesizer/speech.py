@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.synthesizer.text.passages import Fitted, Passage
+from models.synthesizer.passages import Fitted, Passage
 from modules.alignment.attention_quality import AttentionQuality
 from modules.mel import MelConfig
 from processors.audio.streams import FORMATS, write_audio

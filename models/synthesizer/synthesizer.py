@@ -5,52 +5,44 @@ never changes a result, and sentences are put back in order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from models.base.acoustic import TtsOutput
 from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
-from models.synthesizer.acoustic import PassageMels
+from models.synthesizer.acoustic import PassageMels, PassageSounds, to_numpy
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
-from models.synthesizer.pitch import RangeWarning
-from models.synthesizer.settings import Settings
+from models.synthesizer.passages import BreakFitter, Fitted, Passage, TextReader, check_text
+from models.synthesizer.settings import RangeWarning, Settings
 from models.synthesizer.speech import (
     Part,
     Speech,
     SpokenTimes,
-    amplified,
     cut_part,
-    cut_pieces,
     faded_out,
-    faded_pieces,
     join,
     log_gain,
     silence,
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.text.passages import BreakFitter, Fitted, Passage, TextReader, check_text
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
-from modules.alignment.attention_quality import AttentionQuality
-from processors.records import SpokenText
 from processors.text.clauses import ClauseSplitter
 from processors.text.nearest_phones import VoicePhones
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
 from utils.errors import InputError
-from utils.logging import progress
 
 Text = str | Ssml
 _Output = TypeVar("_Output")
-_CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 
 
 class Synthesizer:
@@ -92,6 +84,8 @@ class Synthesizer:
         self._device = torch.device(device)
         self._mels = PassageMels(self.model, self.config, self._device)
         self._vocoder = self._opened_vocoder.load(self.config.inference, device)
+        size = self.config.inference.batch_size
+        self._sounds = PassageSounds(self._mels, self._vocoder, self.model.mel, size)
         self._range = RangeWarning(
             self.model.stats, in_letters=self.config.preprocess.text.in_letters
         )
@@ -144,7 +138,7 @@ class Synthesizer:
         sentences = self._read(text, index, settings)
         passages = _spoken(sentences)
         with self._seeded(settings.seed):
-            spoken = self._synthesise(passages, index, settings)
+            spoken = self._sounds.parts(passages, index, settings)
         times = SpokenTimes()
         parts = [*self._with_pauses(sentences, spoken, settings, times)]
         speech = join(
@@ -260,21 +254,23 @@ class Synthesizer:
         settings: Settings,
         times: SpokenTimes,
     ) -> Iterator[np.ndarray]:
-        hop_length = self.model.mel.hop_length
-        outputs = (self._output(p, speaker, settings) for p in _spoken(sentences))
-        for timed in self._timed(sentences, outputs, settings, times):
-            if isinstance(timed, int):
-                yield np.zeros(timed * hop_length, dtype=np.float32)
-            else:
-                yield from self._pieces_of(*timed, speaker, settings)
+        def outputs() -> Iterator[tuple[TtsOutput, np.ndarray]]:
+            for passage in _spoken(sentences):
+                with self._seeded(settings.seed):
+                    out = self._mels([passage], speaker, settings).output
+                yield out, to_numpy(out.durations)[0]
 
-    def _output(
-        self, passage: Passage, speaker: int, settings: Settings
-    ) -> tuple[TtsOutput, np.ndarray]:
-        """The acoustic model's output of one passage, and its frames per phone, (N,)."""
-        with self._seeded(settings.seed):
-            out = self._mels([passage], speaker, settings).output
-        return out, to_numpy(out.durations)[0]
+        for timed in self._timed(sentences, outputs(), settings, times):
+            if isinstance(timed, int):
+                yield np.zeros(timed * self.model.mel.hop_length, dtype=np.float32)
+                continue
+            out, passage, fitted = timed
+            f0, _ = out.contours_per_frame()
+            if settings.change_pitch and f0 is not None:
+                phones, durations = passage.spoken.phones, to_numpy(out.durations)[0]
+                name = self.speakers[speaker].name
+                self._range.check(name, phones, durations, to_numpy(f0)[0])
+            yield from self._sounds.pieces(out, passage, fitted, settings)
 
     def _timed(
         self,
@@ -305,85 +301,6 @@ class Synthesizer:
             if output is not None:
                 yield output, passage, fitted
             start_frame += int(fitted.durations.sum())
-
-    def _pieces_of(
-        self, out: TtsOutput, passage: Passage, fitted: Fitted, speaker: int, settings: Settings
-    ) -> Iterator[np.ndarray]:
-        mel, hop_length = out.mel, self.model.mel.hop_length  # (1, M, T)
-        f0, _ = out.contours_per_frame()
-        durations = to_numpy(out.durations)[0]
-        if settings.change_pitch and f0 is not None:
-            name = self.speakers[speaker].name
-            self._range.check(name, passage.spoken.phones, durations, to_numpy(f0)[0])
-        wavs = self._vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
-        pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
-        if passage.prosody:
-            pieces = amplified(pieces, _gains(passage, durations), hop_length)
-        start, end = fitted.n_cut_start, mel.shape[2] - fitted.n_cut_end
-        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
-        n_samples = (end - start) * hop_length
-        for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
-            _check_finite(passage.spoken, piece)
-            yield piece.clip(-1, 1)
-
-    def _synthesise(
-        self, passages: Sequence[Passage], speaker: int, settings: Settings
-    ) -> list[Part]:
-        """Synthesises clauses, in their order; those of similar length share a forward pass."""
-        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
-        parts: dict[int, Part] = {}
-        size = self.config.inference.batch_size
-        several = len(passages) > size  # otherwise it takes no longer than one batch
-        with progress(len(passages), "sentences") if several else nullcontext() as bar:
-            for start in range(0, len(by_length), size):
-                chosen = by_length[start : start + size]
-                batch = self._forward([passages[i] for i in chosen], speaker, settings)
-                parts.update(zip(chosen, batch, strict=True))
-                if bar is not None:
-                    bar.advance(len(chosen))
-        return [parts[i] for i in range(len(passages))]
-
-    def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
-        out, attention = self._mels(passages, speaker, settings)
-        wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
-        durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
-        f0, energy = (
-            [None] * len(passages) if values is None else to_numpy(values)
-            for values in out.contours_per_frame()
-        )
-        rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
-        return [self._part(passage, *row) for passage, row in zip(passages, rows, strict=True)]
-
-    def _part(
-        self,
-        passage: Passage,
-        durations: np.ndarray,
-        mel: np.ndarray,
-        f0: np.ndarray | None,
-        energy: np.ndarray | None,
-        wav: np.ndarray,
-        attention: AttentionQuality | None,
-    ) -> Part:
-        """Cuts the padding off one item of a batch."""
-        clause, hop_length = passage.spoken, self.model.mel.hop_length
-        durations = durations[: len(clause.phones)].astype(np.int64)
-        n_frames = int(durations.sum())
-        wav = wav[: n_frames * hop_length]
-        if passage.prosody:
-            wav = next(amplified([wav], _gains(passage, durations), hop_length))
-        part = Part(
-            normalized=clause.normalized,
-            phones=clause.phones,
-            words=clause.words,
-            durations=durations,
-            wav=wav,
-            mel=mel[:, :n_frames],
-            f0=None if f0 is None else f0[:n_frames],
-            energy=None if energy is None else energy[:n_frames],
-            attention=attention,
-        )
-        _check_finite(clause, part.mel, part.wav)
-        return part
 
     def _with_pauses(
         self,
@@ -420,21 +337,3 @@ class Synthesizer:
 
 def _spoken(sentences: Sequence[Sequence[Passage]]) -> list[Passage]:
     return [passage for sentence in sentences for passage in sentence if passage.spoken.phones]
-
-
-def _gains(passage: Passage, durations: np.ndarray) -> np.ndarray:
-    """Gain of each frame, (T,)."""
-    return np.repeat([prosody.gain for prosody in passage.prosody], durations)
-
-
-def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
-    if not all(np.isfinite(values).all() for values in made):
-        raise InputError(
-            f"{clause.text!r}: the model gives values that are not finite; its weights are "
-            "damaged or its training diverged"
-        )
-
-
-def to_numpy(tensor: Tensor) -> np.ndarray:
-    """Converts a tensor of any device and float type to an array of float32 or integers."""
-    return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()

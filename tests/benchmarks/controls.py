@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from models.synthesizer import Synthesizer
+from models.synthesizer.runs.text_files import read_input_texts
 from models.synthesizer.speech import Speech
-from models.synthesizer.text.text_files import read_input_texts
 from modules.variance.contour import PitchTransform
 from processors.audio.pitch import extract_f0
 from utils.cli import print_text, run

@@ -1,10 +1,10 @@
 import pytest
+from models.synthesizer.text import text_files
 
 from bins.inference import main
-from models.synthesizer.pitch import PitchContour
 from models.synthesizer.runs import text_synthesis
-from models.synthesizer.text import text_files
-from models.synthesizer.text.text_files import InputText
+from models.synthesizer.runs.text_files import InputText
+from models.synthesizer.settings import PitchContour
 from modules.variance.contour import PitchTransform
 from utils.cli import UsageError
 

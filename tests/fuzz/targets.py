@@ -17,8 +17,8 @@ from config.text import TextConfig
 from models.base.registry import load_config
 from models.checkpoint.folders import MANIFEST, latest_checkpoint, write_checkpoint, write_manifest
 from models.checkpoint.loading import CHECKPOINTS, WEIGHTS, load_model
-from models.synthesizer.text.passages import TextReader, check_text
-from models.synthesizer.text.text_files import read_input_texts
+from models.synthesizer.passages import TextReader, check_text
+from models.synthesizer.runs.text_files import read_input_texts
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance

@@ -18,8 +18,12 @@ from models.base.devices import resolved_device
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.systems import SystemFile
 from models.synthesizer.fingerprint import fingerprint
-from models.synthesizer.runs.copy_synthesis import CopySynthesis, synthesise_mels
-from models.synthesizer.runs.mel_sources import MelSource, VocoderInput
+from models.synthesizer.runs.copy_synthesis import (
+    CopySynthesis,
+    MelSource,
+    VocoderInput,
+    synthesise_mels,
+)
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
 from modules.mel import MelConfig, MelSpectrogram

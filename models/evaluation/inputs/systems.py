@@ -9,7 +9,7 @@ from typing import Literal
 import soundfile
 
 from models.base.result_files import METADATA, SINGLE
-from models.synthesizer.runs.mel_sources import files_of
+from models.synthesizer.runs.copy_synthesis import files_of
 from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, read_rows
 from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
 from preprocessors.audio_folder import SUFFIXES

@@ -12,7 +12,6 @@ from models.base.assets import Speaker, choose_speaker
 from models.base.result_files import SINGLE
 from models.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
-from models.synthesizer.pitch import PitchContour, check_length
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
@@ -20,10 +19,10 @@ from models.synthesizer.runs.synthesis_run import (
     synthesise_each,
     utterances_of,
 )
-from models.synthesizer.settings import Settings
+from models.synthesizer.runs.text_files import NUMBERED, InputText, naming
+from models.synthesizer.settings import PitchContour, Settings, check_length
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.text.text_files import NUMBERED, InputText, naming
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
@@ -188,6 +187,7 @@ def _synthesise_all(
     items = [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items]
 
     def make(item: TextItem) -> tuple[TextLine, float]:
+        """Synthesises and writes one text; returns its line, and the seconds of the synthesis."""
         start, given = time.perf_counter(), item.given
         with naming(given.place):
             speech = synthesis.synthesizer(

@@ -8,7 +8,7 @@ import pytest
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.export.frontend import write_frontend
-from models.synthesizer.text.passages import TextReader
+from models.synthesizer.passages import TextReader
 from modules.mel import MelConfig
 from processors.text.clauses import ClauseSplitter, has_word
 from processors.text.nearest_phones import VoicePhones

@@ -12,7 +12,7 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.acoustic import PassageMels
-from models.synthesizer.pitch import PitchContour
+from models.synthesizer.settings import PitchContour
 from models.synthesizer.speech import Speech, SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig

@@ -6,9 +6,9 @@ import parselmouth
 import pytest
 
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, export_speech, read_rows
+from models.synthesizer.runs.text_files import InputText
 from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
 from models.synthesizer.speech import Part, join
-from models.synthesizer.text.text_files import InputText
 from processors.durations import EXPORT_FORMATS, SUBTITLES
 from processors.durations.sources import durations_in
 from processors.durations.subtitles import sentences_of

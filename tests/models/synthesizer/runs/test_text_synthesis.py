@@ -13,8 +13,8 @@ import soundfile
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
-from models.synthesizer.pitch import PitchContour
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
+from models.synthesizer.runs.text_files import InputText, read_input_texts
 from models.synthesizer.runs.text_synthesis import (
     Settings,
     TextItem,
@@ -24,9 +24,9 @@ from models.synthesizer.runs.text_synthesis import (
     synthesise_dataset,
     synthesise_texts,
 )
+from models.synthesizer.settings import PitchContour
 from models.synthesizer.speech import Part, Speech, join
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.text.text_files import InputText, read_input_texts
 from modules.variance.contour import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.base.result_files import SCORES
-from models.synthesizer.pitch import read_pitch
+from models.synthesizer.settings import read_pitch
 from processors.text.ssml.document import Ssml
 from utils.errors import InputError, nearest
 from utils.files import read_text, user_path

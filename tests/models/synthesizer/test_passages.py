@@ -3,7 +3,7 @@ from itertools import pairwise
 import pytest
 
 from config.text import TextConfig
-from models.synthesizer.text.passages import Passage, TextReader
+from models.synthesizer.passages import Passage, TextReader
 from processors.records import SpokenText
 from processors.text.clauses import ClauseSplitter
 from processors.text.nearest_phones import VoicePhones

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.synthesizer.pitch import check_length
+from models.synthesizer.settings import check_length
 from preprocessors.manifest import control_characters
 from processors.records import SpokenText, Word
 from processors.text.clauses import (
@@ -53,6 +53,10 @@ class Passage(NamedTuple):
     prosody: tuple[Prosody, ...] = ()  # of each phone, (N,); empty: plain
     break_s: float | None = None  # silence before it, in place of the pauses there
     marks: tuple[tuple[str, int], ...] = ()  # names, with the number of words before them
+
+    def gains(self, durations: np.ndarray) -> np.ndarray:
+        """Gain of each frame, (T,), from frames per phone, (N,)."""
+        return np.repeat([prosody.gain for prosody in self.prosody], durations)
 
 
 class TextReader:

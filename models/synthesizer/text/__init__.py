@@ -1,1 +1,0 @@
-"""From text to passages: files of texts, clauses, and the phones of a voice."""
