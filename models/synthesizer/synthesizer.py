@@ -109,10 +109,7 @@ class Synthesizer:
     ) -> list[Speech]: ...
 
     def __call__(
-        self,
-        text: Text | Sequence[Text],
-        settings: Settings | None = None,
-        **changes: Any,
+        self, text: Text | Sequence[Text], settings: Settings | None = None, **changes: Any
     ) -> Speech | list[Speech]:
         """Synthesises a text of any length, or each of several.
 

@@ -39,12 +39,7 @@ from models.base.task import LossTerm
 from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig
 from modules.execution.packed import packed
 from modules.harmonics import F0Residual, HarmonicHead
-from modules.layers.basic import (
-    Linear,
-    PhoneEmbedding,
-    length_mask,
-    speaker_embedding,
-)
+from modules.layers.basic import Linear, PhoneEmbedding, length_mask, speaker_embedding
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
 from modules.mel import MelConfig
@@ -83,11 +78,7 @@ class FastPitch(nn.Module):
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
 
     def __init__(
-        self,
-        config: FastPitchConfig,
-        n_phones: int,
-        mel: MelConfig,
-        pitch: ContourStats,
+        self, config: FastPitchConfig, n_phones: int, mel: MelConfig, pitch: ContourStats
     ) -> None:
         super().__init__()
         hidden = config.hidden

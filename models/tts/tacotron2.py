@@ -320,13 +320,7 @@ def _prenet_masks(
 
 def _inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
     """Arguments of the network's `forward`."""
-    return (
-        batch.phone_ids,
-        batch.phone_lengths,
-        batch.speaker_ids,
-        batch.mel,
-        batch.mel_lengths,
-    )
+    return (batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths)
 
 
 def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:

@@ -232,11 +232,7 @@ class HiFiGAN(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self,
-        mel: Tensor | Iterable[Tensor],
-        chunk_frames: int | None = None,
-        *,
-        seed: int = 0,
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
         """Computes the waveform chunk by chunk, for streaming; call `eval()` first.
 

@@ -89,12 +89,7 @@ class _Dense(Function):
 
     @staticmethod
     def forward(
-        ctx: _Context,
-        image: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        stride: int,
-        margin: int,
+        ctx: _Context, image: Tensor, weight: Tensor, bias: Tensor | None, stride: int, margin: int
     ) -> Tensor:
         """(B, C_in, W, L_in), (C_out, C_in, 1, K) -> (B, C_out, W, L_out)."""
         ctx.save_for_backward(image, weight)

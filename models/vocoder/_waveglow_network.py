@@ -59,11 +59,7 @@ class Denoiser(nn.Module):
         spectrum = self._stft(wav)
         spectrum = torch.polar((spectrum.abs() - hum).clamp(min=0), spectrum.angle())
         denoised = torch.istft(
-            spectrum,
-            self._n_fft,
-            self._hop_length,
-            window=self.window,
-            length=wav.shape[1],
+            spectrum, self._n_fft, self._hop_length, window=self.window, length=wav.shape[1]
         )
         return denoised[:, :n_samples]
 
@@ -252,11 +248,7 @@ class WaveGlow(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self,
-        mel: Tensor | Iterable[Tensor],
-        chunk_frames: int | None = None,
-        *,
-        seed: int = 0,
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
         """Synthesises a waveform chunk by chunk, for streaming; call `eval()` first.
 

@@ -112,11 +112,7 @@ def _distances(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def beta_binomial_log_prior(
-    phone_lengths: Tensor,
-    mel_lengths: Tensor,
-    n_phones: int,
-    n_frames: int,
-    scale: float = 1.0,
+    phone_lengths: Tensor, mel_lengths: Tensor, n_phones: int, n_frames: int, scale: float = 1.0
 ) -> Tensor:
     """Log-probability of each phone per frame around the diagonal (Badlani et al., section 2).
 
@@ -176,10 +172,7 @@ def require_enough_frames(phone_lengths: Tensor, mel_lengths: Tensor) -> None:
 
 
 def forward_sum(
-    log_attention: Tensor,
-    phone_lengths: Tensor,
-    mel_lengths: Tensor,
-    blank_logit: float = -1.0,
+    log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor, blank_logit: float = -1.0
 ) -> Tensor:
     """Negative log-likelihood of all monotonic alignments of each item, in float32.
 

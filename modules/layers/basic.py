@@ -112,13 +112,7 @@ class SignalConv1d(nn.Conv1d):
         stride, dilation, margin = self.stride[0], self.dilation[0], int(self.padding[0])
         weight = self.weight.unsqueeze(2)  # (C_out, C_in, 1, K)
         image = F.conv2d(
-            _image(input),
-            weight,
-            self.bias,
-            (1, stride),
-            (0, margin),
-            (1, dilation),
-            self.groups,
+            _image(input), weight, self.bias, (1, stride), (0, margin), (1, dilation), self.groups
         )
         return image.squeeze_(2)  # no view: sums in place into a view cost autograd four copies
 

@@ -9,12 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from modules.layers.basic import clear_padding, length_mask
-from modules.variance.adaptor import (
-    VariancePredictor,
-    average_by_phone,
-    join_phones,
-    regulate,
-)
+from modules.variance.adaptor import VariancePredictor, average_by_phone, join_phones, regulate
 
 
 @dataclass(frozen=True)

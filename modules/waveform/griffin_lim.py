@@ -168,11 +168,7 @@ class MagnitudeVocoder(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self,
-        mel: Tensor | Iterable[Tensor],
-        chunk_frames: int | None = None,
-        *,
-        seed: int = 0,
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
         """Computes a waveform piece by piece; joined, they are that of `infer`.
 

@@ -27,11 +27,7 @@ from typing import NamedTuple
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Pronunciation, has_variants, is_arpabet, lookup
 from processors.text.normalisation.english import english_in_words
-from processors.text.symbols import (
-    APOSTROPHE,
-    NVIDIA_SETS,
-    mark_name,
-)
+from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
 from processors.text.tokens import Token
 from utils.errors import InputError
 from utils.seed import derived_seed
