@@ -39,9 +39,7 @@ def comb_ripples(mel: MelConfig) -> Tensor:
 
     Harmonics have the main lobe of the window, with random phases. The envelope is the log-mel
     smoothed over the bands by a Gaussian whose width follows the distance of the harmonics there.
-
-    Returns:
-        (512, M), for F0 at equal ratios from LOWEST_HZ to HIGHEST_HZ.
+    (512, M), for F0 at equal ratios from LOWEST_HZ to HIGHEST_HZ.
     """
     f0 = torch.linspace(math.log(LOWEST_HZ), math.log(HIGHEST_HZ), _N_PITCHES).exp()
     hz = torch.linspace(0, mel.sample_rate / 2, mel.n_fft // 2 + 1)
@@ -69,11 +67,7 @@ def _hann_spectrum(bins: Tensor) -> Tensor:
 
 
 class HarmonicHead(nn.Module):
-    """Adds the harmonics of F0 to a log-mel.
-
-    Args:
-        hidden: H, size of the frames that the mel is made from.
-    """
+    """Adds the harmonics of F0 to a log-mel that is made from H channels."""
 
     ripples: Tensor
 
@@ -85,15 +79,9 @@ class HarmonicHead(nn.Module):
         self.register_buffer("ripples", comb_ripples(mel), persistent=False)
 
     def forward(self, frames: Tensor, f0: Tensor) -> Tensor:
-        """Returns what is to be added to the log-mel.
+        """What is to be added to the log-mel: (B, T, H), F0 (B, T) -> (B, T, M), 0 before training.
 
-        Args:
-            frames: (B, T, H).
-            f0: Hz, (B, T), without gaps. Below 60 and above 500 Hz the harmonics stay those of 60
-                and 500 Hz.
-
-        Returns:
-            (B, T, M), 0 before training.
+        F0 is in Hz, without gaps. Below 60 and above 500 Hz harmonics stay those of 60 and 500 Hz.
         """
         return _GAIN * self.depth(frames) * self.ripple(f0)
 
@@ -114,11 +102,8 @@ _SCALE = 4  # octaves of F0 around the mean of an utterance -> about 1
 class F0Residual(nn.Module):
     """Predicts how far F0 is from lines that join the phones, in semitones; 0 before training.
 
-    Its input is the frames, the lines and the position of each frame in its phone. The frames are
-    detached: its loss trains no other layer.
-
-    Args:
-        hidden: H, channels of the frames.
+    Its input is the frames (H channels), the lines and the position of each frame in its phone. The
+    frames are detached: its loss trains no other layer.
     """
 
     def __init__(self, hidden: int) -> None:
@@ -129,16 +114,13 @@ class F0Residual(nn.Module):
         nn.init.zeros_(self.predictor.linear.bias)
 
     def forward(self, frames: Tensor, lines: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
-        """Returns semitones to add to the lines.
+        """Returns semitones to add to the lines, (B, T), padding 0.
 
         Args:
             frames: Hidden vectors before the decoder, (B, T, H).
             lines: F0 in Hz, joined between phones, (B, T).
             durations: Frames per phone, (B, N).
             mask: (B, T) bool, True = valid.
-
-        Returns:
-            (B, T), padding 0.
         """
         octaves = lines.clamp(min=1).log2()
         mean = (octaves * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)
@@ -147,14 +129,7 @@ class F0Residual(nn.Module):
         return semitones
 
     def l1_sum(self, frames: Tensor, f0: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
-        """Sum over voiced frames of the absolute error in semitones, a scalar.
-
-        Args:
-            frames: Hidden vectors before the decoder, (B, T, H).
-            f0: Hz, 0 = unvoiced, (B, T).
-            durations: Frames per phone, (B, N).
-            mask: (B, T) bool, True = valid.
-        """
+        """Sum over voiced frames of the absolute error in semitones; F0 in Hz, (B, T)."""
         means = average_by_phone(interpolate_unvoiced(f0, mask.sum(dim=1)), durations)
         lines = join_phones(means, durations, None, mask.shape[1])
         target = _SEMITONES * (f0.clamp(min=1) / lines.clamp(min=1)).log2()

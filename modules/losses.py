@@ -29,14 +29,8 @@ def guided_attention_sum(
     """Attention far from the diagonal (Tachibana et al. 2018, arXiv:1710.08969, eq. 6).
 
     The paper takes the mean over phones as well; this sum over phones is the mean distance of a
-    frame, between 0 and 1, whatever the number of phones.
-
-    Args:
-        attention: Weights, (B, T, N), 0 for padded phones.
-        width: g, the standard deviation of the diagonal in shares of text and speech.
-
-    Returns:
-        Scalar, the sum over valid frames.
+    frame, between 0 and 1, whatever the number of phones. Weights are (B, T, N), 0 for padded
+    phones; `width` is g, the standard deviation of the diagonal in shares of text and speech.
     """
     _, T, N = attention.shape
     frames, phones = (torch.arange(n, device=attention.device) for n in (T, N))
@@ -66,9 +60,6 @@ class MultiResolutionStft(nn.Module):
     """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
 
     Spectral convergence plus L1 of log magnitudes, mean over several resolutions.
-
-    Args:
-        resolutions: STFTs, each counts alike.
     """
 
     def __init__(self, resolutions: tuple[Resolution, ...] = RESOLUTIONS) -> None:
@@ -79,15 +70,7 @@ class MultiResolutionStft(nn.Module):
             self.register_buffer(f"window_{number}", window, persistent=False)
 
     def forward(self, wav_hat: Tensor, wav: Tensor) -> Tensor:
-        """Distance of each item.
-
-        Args:
-            wav_hat: (B, S).
-            wav: (B, S).
-
-        Returns:
-            (B,).
-        """
+        """Distance of each item, (B, S) both -> (B,)."""
         distances = []
         for number, resolution in enumerate(self.resolutions):
             window = self.get_buffer(f"window_{number}")

@@ -23,11 +23,7 @@ _LOG_STEP = math.log(6.4) / 27.0  # above the break: 27 mels from 1 kHz to 6.4 k
 
 @dataclass(frozen=True)
 class MelConfig:
-    """A log-mel spectrogram, stored in every checkpoint and every feature store.
-
-    Raises:
-        ValueError: If the numbers contradict each other.
-    """
+    """A log-mel spectrogram, stored in every checkpoint and every feature store."""
 
     sample_rate: int = 22050  # Hz
     n_fft: int = 1024  # STFT size, samples
@@ -113,10 +109,7 @@ def mel_band_edges(config: MelConfig) -> Tensor:
 
 
 def mel_filter_bank(config: MelConfig) -> Tensor:
-    """Triangular filters of equal area on Slaney's mel scale.
-
-    Returns:
-        Weights, (M, n_fft // 2 + 1) float32.
+    """Triangular filters of equal area on Slaney's mel scale, (M, n_fft // 2 + 1) float32.
 
     Raises:
         ValueError: If a band is narrower than the distance of the STFT's bins and stays empty.
@@ -150,13 +143,7 @@ class MelSpectrogram(nn.Module):
         self.register_buffer("window", torch.hann_window(config.win_length), persistent=False)
 
     def forward(self, wav: Tensor) -> Tensor:
-        """Computes the log-mel.
-
-        Args:
-            wav: (B, S) in [-1, 1].
-
-        Returns:
-            (B, M, T) float32, T = S // hop_length with either padding.
+        """Computes the log-mel: (B, S) in [-1, 1] -> (B, M, T) float32, T = S // hop_length.
 
         Raises:
             ValueError: If the audio is too short to be reflected at its edges.
@@ -164,17 +151,7 @@ class MelSpectrogram(nn.Module):
         return self.log_mel(self.magnitude(wav))
 
     def mel_and_energy(self, wav: Tensor) -> tuple[Tensor, Tensor]:
-        """Computes the log-mel and the energy, the L2 norm of the STFT magnitude per frame.
-
-        Args:
-            wav: (B, S) in [-1, 1].
-
-        Returns:
-            Log-mel (B, M, T) and energy (B, T), float32.
-
-        Raises:
-            ValueError: If the audio is too short to be reflected at its edges.
-        """
+        """Computes the log-mel, (B, M, T), and the L2 norm of the magnitudes per frame, (B, T)."""
         magnitude = self.magnitude(wav)
         return self.log_mel(magnitude), torch.linalg.vector_norm(magnitude, dim=1)
 
@@ -218,15 +195,9 @@ _UNCOVERED = 1e-5  # of the sum of the filters at a bin
 
 
 def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
-    """Inverts a mel: STFT magnitudes with the nearest mel bands, 0 outside its band.
+    """STFT magnitudes, (B, K, T), with the nearest mel bands, 0 outside the band of the mel.
 
-    Args:
-        bands: Not logarithmic, (B, M, T).
-        filters: (M, K).
-        updates: Number of updates of `fit_mel`.
-
-    Returns:
-        (B, K, T).
+    Bands, (B, M, T), are not logarithmic; filters are (M, K).
     """
     magnitude = fit_mel(spread_mel(bands, filters), bands, filters, updates)
     return magnitude * _covered(filters)
@@ -236,14 +207,8 @@ def spread_mel(bands: Tensor, filters: Tensor) -> Tensor:
     """Spreads mel bands over the bins of the STFT: the mean level of the bands around each bin.
 
     The pseudo-inverse of the filters, whose negative values must be cut, is a worse start for
-    `fit_mel`. Bins outside the band of the mel get the level of the nearest bin inside it.
-
-    Args:
-        bands: Not logarithmic, (B, M, T).
-        filters: (M, K).
-
-    Returns:
-        (B, K, T), at least 1e-5.
+    `fit_mel`. Bins outside the band of the mel get the level of the nearest bin inside it. Bands
+    (B, M, T), not logarithmic, and filters (M, K) -> (B, K, T), at least 1e-5.
     """
     levels = bands / filters.sum(dim=1, keepdim=True)
     shares = filters / filters.sum(dim=0).clamp(min=_UNCOVERED)  # (M, K)
@@ -254,20 +219,12 @@ def spread_mel(bands: Tensor, filters: Tensor) -> Tensor:
 
 
 def fit_mel(magnitude: Tensor, bands: Tensor, filters: Tensor, updates: int) -> Tensor:
-    """Moves magnitudes towards given mel bands by multiplicative updates.
+    """Moves magnitudes, (B, K, T), towards given mel bands, (B, M, T), by multiplicative updates.
 
     The updates of Lee and Seung (2001, "Algorithms for non-negative matrix factorization", theorem
     2) never raise the Kullback-Leibler divergence of the bands: closer to perceived loudness than
-    the squared error, which the loudest bands dominate.
-
-    Args:
-        magnitude: Positive, (B, K, T); outside the band of the mel it stays as it is.
-        bands: Not logarithmic, (B, M, T).
-        filters: (M, K).
-        updates: Number of updates.
-
-    Returns:
-        (B, K, T).
+    the squared error, which the loudest bands dominate. Magnitudes outside the band of the mel
+    stay as they are. Filters are (M, K).
     """
     covered = _covered(filters)
     weights = filters / filters.sum(dim=0).clamp(min=_UNCOVERED)  # (M, K)
@@ -288,10 +245,6 @@ class MelConverter(nn.Module):
     Magnitudes are estimated from the mel, and the other mel is computed from them. Above the band
     of the first mel nothing is known, which stays silent, and harmonics closer than its bands blur:
     the result is worse than a mel computed from the audio.
-
-    Args:
-        source: Definition of the input.
-        target: Definition of the output.
     """
 
     filters: Tensor
@@ -314,15 +267,7 @@ class MelConverter(nn.Module):
 
     @torch.no_grad()
     def forward(self, mel: Tensor, mel_lengths: Tensor) -> Tensor:
-        """Converts.
-
-        Args:
-            mel: Natural log, (B, M, T).
-
-        Returns:
-            (B, M of the target, frames of the longest item); beyond the lengths of the target,
-            the last valid frame.
-        """
+        """Converts (B, M, T); beyond the lengths of the target comes the last valid frame."""
         magnitude = mel_to_magnitude(mel.float().exp(), self.filters)  # (B, K, T)
         position = self._positions(mel_lengths)  # (B, T of the target)
         before = position.floor()

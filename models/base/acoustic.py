@@ -110,8 +110,7 @@ def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tenso
 def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
     """Returns the speaker ids of a batch, by default those of a single-speaker model.
 
-    Args:
-        lengths: Any (B,) of the batch: gives size and device of the result.
+    The lengths, any (B,) of the batch, give size and device.
 
     Raises:
         ValueError: If the model has several speakers and no ids are given.
@@ -122,14 +121,7 @@ def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tenso
 
 
 def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
-    """Refuses given pitch that is not in Hz, and a transform of it: that acts on predictions.
-
-    Args:
-        pitch: Hz, 0 where unvoiced, (B, N).
-
-    Raises:
-        ValueError: If both are given, or a pitch is negative or not finite.
-    """
+    """Refuses given pitch, (B, N), that is not in Hz, and a transform of it instead of predictions."""
     if pitch is not None:
         wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
         if len(wrong) > 0:
@@ -222,11 +214,7 @@ def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
 
 @torch.no_grad()
 def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """Durations by a trained aligner: frames per phone, (B, N).
-
-    Raises:
-        ValueError: If an item has more phones than frames.
-    """
+    """Durations by a trained aligner: frames per phone, (B, N); needs a frame for each phone."""
     return monotonic_durations(_attend(network, batch), batch.phone_lengths, batch.mel_lengths)
 
 

@@ -38,12 +38,7 @@ def resolved_device(name: str | torch.device = "auto") -> str:
 
 
 def require_compiler(key: str, device: torch.device) -> None:
-    """Refuses to compile where `torch.compile` has no compiler for its kernels.
-
-    Raises:
-        InputError: If there is none: g++ or what CXX names, clang++ on macOS, on a CPU; Triton on
-            a GPU.
-    """
+    """Refuses to compile where `torch.compile` lacks a compiler: C++ on a CPU, Triton on a GPU."""
     cxx = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if device.type == "cpu" and shutil.which(cxx) is None:
         raise InputError(f"{key}: no compiler {cxx}; install one, name it by CXX, or set off")
@@ -56,10 +51,7 @@ def chosen_precision(
 ) -> AcousticPrecision | VocoderPrecision:
     """Returns the precision that a model computes in; logs one that "auto" chooses, except fp32.
 
-    Args:
-        asked: `inference.acoustic_precision` or `inference.vocoder_precision`; "auto": the model's
-            `cpu_precision` on a CPU with instructions for bfloat16, otherwise "fp32".
-        device: Where it runs.
+    "auto" is the model's `cpu_precision` on a CPU with instructions for bfloat16, otherwise "fp32".
     """
     if asked != "auto":
         return asked

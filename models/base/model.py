@@ -62,11 +62,8 @@ class AcousticModel(Protocol):
     ) -> "AcousticModel":
         """Returns a network with the same weights that is optimised for synthesis.
 
-        Args:
-            precision: One of PRECISIONS. None of them changes what decides about durations.
-
-        Raises:
-            InputError: If the device cannot compute in it, or the network cannot be compiled.
+        No precision of PRECISIONS changes what decides about durations. An InputError says that the
+        device cannot compute in it, or that the network cannot be compiled.
         """
 
 
@@ -85,29 +82,22 @@ class Vocoder(Protocol):
     """Interface of everything that turns a mel into a waveform."""
 
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Synthesises a waveform.
+        """Synthesises waveforms, (B, T * hop_length) in [-1, 1], 0 beyond the lengths.
 
         Args:
             mel: (B, M, T), natural log.
             mel_lengths: (B,); None: all are T.
-            seed: For vocoders that draw random numbers. They are the same in any batch,
-                and in `generate`.
-
-        Returns:
-            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
+            seed: For vocoders that draw random numbers; the same in any batch, and in `generate`.
         """
 
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
-        """Synthesises the same waveform piece by piece.
+        """Synthesises the same waveform in pieces, (B, n * hop_length) each.
 
         Args:
             mel: (B, M, T), or an iterable of its pieces.
             chunk_frames: Frames of a piece; None: the vocoder's choice.
-
-        Returns:
-            Pieces of the waveform, (B, n * hop_length) each.
         """
 
 
@@ -181,11 +171,7 @@ class Model(Generic[C]):
         return self.task(cast("C", config.model), config, assets)
 
     def check_config(self, config: Config) -> None:
-        """Checks the rules between the model and the other sections.
-
-        Raises:
-            ValueError: If durations are missing, or the mel does not fit the network.
-        """
+        """Checks the rules between the model and other sections; a ValueError names the keys."""
         self.check(cast("C", config.model), config.preprocess)
         if config.task != "tts" or config.preprocess.has_aligner or not self.needs_durations:
             return

@@ -33,11 +33,7 @@ def model_names(task: str) -> list[str]:
 
 
 def find(task: str, name: str) -> Model[Any]:
-    """Imports the file of a model and returns its definition.
-
-    Args:
-        task: "tts" or "vocoder".
-        name: File name without its suffix, in any case: `FastSpeech2` is fastspeech2.py.
+    """Imports the file of a model, whose name may have any case, and returns its definition.
 
     Raises:
         InputError: If there is none of that name (the message lists the known ones), or its file
@@ -63,9 +59,6 @@ def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = No
         path: `exp_config.json`, or the `config.json` of an experiment.
         overrides: `key.path=value`, as given to `--set`.
         task: The task that it must have; None: any.
-
-    Raises:
-        ConfigError: If a value is wrong; the message names the file and the key.
     """
     tree = read_tree(path, overrides)
     config = config_of(tree)

@@ -58,12 +58,7 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
 def add_alignment_figures(
     samples: Iterator[Sample], batch: TtsBatch, durations: Tensor, assets: Assets
 ) -> Iterator[Sample]:
-    """Adds figures of the recordings with the durations that an aligner found.
-
-    Args:
-        batch: Mels, f0 and energy of the recordings.
-        durations: Frames per phone, (B, N).
-    """
+    """Adds figures of the recordings with durations, (B, N) frames, that an aligner found."""
     for item, sample in enumerate(samples):
         T, N = int(batch.mel_lengths[item]), int(batch.phone_lengths[item])
         names = _names(assets, batch.phone_ids[item, :N])
@@ -77,12 +72,7 @@ def add_alignment_figures(
 def resynthesis_samples(
     batch: VocoderBatch, wav_hat: Tensor, mel: MelConfig, mel_of: Callable[[Tensor], Tensor]
 ) -> Iterator[Sample]:
-    """Recordings and their resynthesis; a figure shows the mels of both.
-
-    Args:
-        wav_hat: Resynthesised from the mels of the batch, (B, S).
-        mel_of: Computes them, (B, S) -> (B, M, T).
-    """
+    """Recordings and their resynthesis, (B, S); a figure shows the mels of both."""
     for item, id in enumerate(batch.ids):
         S = int(batch.mel_lengths[item]) * mel.hop_length
         wavs = {"recorded": batch.wav[item, :S], "synthesised": wav_hat[item, :S].float()}

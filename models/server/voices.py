@@ -25,11 +25,9 @@ class VoiceFacts(NamedTuple):
 
 
 class VoiceStore:
-    """Voices by name; the least recently used ones are closed first.
+    """Voices by name, opened by reference; the least recently used ones are closed first.
 
-    Args:
-        references: Experiments or names on the Hub, by the names of the voices.
-        memory_mb: Bound of the weights of open voices; one voice is always kept.
+    `memory_mb` bounds the weights of open voices; one voice is always kept.
     """
 
     def __init__(self, references: Mapping[str, str | Path], memory_mb: float) -> None:

@@ -160,16 +160,13 @@ def infer_with_retries(
 ) -> Reading:
     """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
 
+    A model that returns no alignment is called once. Later attempts derive their seeds from the
+    first one's.
+
     Args:
-        infer: A model that returns no alignment is called once.
         phone_ids: (B, N) int64, 0 = padding.
-        seed: Seed of the first attempt; the others derive theirs from it.
         attempts: Most attempts at each item.
         log_floor: Log-mel of silence, the padding of mels.
-
-    Returns:
-        The output of the model, or mels, lengths and durations of the best attempts with the
-        quality of their attention.
     """
     best: dict[int, _Item] = {}
     faulty = list(range(len(phone_ids)))

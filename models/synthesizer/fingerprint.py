@@ -43,9 +43,8 @@ def fingerprint(*facts: object) -> str:
 def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]:
     """Lists what a model's output depends on, except its input.
 
-    Args:
-        device: Type of the device: random numbers and rounding differ between CPU and GPU, and
-            with "auto" precision between CPUs.
+    The type of the device counts: random numbers and rounding differ between CPU and GPU, and with
+    "auto" precision between CPUs.
     """
     preprocess, lexicon = config.preprocess, user_path(config.preprocess.text.lexicon_path)
     content = sha256_of(lexicon) if lexicon.is_file() else ""

@@ -288,9 +288,7 @@ class BreakFitter:
     ) -> Fitted:
         """Keeps as much of the pauses at both edges as there is room for.
 
-        Args:
-            durations: Frames per phone, (N,).
-            n_pause: Frames of silence before the passage if it has no break.
+        Durations are frames per phone, (N,); before a passage without a break are `n_pause` frames.
         """
         phones = passage.spoken.phones
         n_silent, n_cut_start, n_cut_end = n_pause, 0, 0

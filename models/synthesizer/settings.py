@@ -34,11 +34,7 @@ class PitchContour:
     name: str  # for records: its specification
 
     def over(self, spans: Tensor) -> PitchTransform:
-        """The transform of a batch of clauses.
-
-        Args:
-            spans: Where each clause starts and ends in the text, from 0 to 1, (B, 2).
-        """
+        """The transform of clauses that start and end there in the text, from 0 to 1, (B, 2)."""
         return PitchTransform(custom=partial(self._multiplied, spans=spans))
 
     def _multiplied(self, pitch_hz: Tensor, lengths: Tensor, spans: Tensor) -> Tensor:
@@ -59,11 +55,7 @@ Transform = PitchTransform | PitchContour | TransformFunction | Literal["flatten
 
 
 def contour_of(spec: str) -> PitchContour:
-    """Reads a contour.
-
-    Args:
-        spec: `ramp:A:B`, from factor A to factor B, or a text file of one factor a line.
-    """
+    """Reads a contour: `ramp:A:B`, from factor A to B, or a text file of one factor a line."""
     if spec.startswith(RAMP):
         numbers = spec.removeprefix(RAMP).split(":")
         if len(numbers) != 2:
@@ -113,9 +105,7 @@ def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, boo
 def read_pitch(path: Path) -> tuple[float, ...]:
     """Reads one value per phone, Hz, 0 = unvoiced.
 
-    Args:
-        path: A `.npy`, `.pt` or `.pth` file of an array (N,) or (1, N), or a text file of one
-            number a line.
+    The file is a `.npy`, `.pt` or `.pth` array (N,) or (1, N), or text of one number a line.
     """
     if path.suffix.lower() in ARRAY_SUFFIXES:
         row = _row(read_array(path), path)
@@ -140,11 +130,7 @@ def _row(array: np.ndarray, path: Path) -> list[float]:
 
 
 def checked_pitch(pitch: object) -> tuple[float, ...]:
-    """Checks the pitch of a text, Hz per phone, 0 = unvoiced.
-
-    Args:
-        pitch: A sequence, an array or a tensor of the CPU, (N,).
-    """
+    """Checks the pitch of a text, Hz per phone, 0 = unvoiced: a sequence, array or tensor (N,)."""
     try:
         values = np.asarray(pitch)
     except (TypeError, ValueError, RuntimeError):  # NumPy cannot convert it
@@ -183,10 +169,7 @@ class RangeWarning:
     ) -> None:
         """Warns if more than a fifth of the voiced frames are beyond two standard deviations.
 
-        Args:
-            phones: Phones and pauses, N of them.
-            durations: Frames per phone, (N,), their sum is T.
-            f0: Hz, (T,); None if the model predicts none.
+        Durations are frames per phone, (N,), f0 is in Hz, (T,); None if the model predicts none.
         """
         if speaker not in self._speakers or f0 is None:
             return

@@ -76,11 +76,9 @@ class Speech:
         return timed_phones(self.phone_names, self.durations, self.frame_s)
 
     def save(self, path: str | Path) -> None:
-        """Writes the wav, as 16-bit samples where the format has samples.
+        """Writes the wav, as 16-bit samples where the format has samples; makes the folder.
 
-        Args:
-            path: Output file, whose folder is created. The suffix decides the format, such as
-                .wav, .flac, .ogg or .mp3.
+        The suffix decides the format, such as .wav, .flac, .ogg or .mp3.
         """
         path = Path(path) if isinstance(path, str | Path) else path
         if not isinstance(path, Path) or path.suffix[1:].lower() not in FORMATS:
@@ -93,9 +91,7 @@ class Speech:
     def save_alignment(self, path: str | Path) -> None:
         """Writes the times of words and sentences, in some formats also those of phones.
 
-        Args:
-            path: Output file, whose folder is created. The suffix decides the format: .json, .srt
-                (and `.words.srt` by words), .TextGrid or .vtt.
+        The suffix decides the format: .json, .srt (and `.words.srt` by words), .TextGrid or .vtt.
         """
         from processors.durations.writing import WRITERS, AlignedSpeech
 
@@ -155,12 +151,7 @@ def cut_pieces(pieces: Iterable[np.ndarray], start: int, end: int) -> Iterator[n
 def amplified(
     pieces: Iterable[np.ndarray], gains: np.ndarray, hop_length: int
 ) -> Iterator[np.ndarray]:
-    """Multiplies a wav that comes in pieces by gains, interpolated between middles of frames.
-
-    Args:
-        pieces: (n,) each.
-        gains: One factor per frame, (T,).
-    """
+    """Multiplies pieces of a wav, (n,), by gains of frames, (T,), interpolated between middles."""
     middles = (np.arange(len(gains)) + 0.5) * hop_length
     start = 0
     for piece in pieces:
@@ -191,11 +182,7 @@ def faded(wav: np.ndarray, sample_rate: int) -> np.ndarray:
 def faded_pieces(
     pieces: Iterable[np.ndarray], n_samples: int, sample_rate: int
 ) -> Iterator[np.ndarray]:
-    """Fades a wav that comes in pieces, as `faded` does.
-
-    Args:
-        pieces: (n,) each.
-    """
+    """Fades a wav that comes in pieces, (n,) each, as `faded` does."""
     n = min(round(FADE_S * sample_rate), n_samples // 2)
     start = 0
     for piece in pieces:
@@ -207,11 +194,9 @@ def faded_pieces(
 
 
 def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarray]:
-    """Fades the end of a wav linearly; it comes in pieces, of which the last are held back.
+    """Fades the last `n_samples` of a wav linearly from 1 to 0, all of a shorter one.
 
-    Args:
-        pieces: (n,) each.
-        n_samples: Length of the fade, from 1 to 0; of a shorter wav, all of it fades.
+    It comes in pieces, (n,) each, of which the last are held back.
     """
     if n_samples == 0:
         yield from pieces
@@ -257,11 +242,7 @@ def warn_if_silent(wav: np.ndarray) -> None:
 
 
 def warn_if_rushed(speech: Speech, slower: float) -> None:
-    """Warns of phones that are too short to be speech, as of a model after few updates.
-
-    Args:
-        slower: Factor on the durations that was asked for.
-    """
+    """Warns of phones too short for speech, as of a model after few updates, unless slowed down."""
     spoken = [name not in PAUSES for name in speech.phone_names]
     seconds = float(speech.durations[spoken].sum()) * speech.frame_s
     if sum(spoken) * slower > MOST_PHONES_PER_S * seconds:
@@ -290,12 +271,7 @@ class SpokenTimes:
         *,
         starts_sentence: bool,
     ) -> None:
-        """Adds what is in a passage.
-
-        Args:
-            durations: Frames per phone of the passage, (N,).
-            start_frame: Where it starts in the whole.
-        """
+        """Adds what is in a passage that starts at a frame; durations are in frames, (N,)."""
         words = [*_timed_words(passage.spoken.words, durations, frame_s, start_frame)]
         self.words += words
         starts = [word.start_s for word in words]

@@ -195,11 +195,7 @@ class ResamplingVocoder(nn.Module):
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
-        """Synthesises a wav piece by piece. The whole mel is converted first.
-
-        Yields:
-            (1, n) on the CPU, T * hop_length samples in all.
-        """
+        """Synthesises a wav in pieces (1, n) on the CPU. The whole mel is converted first."""
         whole = mel if isinstance(mel, Tensor) else torch.cat(list(mel), dim=2)
         T = whole.shape[2]
         converted = self.convert(whole, torch.tensor([T], device=whole.device))

@@ -29,14 +29,7 @@ def build_contour(
     quantization: Literal["linear", "log"],
     hidden: int,
 ) -> Contour | ConvolvedContour:
-    """Builds the part of the network for pitch or energy.
-
-    Args:
-        config: The `variance_embedding` section.
-        stats: Statistics of the training data, by speaker.
-        level: One value per phone or per frame.
-        hidden: H, channels of the vectors.
-    """
+    """Builds the part of the network for pitch or energy, of H channels."""
     if config.is_convolved:
         return ConvolvedContour(predictor, stats, hidden, config.kernel_size, config.dropout)
     return Contour(predictor, stats, level, quantization, hidden=hidden, n_bins=config.n_bins)
@@ -51,15 +44,12 @@ def contour_targets(
     mel_lengths: Tensor,
     speaker_ids: Tensor,
 ) -> dict[str, Tensor]:
-    """Targets of the predictors of pitch and energy.
+    """Targets of the predictors: "pitch" and "energy", (B, N) or (B, T), normalised.
 
     Args:
         f0: (B, T) Hz, 0 = unvoiced; interpolated for bins, left out for a convolution.
         energies: (B, T).
         durations: (B, N) frames.
-
-    Returns:
-        "pitch" and "energy", (B, N) or (B, T), normalised.
     """
     if isinstance(pitch, Contour):
         f0 = interpolate_unvoiced(f0, mel_lengths)
@@ -77,11 +67,7 @@ def continued(
 ) -> Tensor:
     """Fills the unvoiced phones of a given pitch, as in training: with bins, not by convolution.
 
-    Args:
-        given: Hz, (B, N), 0 = unvoiced.
-
-    Returns:
-        (B, N); the speaker's mean if all phones of an item are unvoiced.
+    Hz, (B, N), 0 = unvoiced; the speaker's mean if all phones of an item are unvoiced.
     """
     if isinstance(pitch, ConvolvedContour):
         return given
@@ -96,16 +82,11 @@ _MAX_VOICED_FRAMES = 10
 
 
 def pitch_loss_sum(pitch_hat: Tensor, pitch: Tensor, f0: Tensor, durations: Tensor) -> Tensor:
-    """Twice the Huber loss, summed over phones and weighted by their voiced frames.
+    """Twice the Huber loss of normalised pitch, (B, N), weighted by the voiced frames of phones.
 
     The weights raise the correlation with the pitch of unseen sentences from 0.51 to 0.55.
-    Voiceless phones have that of one voiced frame: lines of F0 pass through their values.
-
-    Args:
-        pitch_hat: Normalised, (B, N).
-        pitch: Target, (B, N).
-        f0: Hz, 0 = unvoiced, (B, T).
-        durations: Frames per phone, (B, N); phones without frames, and padding, have weight 0.
+    Voiceless phones have that of one voiced frame: lines of F0 pass through their values. Those
+    without frames, and padding, have none. F0 is in Hz, 0 = unvoiced, (B, T).
     """
     n_voiced = average_by_phone((f0 > 0).float(), durations) * durations
     weights = (n_voiced + (durations > 0)).clamp(max=_MAX_VOICED_FRAMES) / _TYPICAL_VOICED_FRAMES
@@ -114,15 +95,10 @@ def pitch_loss_sum(pitch_hat: Tensor, pitch: Tensor, f0: Tensor, durations: Tens
 
 
 def duration_loss_sum(log_durations_hat: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
-    """Sum over phones of the deviance of a gamma distribution of frames + 1.
+    """Sum over phones of the deviance of a gamma distribution of frames + 1, all (B, N).
 
     Near the target it is the squared error of the logarithms. It is least at the mean of the
     durations, not at their geometric mean, which makes speech of unseen texts 6 % shorter.
-
-    Args:
-        log_durations_hat: ln(frames + 1), (B, N).
-        durations: Frames, (B, N).
-        mask: (B, N) bool, True = valid.
     """
     ratio = durations.float().log1p() - log_durations_hat.float()
     return (2 * (ratio.exp() - ratio - 1) * mask).sum()
@@ -133,13 +109,7 @@ class ProsodyEncoder(nn.Module):
 
     Predictors on the mel's encoder memorise an hour of speech: predicted pitch correlates with the
     recording by 0.998 in training sentences and by 0.44 in unseen ones; with this encoder, by 0.55.
-
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-        n_speakers: With one, there is no speaker embedding.
-        size: H, even.
-        kernel_size: Odd.
-        dropout: Share of zeroed values of the embeddings and of each layer.
+    The size, H, is even.
     """
 
     def __init__(
@@ -172,10 +142,8 @@ class MinGRU(nn.Module):
     """Bidirectional minGRU (Feng et al. 2024, "Were RNNs All We Needed?", arXiv:2410.01201).
 
     h_t = (1 - z_t) h_(t-1) + z_t tanh(c_t): gates z and candidates c depend on the input only, so
-    that all states are computed at once, by a parallel scan (Hillis and Steele 1986).
-
-    Args:
-        size: H, even; half of it for each direction.
+    that all states are computed at once, by a parallel scan (Hillis and Steele 1986). Half of H,
+    which is even, is for each direction.
     """
 
     def __init__(self, size: int) -> None:

@@ -34,12 +34,8 @@ class DecodedFrames(NamedTuple):
 class DecoderWeights:
     """The weights of a decoder in the layout of the loop.
 
-    Args:
-        precision: Type of the LSTMs' weights: "fp16" and "int8" (on CPUs only) read a half and a
-            quarter as much; all other numbers are float32.
-
-    Raises:
-        InputError: If the device cannot compute in this precision.
+    LSTMs with weights in "fp16" or "int8" (on CPUs only) read a half and a quarter as much; all
+    other numbers are float32. A device that cannot compute in it is an InputError.
     """
 
     def __init__(self, decoder: Decoder, precision: Precision = "fp32") -> None:
@@ -99,12 +95,9 @@ class _Loop:
         self._frame = memory.new_zeros(B, weights.prenet[0].shape[0])
 
     def step(self, dropout: Tensor | None, output: Tensor, alignment: Tensor) -> None:
-        """Decodes the next frames.
+        """Decodes the next frames with masks of the prenet layers, (2, B, P); None: no dropout.
 
-        Args:
-            dropout: Masks of the two prenet layers, (2, B, P); None: no dropout.
-            output: Where to write frames and gate, (B, r * M + 1).
-            alignment: Where to write the weights of the phones, (B, N).
+        Writes frames and gate into `output`, (B, r * M + 1), and the weights of phones, (B, N).
         """
         self._run_prenet(dropout)
         self._attention_lstm.step()

@@ -21,11 +21,7 @@ _States = tuple[Tensor, Tensor]  # hidden state and cell, (1, L) each
 
 
 class EncoderGraph(nn.Module):
-    """Phones to what the decoder reads.
-
-    Args:
-        decoder: Holds the attention that maps to keys.
-    """
+    """Phones to what the decoder reads, with the keys of its attention."""
 
     def __init__(
         self,
@@ -105,8 +101,7 @@ class DecoderStep(nn.Module):
             hidden_2: State of the decoder LSTM.
 
         Returns:
-            Frames (1, r, M); whether speech ends, (1,) bool; and the next `past`, `context` and
-            states.
+            Frames (1, r, M), whether speech ends, (1,) bool, the next `past`, `context` and states.
         """
         decoder = self.decoder
         kept = (noise >= PRENET_DROPOUT).float() / (1 - PRENET_DROPOUT)

@@ -59,14 +59,7 @@ class Encoder(nn.Module):
             nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))
 
     def forward(self, phones: Tensor, lengths: Tensor) -> Tensor:
-        """Encodes phones.
-
-        Args:
-            phones: Their embeddings, (B, N, H).
-
-        Returns:
-            (B, N, H) float32, 0 for padding.
-        """
+        """Encodes phones: embeddings (B, N, H) and lengths -> (B, N, H) float32, 0 for padding."""
         _, N, _ = phones.shape
         phones = self.convolved(phones, length_mask(lengths, N))
         with torch.autocast(phones.device.type, enabled=False):
@@ -88,15 +81,8 @@ class LocationAttention(nn.Module):
 
     Location-sensitive attention (Chorowski et al. 2015, arXiv:1506.07503, eq. 8 and 9). As NVIDIA's
     Tacotron 2 it sees the weights of the previous step and their sum over all steps before. The
-    convolution over both and the map of its channels, which have nothing between them, are applied
-    as one convolution.
-
-    Args:
-        query_size: Size of a query.
-        memory_size: Size of a vector of the memory.
-        hidden: H, in which both are compared.
-        n_filters: Channels of the location features.
-        kernel_size: Kernel of the convolution over the memory, odd.
+    convolution over both (of an odd kernel) and the map of its channels, which have nothing between
+    them, are applied as one convolution. Queries and memory are compared in H channels.
     """
 
     def __init__(
@@ -125,7 +111,7 @@ class LocationAttention(nn.Module):
     def forward(
         self, state: Tensor, keys: Tensor, past: Tensor, kernel: Tensor, mask: Tensor
     ) -> Tensor:
-        """Weighs the memory in one step.
+        """Weighs the memory in one step: (B, N), of sum 1, and 0 where the mask is False.
 
         Args:
             state: Asks for a part of the memory, (B, query_size).
@@ -133,9 +119,6 @@ class LocationAttention(nn.Module):
             past: Previous and cumulative weights, (B, 2, N).
             kernel: From `location_kernel`.
             mask: (B, N) bool, True = valid.
-
-        Returns:
-            Weights, (B, N); their sum is 1, and 0 where the mask is False.
         """
         location = F.conv1d(past, kernel, padding=kernel.shape[2] // 2).mT  # (B, N, H)
         energies = self.energy(torch.tanh(keys + self.query(state)[:, None] + location)).squeeze(2)
@@ -171,15 +154,10 @@ class DecoderConfig:
 
 
 class PrenetMasks:
-    """Dropout masks of the prenet outside training, of each item from its own generator.
+    """Dropout masks of the prenet, P channels, outside training, from a generator for each item.
 
     They are drawn on the CPU in blocks of fixed size, so that an item has the same masks alone and
     in a batch, whatever its padding, on every device.
-
-    Args:
-        seeds: One per item.
-        dropout: Share of zeroed values.
-        size: P, channels of both layers.
     """
 
     def __init__(self, seeds: Sequence[int], dropout: float, size: int) -> None:
@@ -215,12 +193,7 @@ class DecoderOutput(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """Prenet, attention LSTM, attention, decoder LSTM, and the layers for mel and gate.
-
-    Args:
-        memory_size: Size of an encoded phone, H.
-        n_mels: M.
-    """
+    """Prenet, attention LSTM, attention, decoder LSTM, and the layers for mel and gate."""
 
     def __init__(self, config: DecoderConfig, memory_size: int, n_mels: int) -> None:
         super().__init__()
@@ -247,16 +220,13 @@ class Decoder(nn.Module):
     def forward(
         self, memory: Tensor, phone_mask: Tensor, mel: Tensor, masks: PrenetMasks | None = None
     ) -> DecoderOutput:
-        """Predicts each frame from the true frames before it.
+        """Predicts each frame from the true frames before it; padded frames mean nothing.
 
         Args:
             memory: Encoded phones, (B, N, H), 0 for padding.
             phone_mask: (B, N) bool, True = valid.
             mel: (B, T, M).
             masks: Dropout of the prenet; None draws it from the global generator, as training does.
-
-        Returns:
-            Predictions; those of padded frames mean nothing.
         """
         _, T, _ = mel.shape
         prenet = self.run_prenet(self._previous_frames(mel), masks)  # (B, K, P)
@@ -274,12 +244,7 @@ class Decoder(nn.Module):
         )
 
     def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
-        """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on.
-
-        Args:
-            frames: (B, K, M).
-            masks: Those of `forward`.
-        """
+        """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on."""
         _, K, _ = frames.shape
         given = None if masks is None else masks.first(K).to(frames.device)
         for index, layer in enumerate(self.prenet):

@@ -223,9 +223,7 @@ class FastPitch(nn.Module):
     ) -> "FastPitch":
         """Returns a copy that is faster and cannot be trained; call `eval()` first.
 
-        Args:
-            precision: One of PRECISIONS; "bf16": the decoder in bfloat16.
-            compiled: Whether `_encode` and `_decode` are graphs, `inference.compile`.
+        "bf16" has the decoder in bfloat16; if compiled, `_encode` and `_decode` are graphs.
         """
         return packed(self, self.HALF[precision], ("_encode", "_decode"), compiled)
 
@@ -237,11 +235,7 @@ class FastPitch(nn.Module):
         return finished_mel(output.mel_hat, frame_mask, self.log_floor)
 
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
-        """Arguments of `forward`, with the energy that this network is trained on.
-
-        Raises:
-            ValueError: If the batch has no durations.
-        """
+        """Arguments of `forward`, with the energy that this network is trained on."""
         if self.config.energy == "log_mel":
             norms = torch.linalg.vector_norm(batch.mel.float(), dim=1)  # (B, T)
             batch = batch._replace(energy=norms)

@@ -283,9 +283,7 @@ class FastSpeech2(nn.Module):
     ) -> "FastSpeech2":
         """Returns a copy that is faster and cannot be trained; call `eval()` first.
 
-        Args:
-            precision: One of PRECISIONS; "bf16": decoder and postnet in bfloat16.
-            compiled: Whether encoders and decoder are graphs, `inference.compile`.
+        "bf16" has decoder and postnet in bfloat16; if compiled, encoders and decoder are graphs.
         """
         methods = ["_encode", "_decode"] + ["_prosody"] * (self.prosody_encoder is not None)
         return packed(self, self.HALF[precision], methods, compiled)

@@ -108,9 +108,7 @@ class Tacotron2Output(NamedTuple):
 class Tacotron2(nn.Module):
     """Phones to mel: encoder, decoder with attention, postnet.
 
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-        log_floor: Log-mel of silence, which fills the padding of `infer`.
+    The vocabulary includes padding (id 0); the log floor fills the padding of `infer`.
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset()
@@ -162,12 +160,7 @@ class Tacotron2(nn.Module):
         mel: Tensor,
         mel_lengths: Tensor,
     ) -> Tacotron2Output:
-        """Predicts each frame from the phones and the true frames before it.
-
-        Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            mel: (B, M, T).
-        """
+        """Predicts each frame from the phones, (B, N), and the true frames before it, (B, M, T)."""
         _, N = phone_ids.shape
         memory = self._encode(phone_ids, phone_lengths, speaker_ids)  # (B, N, H)
         masks = None if self.training else _prenet_masks(self.config, phone_ids, phone_lengths)
@@ -206,9 +199,6 @@ class Tacotron2(nn.Module):
             gate_threshold: Probability at which speech ends.
             max_decoder_steps: Where speech is cut off at the latest.
             seed: For the prenet's dropout, with the text.
-
-        Raises:
-            ValueError: If there are several speakers and no speaker_ids.
         """
         r = self.frames_per_step
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
@@ -230,14 +220,8 @@ class Tacotron2(nn.Module):
     ) -> "Tacotron2":
         """Returns a network that shares these weights and has those of the decoder prepared.
 
-        It does not follow later changes of the weights.
-
-        Args:
-            precision: One of PRECISIONS, of the decoder's LSTMs (`DecoderWeights`).
-            compiled: Only "off".
-
-        Raises:
-            InputError: If the device cannot compute in this precision, or it is to be compiled.
+        It does not follow later changes of the weights. The precision is of the decoder's LSTMs
+        (`DecoderWeights`). An InputError refuses one that the device lacks, and compilation.
         """
         if compiled != "off":
             raise InputError(

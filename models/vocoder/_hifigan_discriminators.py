@@ -44,12 +44,7 @@ class DiscriminatorOutput(NamedTuple):
 
 
 class SubDiscriminator(nn.Module):
-    """Convolutions over a view of the waveform; the last one gives the score.
-
-    Args:
-        convs: All but the last, each followed by a leaky ReLU.
-        conv_post: To one channel.
-    """
+    """Convolutions over a view of the waveform, each but the last followed by a leaky ReLU."""
 
     def __init__(self, convs: Sequence[nn.Module], conv_post: nn.Module) -> None:
         super().__init__()
@@ -57,12 +52,7 @@ class SubDiscriminator(nn.Module):
         self.conv_post = conv_post
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
-        """Scores, and compares with recordings if there are any.
-
-        Args:
-            wav: (B, S).
-            recorded: Recordings to compare features with, (B, S).
-        """
+        """Scores wavs, (B, S), and compares with recordings, (B, S), if there are any."""
         if recorded is None:
             score = self._features(wav)[-1]
             return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
@@ -91,11 +81,7 @@ class SubDiscriminator(nn.Module):
 
 
 class PeriodDiscriminator(SubDiscriminator):
-    """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ...
-
-    Args:
-        period: p, samples.
-    """
+    """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ..."""
 
     def __init__(self, period: int, channels: Sequence[int] = PERIOD_CHANNELS) -> None:
         size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
@@ -117,11 +103,9 @@ class PeriodDiscriminator(SubDiscriminator):
 
 
 class ScaleDiscriminator(SubDiscriminator):
-    """Sees the waveform through grouped convolutions with long kernels.
+    """Sees the waveform through grouped convolutions with long kernels, of seven layers.
 
-    Args:
-        channels: Channels of its seven layers; multiples of 16 from the second on.
-        norm: Normalisation of its weights.
+    Channels are multiples of 16 from the second layer on.
     """
 
     def __init__(
@@ -140,12 +124,7 @@ class ScaleDiscriminator(SubDiscriminator):
 
 
 class MultiPeriodDiscriminator(nn.Module):
-    """One sub-discriminator per period.
-
-    Args:
-        periods: Samples.
-        channels: Channels of the five layers of each.
-    """
+    """One sub-discriminator of five layers per period, in samples."""
 
     def __init__(
         self, periods: Sequence[int] = PERIODS, channels: Sequence[int] = PERIOD_CHANNELS
@@ -154,23 +133,15 @@ class MultiPeriodDiscriminator(nn.Module):
         self.discriminators = nn.ModuleList(PeriodDiscriminator(p, channels) for p in periods)
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Gives one output per period.
-
-        Args:
-            wav: (B, S).
-            recorded: Recordings to compare features with, (B, S).
-        """
+        """Gives one output per period; arguments as of `SubDiscriminator`."""
         return [discriminator(wav, recorded) for discriminator in self.discriminators]
 
 
 class MultiScaleDiscriminator(nn.Module):
     """Sub-discriminators of the waveform and its averages (Kumar et al. 2019, arXiv:1910.06711).
 
-    The first has spectral normalisation, the others weight normalisation, as in HiFi-GAN.
-
-    Args:
-        n_scales: Each averages over two samples of the one before.
-        channels: Channels of the seven layers of each.
+    Each averages over two samples of the one before. The first has spectral normalisation, the
+    others weight normalisation, as in HiFi-GAN.
     """
 
     def __init__(self, n_scales: int = 3, channels: Sequence[int] = SCALE_CHANNELS) -> None:
@@ -180,12 +151,7 @@ class MultiScaleDiscriminator(nn.Module):
         self.discriminators = nn.ModuleList(ScaleDiscriminator(channels, norm) for norm in norms)
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Gives one output per scale.
-
-        Args:
-            wav: (B, S).
-            recorded: Recordings to compare features with, (B, S).
-        """
+        """Gives one output per scale; arguments as of `SubDiscriminator`."""
         outputs = []
         for number, discriminator in enumerate(self.discriminators):
             if number > 0:
@@ -201,14 +167,7 @@ def _halved(wav: Tensor) -> Tensor:
 
 
 class WaveDiscriminator(nn.Module):
-    """Multi-period and multi-scale discriminators.
-
-    Args:
-        periods: Samples.
-        period_channels: Channels of their five layers.
-        n_scales: Scale discriminators; 0: none.
-        scale_channels: Channels of their seven layers.
-    """
+    """Multi-period and multi-scale discriminators; 0 scales: no such."""
 
     def __init__(
         self,
@@ -222,16 +181,10 @@ class WaveDiscriminator(nn.Module):
         self.msd = MultiScaleDiscriminator(n_scales, scale_channels) if n_scales else None
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Scores, and compares with recordings if there are any.
+        """Scores wavs, (B, S), and compares with recordings, (B, S), if there are any.
 
-        Args:
-            wav: (B, S).
-            recorded: Recordings to compare features with, (B, S).
-
-        Returns:
-            One output per sub-discriminator. `feature_distance` is the mean absolute difference of
-            the features of `wav` and `recorded`; 0 without recordings. Its gradient follows `wav`
-            alone.
+        Returns one output per sub-discriminator. `feature_distance` is the mean absolute difference
+        of the features of both; 0 without recordings. Its gradient follows `wav` alone.
         """
         outputs = self.mpd(wav, recorded)
         return outputs + (self.msd(wav, recorded) if self.msd is not None else [])

@@ -75,15 +75,7 @@ class ResBlock1(nn.Module):
         self.convs2 = nn.ModuleList(_conv(channels, kernel, 1) for _ in dilations)
 
     def forward(self, hidden: Tensor, padding: Padding = 0) -> Tensor:
-        """Transforms a signal.
-
-        Args:
-            hidden: (B, C, L).
-            padding: Where the signal is padded; the result is undefined there.
-
-        Returns:
-            (B, C, L).
-        """
+        """(B, C, L) -> (B, C, L); undefined where the signal is padded."""
         for dilated, plain in zip(self.convs1, self.convs2, strict=True):
             inner = dilated(_cleared(F.leaky_relu(hidden, _SLOPE), padding))
             inner = plain(_cleared(F.leaky_relu_(inner, _SLOPE), padding))
@@ -99,11 +91,7 @@ class ResBlock2(nn.Module):
         self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
 
     def forward(self, hidden: Tensor, padding: Padding = 0) -> Tensor:
-        """Transforms a signal.
-
-        Args:
-            hidden: (B, C, L).
-        """
+        """(B, C, L) -> (B, C, L)."""
         for conv in self.convs:
             hidden = conv(_cleared(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
         return hidden
@@ -236,12 +224,8 @@ class HiFiGAN(nn.Module):
     ) -> Iterator[Tensor]:
         """Computes the waveform chunk by chunk, for streaming; call `eval()` first.
 
-        Args:
-            chunk_frames: Frames of a chunk; None: the fastest number. With fewer, the first chunk
-                comes sooner and more is computed twice.
-
-        Raises:
-            ValueError: If chunk_frames is less than 1.
+        By default, a chunk has the fastest number of frames. With fewer, the first chunk comes sooner
+        and more is computed twice.
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
         if chunk_frames < 1:
@@ -263,9 +247,8 @@ class HiFiGAN(nn.Module):
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "HiFiGAN":
         """Returns a copy that runs faster and cannot be trained.
 
-        Args:
-            precision: "bf16": all stages, "mixed": all but the last in bfloat16, which takes less
-                than half the time on CPUs that have it. The first and the last layer stay in fp32.
+        "bf16" computes all stages, "mixed" all but the last in bfloat16, which takes less than half the
+        time on CPUs that have it. The first and the last layer stay in fp32.
         """
         network = copy.deepcopy(self).requires_grad_(False)
         n_stages, n_blocks = len(network.ups), len(network.config.resblock_kernel_sizes)
@@ -282,8 +265,7 @@ class HiFiGAN(nn.Module):
 def reach_of(config: GeneratorConfig) -> tuple[int, ...]:
     """Positions on either side that an output depends on: half of the receptive field.
 
-    Returns:
-        Frames of the mel, frames after the first layer, then samples after each stage.
+    In frames of the mel, in frames after the first layer, then in samples after each stage.
     """
     reach = [_EDGE]  # samples that the last layer reads; from here on backwards
     for rate, kernel in zip(

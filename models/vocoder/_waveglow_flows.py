@@ -18,11 +18,7 @@ class FlowOutput(NamedTuple):
 
 
 class Mixing(nn.Module):
-    """Mixes channels by an invertible matrix (section 2.1; Kingma and Dhariwal 2018).
-
-    Args:
-        channels: C.
-    """
+    """Mixes channels by an invertible matrix (section 2.1; Kingma and Dhariwal 2018)."""
 
     inverse_weight: Tensor | None  # set for inference, when `weight` no longer changes
 
@@ -55,15 +51,9 @@ class Mixing(nn.Module):
 class CouplingNetwork(nn.Module):
     """The WN of section 2.2: shift and log scale from half of the channels and the mel.
 
-    Dilated convolutions with gated units, residual and skip connections as in WaveNet, without
-    causality. The last layer starts at zero, so that the coupling starts as the identity.
-
-    Args:
-        channels: C, of the half that it reads and of the other half.
-        mel_channels: K, of the conditioning.
-        hidden: H, of its layers.
-        layers: Dilated convolutions; that of layer i has dilation 2^i.
-        kernel_size: Kernel of the dilated convolutions, odd.
+    Dilated convolutions (2^i in layer i, of an odd kernel) with gated units, residual and skip
+    connections as in WaveNet, without causality. The last layer starts at zero, so that the
+    coupling starts as the identity.
     """
 
     def __init__(
@@ -88,14 +78,9 @@ class CouplingNetwork(nn.Module):
         nn.init.zeros_(cast("Tensor", self.end.bias))
 
     def forward(self, half: Tensor, mel: Tensor) -> tuple[Tensor, Tensor]:
-        """Computes the coupling of the other half.
+        """Shift and log scale of the other half: (B, C, L), mel (B, K, L) -> (B, C, L), float32.
 
-        Args:
-            half: (B, C, L).
-            mel: Conditioning, (B, K, L), in the precision of the layers.
-
-        Returns:
-            Shift and log scale, (B, C, L) float32 each.
+        The mel is in the precision of the layers.
         """
         n_layers = len(self.dilated_convs)
         # one after another: all at a time would be the largest tensor of the network
@@ -124,12 +109,7 @@ class CouplingNetwork(nn.Module):
 
 
 class FlowStep(nn.Module):
-    """Mixing, then coupling.
-
-    Args:
-        channels: C, even.
-        mel_channels: K, of the conditioning.
-    """
+    """Mixing, then coupling, of an even number of channels."""
 
     def __init__(
         self, channels: int, mel_channels: int, *, hidden: int, layers: int, kernel_size: int
@@ -141,12 +121,7 @@ class FlowStep(nn.Module):
         )
 
     def forward(self, signal: Tensor, mel: Tensor) -> FlowOutput:
-        """Maps audio towards noise (eq. 4 to 8 of the paper).
-
-        Args:
-            signal: (B, C, L).
-            mel: Conditioning, (B, K, L).
-        """
+        """Maps audio, (B, C, L), towards noise, by a mel (B, K, L) (eq. 4 to 8 of the paper)."""
         with torch.autocast(signal.device.type, enabled=False):
             mixed, log_det = self.mixing(signal)
         unchanged, changed = mixed.chunk(2, dim=1)

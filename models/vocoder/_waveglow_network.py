@@ -44,15 +44,7 @@ class Denoiser(nn.Module):
         return self._stft(wav)[0, :, :1].abs()
 
     def forward(self, wav: Tensor, hum: Tensor) -> Tensor:
-        """Removes a hum.
-
-        Args:
-            wav: (B, S).
-            hum: Magnitudes to subtract, (n_fft // 2 + 1, 1).
-
-        Returns:
-            (B, S).
-        """
+        """Removes a hum, magnitudes (n_fft // 2 + 1, 1): (B, S) -> (B, S)."""
         n_samples = wav.shape[1]
         # reflection at the edges needs more samples than half a frame
         wav = F.pad(wav, (0, max(0, self._n_fft - n_samples)))
@@ -158,15 +150,7 @@ class WaveGlow(nn.Module):
         self._dtype = torch.float32  # of the couplings
 
     def forward(self, wav: Tensor, mel: Tensor) -> Latent:
-        """Maps audio to noise; all items are of the same length.
-
-        Args:
-            wav: (B, T * hop_length) in [-1, 1].
-            mel: Natural log, (B, M, T).
-
-        Raises:
-            ValueError: If the lengths differ.
-        """
+        """Maps audio (B, T * hop_length) with a mel (B, M, T) to noise; items have one length."""
         B, S = wav.shape
         if mel.shape[2] * self.mel.hop_length != S:
             raise ValueError(
@@ -195,11 +179,7 @@ class WaveGlow(nn.Module):
     def _invert(self, z: Tensor, conditioning: Tensor, context: Context, margin: int) -> Tensor:
         """(B, G, left + L + right) -> (B, n); drops context as soon as no later step needs it.
 
-        Args:
-            z: Noise.
-            conditioning: (B, K, left + L + right).
-            context: Positions on either side that only serve as context.
-            margin: Part of these that the result keeps.
+        The conditioning is (B, K, left + L + right); the result keeps `margin` of the context.
         """
         reach = reach_of(self.config.n_layers, self.config.kernel_size)
         sizes = [self.config.early_size] * ((len(self.flows) - 1) // self.config.early_every)
@@ -252,13 +232,8 @@ class WaveGlow(nn.Module):
     ) -> Iterator[Tensor]:
         """Synthesises a waveform chunk by chunk, for streaming; call `eval()` first.
 
-        Args:
-            chunk_frames: Frames of a chunk; None: 384, on a GPU 4096. Each chunk also computes a
-                context of up to a second on either side.
-            seed: For the noise, which is the same for all items.
-
-        Raises:
-            ValueError: If chunk_frames is less than 1.
+        By default a chunk has 384 frames, on a GPU 4096; each also computes a context of up to a
+        second on either side. All items have the noise of the seed.
         """
         if chunk_frames is not None and chunk_frames < 1:
             raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
@@ -291,15 +266,14 @@ class WaveGlow(nn.Module):
     def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:
         """Draws the noise of a part of an utterance, the same whatever part it is in.
 
-        It is drawn on the CPU, in blocks with a generator each.
+        It is drawn on the CPU, in blocks with a generator each, and is the same for all items.
 
         Args:
-            seed: Any integer.
             start: Frame of the utterance where the part begins.
             mel: Mel of the part, (B, M, T); its batch size, length and device are used.
 
         Returns:
-            (B, G, T * hop_length / G), of standard deviation `sigma`; the same for all items.
+            (B, G, T * hop_length / G), of standard deviation `sigma`.
         """
         B, _, T = mel.shape
         n = _NOISE_FRAMES
@@ -329,8 +303,7 @@ class WaveGlow(nn.Module):
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "WaveGlow":
         """Returns a copy that runs faster and cannot be trained.
 
-        Args:
-            precision: "bf16" and "mixed": the couplings in bfloat16, except their last layers.
+        "bf16" and "mixed" have the couplings in bfloat16, except their last layers.
         """
         network = copy.deepcopy(self).requires_grad_(False)
         for flow in network._steps():

@@ -73,12 +73,8 @@ class FreeVGLConfig:
 class ConvNeXtBlock(nn.Module):
     """Depthwise convolution over frames, LayerNorm and two linear layers, with a scaled residual.
 
-    Liu et al. 2022, arXiv:2201.03545, as in Vocos (Siuzdak 2023).
-
-    Args:
-        channels: C.
-        kernel_size: Odd.
-        expansion: Channels between the linear layers, as a multiple of C.
+    Liu et al. 2022, arXiv:2201.03545, as in Vocos (Siuzdak 2023). There are `expansion` times as
+    many channels between the linear layers.
     """
 
     def __init__(self, channels: int, kernel_size: int, expansion: int) -> None:
@@ -127,11 +123,7 @@ class FreeVGL(MagnitudeVocoder):
             return spread_mel(mel.float().exp(), self.filters).log() + residual
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "FreeVGL":
-        """Returns a copy that cannot be trained.
-
-        Args:
-            precision: "bf16" and "mixed": the network in bfloat16, the phases in fp32.
-        """
+        """Returns a copy that cannot be trained; "bf16" and "mixed": all but phases in bfloat16."""
         network = copy.deepcopy(self).requires_grad_(False)
         network._half = precision != "fp32"
         return network
@@ -144,11 +136,7 @@ class FreeVGL(MagnitudeVocoder):
 
 
 class FreeVGLTask:
-    """Training on recordings, or on the mels that an acoustic model predicts for them.
-
-    Args:
-        config: Weights of the losses, and changes of the training segments.
-    """
+    """Training on recordings, or on the mels that an acoustic model predicts for them."""
 
     exported = "model"
 
@@ -173,10 +161,8 @@ class FreeVGLTask:
     def losses(self, mel: Tensor, wav: Tensor, edge: int = 0) -> dict[str, LossTerm]:
         """L1 of log magnitudes, of magnitudes relative to those of the frame, and of mels.
 
-        Args:
-            mel: Input, natural log, (B, M, T).
-            wav: Target, (B, T * hop_length).
-            edge: Frames at the beginning and at the end that do not count.
+        From a mel, (B, M, T), to recordings, (B, T * hop_length); `edge` frames at both ends do not
+        count.
         """
         mel_of = self._mel.to(wav.device)
         log_magnitude_hat = self.networks["model"](mel).float()  # (B, n_fft // 2 + 1, T)

@@ -90,11 +90,9 @@ def normalise_weights(network: nn.Module) -> None:
 
 
 class HiFiGANTask:
-    """Training (sections 2.4 and 2.5 of the paper).
+    """Training of a generator with weight normalisation (sections 2.4 and 2.5 of the paper).
 
-    Args:
-        generator: With weight normalisation.
-        discriminator: None: the generator is trained on the mel and STFT losses alone.
+    Without a discriminator, it is trained on the mel and STFT losses alone.
     """
 
     exported = "generator"
@@ -133,12 +131,7 @@ class HiFiGANTask:
             yield Update("generator", adversarial | reconstruction)
 
     def discriminator_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Least squares: 1 for recordings, 0 for generated audio (eq. 1).
-
-        Args:
-            wav: Recordings, (B, S).
-            wav_hat: Generated, (B, S), detached.
-        """
+        """Least squares: 1 for recordings, 0 for generated audio, detached (eq. 1); (B, S) each."""
         outputs = self.networks["discriminator"](torch.cat([wav, wav_hat]))
         real, fake = zip(*(output.score.chunk(2) for output in outputs), strict=True)
         return {
@@ -147,12 +140,7 @@ class HiFiGANTask:
         }
 
     def adversarial_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """The generator's adversarial (eq. 2) and feature matching loss (eq. 4).
-
-        Args:
-            wav: Recordings, (B, S).
-            wav_hat: Generated, (B, S).
-        """
+        """The generator's adversarial (eq. 2) and feature matching loss (eq. 4); wavs (B, S)."""
         outputs = self.networks["discriminator"](wav_hat, recorded=wav)
         distance = torch.stack([output.feature_distance for output in outputs]).sum()
         return {
@@ -161,12 +149,7 @@ class HiFiGANTask:
         }
 
     def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Mel loss (eq. 3) and, where its weight is above 0, multi-resolution STFT loss.
-
-        Args:
-            wav: Recordings, (B, S).
-            wav_hat: Generated, (B, S).
-        """
+        """Mel loss (eq. 3) and, if it has a weight, multi-resolution STFT loss; wavs (B, S)."""
         losses = {}
         if self.config.lambda_mel:
             distance = (self._mel_of(wav) - self._mel_of(wav_hat)).abs()

@@ -35,11 +35,7 @@ from processors.dataset.batch import VocoderBatch
 
 
 def negative_log_likelihood(latent: Latent, sigma: float) -> Tensor:
-    """Computes the negative log-likelihood (eq. 3), without the constant of the Gaussian.
-
-    Returns:
-        Sum over all samples, nats.
-    """
+    """Negative log-likelihood (eq. 3) without the Gaussian's constant: sum over samples, nats."""
     gaussian = latent.z.square().sum() / (2 * sigma**2)
     return gaussian - latent.log_scales.sum() - latent.log_det.sum()
 
@@ -54,12 +50,7 @@ def normalise_weights(network: WaveGlow) -> None:
 
 
 class WaveGlowTask:
-    """Training by maximum likelihood on segments of recordings.
-
-    Args:
-        network: With weight normalisation.
-        config: `train_sigma` is read.
-    """
+    """Training of a network with weight normalisation, by maximum likelihood on segments."""
 
     exported = "model"
 
@@ -108,8 +99,7 @@ class WaveGlowTask:
 class WaveGlowGraph(nn.Module):
     """Mel and noise to waveform, in one window: noise is an input, the denoiser has no FFT.
 
-    Args:
-        network: Result of `for_inference`.
+    The network is a result of `for_inference`.
     """
 
     removed: Tensor | None
@@ -123,15 +113,7 @@ class WaveGlowGraph(nn.Module):
         self.register_buffer("removed", removed, persistent=False)  # (C, D)
 
     def forward(self, mel: Tensor, noise: Tensor) -> Tensor:
-        """Synthesises one item.
-
-        Args:
-            mel: Natural log, (1, M, T).
-            noise: Normally distributed, of variance 1, (1, T, hop_length).
-
-        Returns:
-            (1, T * hop_length) in [-1, 1].
-        """
+        """Synthesises one item: (1, M, T), Gaussian noise (1, T, hop) -> (1, T * hop)."""
         config = self.network.config
         z = config.sigma * noise.reshape(1, -1, config.groups).mT  # (1, G, L)
         wav = self.network.inverse(z, mel)

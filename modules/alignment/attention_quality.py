@@ -44,12 +44,7 @@ class AttentionQuality(NamedTuple):
 def attention_qualities(
     attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor, stopped: Tensor
 ) -> list[AttentionQuality]:
-    """Measures the attention of each item.
-
-    Args:
-        attention: Weights, (B, T, N).
-        stopped: (B,) bool.
-    """
+    """Measures the attention, weights (B, T, N), of each item."""
     lengths = zip(phone_lengths.tolist(), mel_lengths.tolist(), stopped.tolist(), strict=True)
     return [
         _quality(weights[:T, :N], bool(ended))
@@ -71,12 +66,7 @@ class PathQuality(NamedTuple):
 
 
 def path_quality(attention: Tensor, durations: Tensor) -> PathQuality:
-    """Measures attention around the path of durations.
-
-    Args:
-        attention: Weights of one item, (T, N).
-        durations: Frames of each phone, (N,); they sum to T.
-    """
+    """Measures attention, (T, N), around the path of durations, (N,), which sum to T."""
     _, N = attention.shape
     phones = torch.arange(N)
     path = phones.repeat_interleave(durations)  # (T,)

@@ -32,12 +32,9 @@ _LOG_ZERO = -1e9  # minus infinity would make gradients of padding NaN
 
 
 class AlignmentEncoder(nn.Module):
-    """Phones and a mel to a soft attention.
+    """Phones (H channels) and a mel to a soft attention, compared in C channels.
 
-    Args:
-        phone_channels: H, size of the phone embedding.
-        attention_channels: C, channels in which distances are measured.
-        temperature: Factor on squared distances.
+    The temperature is a factor on squared distances.
     """
 
     def __init__(
@@ -75,8 +72,6 @@ class AlignmentEncoder(nn.Module):
         Args:
             phones: Embeddings without positions and neighbours, (B, N, H).
             mel: Natural log, (B, T, M).
-            phone_lengths: Phones per item, (B,), at least 1.
-            mel_lengths: Frames per item, (B,).
             speakers: Embeddings of the speakers, (B, H), added to their phones.
 
         Returns:
@@ -121,15 +116,8 @@ def beta_binomial_log_prior(
     800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
     utterance would be 6 GB for 13,000.
 
-    Args:
-        phone_lengths: N of each item, (B,), at least 1.
-        mel_lengths: T of each item, (B,), at least 1.
-        n_phones: Padded length of the texts.
-        n_frames: Padded length of the mels.
-        scale: Larger is narrower.
-
     Returns:
-        (B, n_frames, n_phones) float32, 0 for padding.
+        (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower.
     """
     device = phone_lengths.device
     # terms of some thousands cancel; Apple's GPUs have no float64
@@ -153,15 +141,7 @@ def beta_binomial_log_prior(
 
 
 def require_enough_frames(phone_lengths: Tensor, mel_lengths: Tensor) -> None:
-    """Checks that every item can be aligned; waits for a GPU.
-
-    Args:
-        phone_lengths: Phones per item, (B,).
-        mel_lengths: Frames per item, (B,).
-
-    Raises:
-        ValueError: If an item has no phone, or more phones than frames.
-    """
+    """Raises a ValueError if an item has no phone, or more phones than frames; waits for a GPU."""
     pairs = zip(phone_lengths.tolist(), mel_lengths.tolist(), strict=True)
     for item, (phones, frames) in enumerate(pairs):
         if not 1 <= phones <= frames:
@@ -174,27 +154,19 @@ def require_enough_frames(phone_lengths: Tensor, mel_lengths: Tensor) -> None:
 def forward_sum(
     log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor, blank_logit: float = -1.0
 ) -> Tensor:
-    """Negative log-likelihood of all monotonic alignments of each item, in float32.
+    """Negative log-likelihood of all monotonic alignments of each item: (B,) nats, float32.
 
     An alignment is monotonic: it starts with the first phone, ends with the last, and every phone
-    has at least one frame. This is connectionist temporal classification whose labels are the
-    places in the text. As in NVIDIA's code, a blank competes with the phones of each frame. With it
-    a phone gains nothing from frames that it does not fit; without it (-1e9) single phones absorb
-    their neighbours. After 130 updates on six minutes of LJSpeech half of the boundaries are within
-    58 ms of MFA's with it, and within 360 ms without. It has to stay: a blank_logit that falls to
-    -12 between updates 200 and 350 makes 17 ms more than 100.
+    has at least one frame (else a ValueError). This is connectionist temporal classification whose
+    labels are the places in the text. As in NVIDIA's code, a blank competes with the phones of each
+    frame. With it a phone gains nothing from frames that it does not fit; without it (-1e9) single
+    phones absorb their neighbours. After 130 updates on six minutes of LJSpeech half of the
+    boundaries are within 58 ms of MFA's with it, and within 360 ms without. It has to stay: a
+    blank_logit that falls to -12 between updates 200 and 350 makes 17 ms more than 100.
 
     Args:
         log_attention: From `AlignmentEncoder`, (B, T, N); normalised again with the blank.
-        phone_lengths: Phones per item, (B,).
-        mel_lengths: Frames per item, (B,).
         blank_logit: Logit of the blank, on the scale of log_attention.
-
-    Returns:
-        (B,) nats, float32. Their sum divided by the frames is the mean per frame.
-
-    Raises:
-        ValueError: If an item has no phone, or more phones than frames.
     """
     require_enough_frames(phone_lengths, mel_lengths)
     B, _, N = log_attention.shape
@@ -209,11 +181,7 @@ def forward_sum(
 
 
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
-    """Distance of the soft attention to a hard alignment.
-
-    Args:
-        log_attention: From `AlignmentEncoder`, (B, T, N).
-        durations: Frames per phone, (B, N) int64, 0 for padding.
+    """Distance of the soft attention, log-probabilities (B, T, N), to durations (B, N) int64.
 
     Returns:
         Scalar, nats: the sum over valid frames of the negative log-probability of their phones.

@@ -26,16 +26,8 @@ def monotonic_durations(
 ) -> Tensor:
     """Frames of each phone in the most likely alignment, by the faster implementation.
 
-    Args:
-        log_attention: From `AlignmentEncoder`, (B, T, N).
-        phone_lengths: Phones per item, (B,).
-        mel_lengths: Frames per item, (B,).
-
-    Returns:
-        (B, N) int64, at least 1, 0 for padding; they sum to the mel_lengths.
-
-    Raises:
-        ValueError: If an item has no phone, or more phones than frames.
+    From `AlignmentEncoder`, (B, T, N) -> (B, N) int64, at least 1, 0 for padding; they sum to the
+    mel_lengths. An item without a phone, or with more phones than frames, is a ValueError.
     """
     require_enough_frames(phone_lengths, mel_lengths)
     search = _search_by_item if log_attention.device.type == "cpu" else _search_batched
@@ -114,15 +106,8 @@ def attended_durations(attention: Tensor, phone_lengths: Tensor, mel_lengths: Te
     """Frames of each phone in the most likely monotonic path through the attention of a decoder.
 
     Unlike that of `monotonic_durations` the path may begin and end at any phone and skip others,
-    as the attention may have: these get no frame.
-
-    Args:
-        attention: Weights, (B, T, N).
-        phone_lengths: Phones per item, (B,).
-        mel_lengths: Frames per item, (B,).
-
-    Returns:
-        (B, N) int64; they sum to the mel_lengths.
+    as the attention may have: these get no frame. Weights (B, T, N) -> (B, N) int64, which sum to
+    the mel_lengths.
     """
     _, T, N = attention.shape
     frames, phones = (torch.arange(size, device=attention.device) for size in (T, N))
@@ -143,14 +128,9 @@ def attended_durations(attention: Tensor, phone_lengths: Tensor, mel_lengths: Te
 
 
 def argmax_durations(attention: Tensor) -> Tensor:
-    """Number of frames in which each phone has the largest weight, in any order.
+    """Number of frames in which each phone has the largest weight, (T, N) -> (N,) int64.
 
-    The durations of NVIDIA's FastPitch 1.0 (Łańcucki 2021, arXiv:2006.06873, section 2.1).
-
-    Args:
-        attention: Weights of one item, (T, N).
-
-    Returns:
-        (N,) int64, 0 allowed; they sum to T.
+    The durations of NVIDIA's FastPitch 1.0 (Łańcucki 2021, arXiv:2006.06873, section 2.1); 0 is
+    allowed, and phones may be in any order.
     """
     return torch.bincount(attention.argmax(dim=1), minlength=attention.shape[1])

@@ -22,11 +22,7 @@ class Context(NamedTuple):
         return Context(self.left * rate, self.right * rate)
 
     def trim(self, signal: Tensor, reach: int) -> "tuple[Tensor, Context]":
-        """Drops positions of a chunk with its context, (..., L), that no later layer reads.
-
-        Args:
-            reach: Positions on either side that later layers read.
-        """
+        """Drops positions of a chunk with its context, (..., L), that no later layer reaches."""
         kept = Context(min(self.left, reach), min(self.right, reach))
         end = signal.shape[-1] - (self.right - kept.right)
         return signal[..., self.left - kept.left : end], kept
@@ -44,13 +40,9 @@ def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
     """Cuts a signal into windows whose chunks join up to the signal.
 
     All chunks have `n` positions but the last, which has from 1 to n + reach: it includes what
-    would be computed as its context anyway.
-
-    Args:
-        pieces: The signal as it comes, (B, C, L) each, of any length; no more of it is kept than
-            a window and a piece need.
-        n: Positions of a chunk.
-        reach: Positions of context where the signal has them.
+    would be computed as its context anyway. The signal comes in pieces (B, C, L) of any length; no
+    more of it is kept than a window and a piece need. Windows have `reach` positions of context
+    where the signal has them.
     """
     held, start, left = None, 0, 0  # the signal from the next window on; its start and context
     for piece in pieces:

@@ -19,9 +19,7 @@ _MOST_GRAPHS = 256  # of a method: numbers of items times lengths
 def compile_options(*, is_dynamic: bool, has_cuda_graphs: bool) -> dict[str, Any]:
     """Arguments of `torch.compile`; what cannot be compiled as a whole is an error.
 
-    Args:
-        is_dynamic: Whether a graph is for any size, or for the size that it was traced with.
-        has_cuda_graphs: Whether the kernels of a graph are recorded and launched as one.
+    A dynamic graph is for any size. With CUDA graphs, its kernels are recorded and launched as one.
     """
     return {
         "fullgraph": True,
@@ -61,13 +59,7 @@ class CompiledMethod(Generic[Result]):
         self._graph: Callable[..., Result] = torch.compile(method, **options)
 
     def __call__(self, values: Tensor, mask: Tensor, *others: Tensor) -> Result:
-        """Returns what the method does.
-
-        Args:
-            values: (B, L, ...).
-            mask: (B, L).
-            others: (B,) or (B, L, ...).
-        """
+        """Returns what the method does."""
         if not self._has_buckets:
             return self._graph(values, mask, *others)
         B, L = mask.shape

@@ -27,14 +27,9 @@ _MANY_FRAMES = 2000
 class PackedConv1d(nn.Module):
     """A `MaskedConv1d` or `Linear` that cannot be trained, moved or saved.
 
-    On a CPU it is a product of two matrices, the windows of frames and the weights. Convolutions
-    also take weights in oneDNN's layout, but it depends on the number of frames, and weights in
-    that of another number make them ten times as slow.
-
-    Args:
-        weight: (H_out, H_in, K), K odd.
-        bias: (H_out,), or None.
-        packs: Whether to lay out the weights, where the device can.
+    On a CPU it is a product of two matrices, the windows of frames and the weights, (H_out, H_in,
+    K) with K odd. Convolutions also take weights in oneDNN's layout, but it depends on the number
+    of frames, and weights in that of another number make them ten times as slow.
     """
 
     def __init__(
@@ -59,14 +54,9 @@ class PackedConv1d(nn.Module):
             self._packed = torch.ops.mkldnn._reorder_linear_weight(rows)
 
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Convolves.
+        """(B, T, H_in) of any float type -> (B, T, H_out) of its own; padding is not cleared.
 
-        Args:
-            frames: (B, T, H_in), of any float type.
-            mask: (B, T) bool, True = valid; None: padding is zero already.
-
-        Returns:
-            (B, T, H_out) of the type in which it computes; padding is not cleared.
+        Without a mask, padding is zero already.
         """
         B, T, _ = frames.shape
         K, margin = self._kernel_size, self._kernel_size // 2
@@ -138,9 +128,10 @@ def packed(
 ) -> Network:
     """Returns a network for synthesis, which computes the same and shares the other weights.
 
+    The network, in eval mode on its device, stays as it is; later changes of its weights do not
+    reach the result.
+
     Args:
-        network: In eval mode, on its device. It stays as it is; later changes of its weights do not
-            reach the result.
         half: Names of the parts whose convolutions and linear maps compute in bfloat16; what is
             between them stays in the type of their input.
         methods: Names of those that can be compiled, see `CompiledMethod`.

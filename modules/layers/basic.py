@@ -21,15 +21,10 @@ from torch.nn import functional as F
 
 
 def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
-    """Marks the valid positions of a padded batch.
+    """Marks the valid positions of a padded batch: lengths (B,) -> (B, L) bool, True = valid.
 
-    Args:
-        lengths: Valid positions per item, (B,).
-        max_length: L, the padded length. Without it the longest item is looked up, which makes
-            the host wait for a GPU.
-
-    Returns:
-        (B, L) bool, True = valid.
+    Without the padded length, L, the longest item is looked up, which makes the host wait for a
+    GPU.
     """
     if max_length is None:
         max_length = cast("int", lengths.max().item())

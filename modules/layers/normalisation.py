@@ -27,14 +27,10 @@ _OLD = _Form(".weight_g", ".weight_v")  # torch.nn.utils.weight_norm, before tor
 
 
 def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) -> dict[str, Tensor]:
-    """Converts normalised weights to the form that a network stores.
+    """Converts normalised weights to the form that a network stores; other tensors pass through.
 
     Args:
-        tensors: By name, in any of the forms; others pass through.
         wanted: Names in the network's `state_dict`.
-
-    Returns:
-        The tensors under the names of the network, where it has such a weight.
 
     Raises:
         ValueError: If a pair that is to be folded does not fit together.
@@ -57,14 +53,7 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
 
 
 def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
-    """Computes the weight from magnitude g and direction v.
-
-    Args:
-        magnitude: (C, 1, ...).
-        direction: (C, ...).
-
-    Returns:
-        (C, ...).
+    """Computes the weight, (C, ...), from magnitude g, (C, 1, ...), and direction v, (C, ...).
 
     Raises:
         ValueError: If the shapes differ from these, or the types are not the same float type.
@@ -115,15 +104,12 @@ _FIRST_ITERATIONS = 15  # from random vectors; later one per update
 
 
 class SpectralNorm(nn.Module):
-    """Divides a weight by its largest singular value (Miyato et al. 2018, arXiv:1802.05957).
+    """Divides a weight, (C, ...), by its largest singular value (Miyato et al. 2018, arXiv:1802.05957).
 
     Tensors have the names of torch.nn.utils.parametrizations.spectral_norm. It departs from that in
     that the power iteration runs once after each update of the weights (`refine_norms`), not in
     every forward pass: all passes of an update see the same weight, in however many micro-batches
     they come.
-
-    Args:
-        weight: (C, ...), seen as a matrix of C rows.
     """
 
     _u: Tensor  # (C,), the largest left singular vector, roughly

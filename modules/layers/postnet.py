@@ -11,13 +11,7 @@ from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
 class MaskedBatchNorm(nn.Module):
     """Batch normalisation with statistics of valid frames only.
 
-    With `nn.BatchNorm1d`, padding would change the statistics. Parameters and buffers have its
-    names.
-
-    Args:
-        channels: C.
-        momentum: Weight of a batch in the running statistics.
-        eps: Added to the variance.
+    With `nn.BatchNorm1d`, whose names its tensors have, padding would change the statistics.
     """
 
     running_mean: Tensor
@@ -35,15 +29,7 @@ class MaskedBatchNorm(nn.Module):
         self.register_buffer("num_batches_tracked", torch.tensor(0))
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Normalises each channel.
-
-        Args:
-            frames: (B, T, C).
-            mask: (B, T) bool, True = valid.
-
-        Returns:
-            (B, T, C) float32; padding is not cleared.
-        """
+        """Normalises channels: (B, T, C), mask (B, T) -> (B, T, C) float32, padding not cleared."""
         frames = frames.float()
         if not self.training:
             scale, offset = self.scale_and_offset()
@@ -70,15 +56,9 @@ class MaskedBatchNorm(nn.Module):
 class PostNet(nn.Module):
     """Convolutions with batch normalisation, tanh between them, and a residual around them.
 
-    Args:
-        n_mels: M.
-        channels: Between the layers.
-        kernel_size: Odd.
-        n_layers: At least 2.
-        dropout: Share of zeroed values.
-        centred: Whether the layers read the mel less a stored mean of each band, 0 in a new
-            network: the zeros beyond the edges then stand for the mean, as if the mel was
-            normalised.
+    There are at least two, of an odd kernel. If `centred`, they read the mel less a stored mean of
+    each band, 0 in a new network: the zeros beyond the edges then stand for the mean, as if the mel
+    was normalised.
     """
 
     centre: Tensor

@@ -39,16 +39,7 @@ def matrix_attention(
     """Scaled dot-product attention by two matrix products (Vaswani et al. 2017, eq. 1).
 
     The same as `F.scaled_dot_product_attention`; it keeps the attention weights for the gradient.
-
-    Args:
-        queries: (B, heads, T, D).
-        keys: (B, heads, N, D).
-        values: (B, heads, N, D).
-        mask: Positions that are attended to, bool, broadcast to (B, heads, T, N).
-        dropout: Share of zeroed attention weights.
-
-    Returns:
-        (B, heads, T, D).
+    Queries, keys and values are (B, heads, T or N, D); the mask broadcasts to (B, heads, T, N).
     """
     bias = torch.zeros(mask.shape, dtype=queries.dtype, device=mask.device)
     scores = queries / math.sqrt(queries.shape[-1]) @ keys.mT  # (B, heads, T, N)
@@ -59,12 +50,7 @@ def matrix_attention(
 class SelfAttention(nn.Module):
     """Multi-head self-attention with one fused map to queries, keys and values.
 
-    Args:
-        hidden: H.
-        heads: Their number.
-        head_size: Channels of a head; None: H / heads, which must be whole.
-        dropout: Share of zeroed attention weights.
-        output_bias: Whether the map of the heads to H adds a bias.
+    A head has H / heads channels, which must be whole, unless `head_size` says otherwise.
     """
 
     def __init__(
@@ -102,12 +88,7 @@ class SelfAttention(nn.Module):
 class FFTBlock(nn.Module):
     """Self-attention and a two-layer convolution, each with a residual and LayerNorm after it.
 
-    Args:
-        hidden: H.
-        filter_size: Channels between the convolutions.
-        kernel_size: Kernels of the two convolutions, odd.
-        dropout: Share of zeroed values.
-        activation: Between the convolutions.
+    The convolutions have odd kernels, and `filter_size` channels between them.
     """
 
     def __init__(
@@ -140,12 +121,8 @@ class FFTBlock(nn.Module):
 class FFTStack(nn.Module):
     """Positions added, then FFT blocks.
 
-    Args:
-        blocks: In their order.
-        hidden: H.
-        max_length: Positions kept ready; others are computed when needed.
-        order: Order of the columns of the positions.
-        stored_positions: Positions are part of the state_dict.
+    Positions up to `max_length` are kept ready, in the state_dict if `stored_positions`; others are
+    computed when needed. `order` is that of their columns.
     """
 
     positions: Tensor

@@ -12,15 +12,10 @@ from modules.layers.basic import Dropout, Linear, MaskedConv1d, clear_padding, l
 
 
 class VariancePredictor(nn.Module):
-    """Convolutions with ReLU, LayerNorm and dropout, and a map to one value.
+    """Convolutions (odd kernels) with ReLU, LayerNorm and dropout, and a map to one value.
 
-    Args:
-        hidden: H, channels of the input.
-        filter_size: Channels of the convolutions.
-        kernel_size: Odd.
-        dropout: Share of zeroed values.
-        n_layers: Number of convolutions: conv_1, norm_1, conv_2 and so on; 0: only the map, of
-            filter_size channels.
+    Layers are conv_1, norm_1, conv_2 and so on; without any there is only the map, of filter_size
+    channels.
     """
 
     def __init__(
@@ -46,16 +41,10 @@ class VariancePredictor(nn.Module):
 def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:
     """Length regulator: repeats each phone's vector for its duration.
 
-    Ren et al. 2019, "FastSpeech", arXiv:1905.09263, eq. 1.
-
-    Args:
-        phones: (B, N, H).
-        durations: Frames per phone, (B, N) int64, 0 allowed; 0 for padding.
-        max_length: T, the frames to give; what exceeds them is cut. Without it the longest item
-            is looked up, which makes the host wait for a GPU.
-
-    Returns:
-        (B, T, H), 0 beyond the sum of an item's durations.
+    Ren et al. 2019, "FastSpeech", arXiv:1905.09263, eq. 1. Phones (B, N, H), durations (B, N) int64
+    frames, 0 for padding -> (B, T, H), 0 beyond the sum of an item's durations. What exceeds T,
+    `max_length`, is cut. Without it the longest item is looked up, which makes the host wait for a
+    GPU.
     """
     B, N, H = phones.shape
     ends = durations.cumsum(dim=1)  # (B, N): first frame after each phone
@@ -69,15 +58,10 @@ def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -
 
 
 def round_durations(durations: Tensor, max_frames: Tensor | None = None) -> Tensor:
-    """Rounds durations to whole frames (half to even), at least one per item.
+    """Rounds durations to whole frames (half to even), at least one per item: (B, N), int64.
 
-    Args:
-        durations: (B, N) frames with fractions, 0 for padding; NaN, of a network that diverged,
-            counts as 0.
-        max_frames: (B,), at least 1: phones end here at the latest; None: no limit.
-
-    Returns:
-        (B, N) int64. An item that rounds to 0 frames gets one, in its longest phone.
+    Padding is 0; NaN, of a network that diverged, counts as 0. An item that rounds to 0 frames gets
+    one, in its longest phone. Phones end at `max_frames`, (B,), at the latest.
     """
     durations = durations.nan_to_num(0)
     frames = durations.round().long()
@@ -89,16 +73,10 @@ def round_durations(durations: Tensor, max_frames: Tensor | None = None) -> Tens
 
 
 def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
-    """Interpolates the unvoiced gaps of a pitch contour linearly.
+    """Interpolates the unvoiced gaps, 0 Hz, of a pitch contour linearly: (B, T) -> (B, T).
 
     Before the first and after the last voiced frame the nearest voiced value is held. An item
-    without a voiced frame stays 0.
-
-    Args:
-        f0: Hz, 0 where unvoiced, (B, T).
-
-    Returns:
-        (B, T), 0 beyond the lengths.
+    without a voiced frame stays 0, as does what is beyond the lengths.
     """
     _, T = f0.shape
     frames = torch.arange(T, device=f0.device).expand_as(f0)
@@ -121,16 +99,9 @@ def join_phones(
 ) -> Tensor:
     """Joins values of phones by straight lines between the middles of the phones.
 
-    Before the first and after the last of them the value is held.
-
-    Args:
-        values: F0 in Hz, (B, N); 0 is not a value.
-        durations: Frames per phone, (B, N) int64; a phone without frames has no value.
-        known_mask: (B, N) bool, False for other phones without a value; None: none.
-        max_length: T, at least the sums of the durations.
-
-    Returns:
-        (B, T), 0 beyond the sum of an item's durations.
+    Before the first and after the last of them the value is held. F0 in Hz, (B, N), durations in
+    frames, (B, N) -> (B, T), 0 beyond the sum of an item's durations. Phones without frames, or
+    outside the known mask, have no value.
     """
     ends = durations.cumsum(dim=1)
     middles = ends - (durations + 1) // 2  # (B, N)
@@ -141,14 +112,9 @@ def join_phones(
 
 
 def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
-    """Averages a frame-level contour over the frames of each phone.
+    """Averages a contour over the frames of each phone: (B, T), durations (B, N) int64 -> (B, N).
 
-    Args:
-        values: (B, T).
-        durations: Frames per phone, (B, N) int64; they sum to at most T per item.
-
-    Returns:
-        (B, N), 0 for phones without frames.
+    Phones without frames get 0.
     """
     # sums of a thousand frames of some hundred Hz lose tenths of a hertz in float32
     sums = F.pad(values.double().cumsum(dim=1), (1, 0))  # (B, T + 1)

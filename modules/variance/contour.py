@@ -48,16 +48,12 @@ class PitchTransform:
     def __call__(
         self, pitch_hz: Tensor, mean_hz: Tensor, lengths: Tensor, voiced: Tensor | None = None
     ) -> Tensor:
-        """Transforms the voiced positions of a contour.
+        """Transforms the voiced positions of a contour: Hz (B, L) -> (B, L), perhaps below 0.
 
         Args:
-            pitch_hz: Per phone or per frame, (B, L).
             mean_hz: Mean of the speaker, (B, 1).
             lengths: Valid positions per item, (B,).
             voiced: (B, L) bool, where the pitch is heard; None: everywhere.
-
-        Returns:
-            (B, L) Hz; may fall below 0.
 
         Raises:
             ValueError: If `custom` gives another shape, or values that are not finite.
@@ -109,11 +105,7 @@ class ContourStats(NamedTuple):
 
 
 class SpeakerNorm(nn.Module):
-    """Values of a speaker scaled to mean 0 and standard deviation 1, and back.
-
-    Args:
-        mean: One value per speaker, (n_speakers,).
-    """
+    """Values of a speaker scaled to mean 0 and standard deviation 1, (n_speakers,), and back."""
 
     mean: Tensor
     std: Tensor
@@ -145,15 +137,7 @@ class ContourControl(NamedTuple):
     def apply(
         self, predicted: Tensor, mask: Tensor, norm: SpeakerNorm, speaker_ids: Tensor
     ) -> Tensor:
-        """The given, predicted or transformed values times the factor.
-
-        Args:
-            predicted: Normalised, (B, N).
-            mask: (B, N) bool, True = valid.
-
-        Returns:
-            Normalised, (B, N).
-        """
+        """The given, predicted or transformed values times the factor, normalised, (B, N)."""
         if self.given is not None:
             return norm(self.given * self.factor, speaker_ids)
         predicted = predicted.float()
@@ -184,13 +168,10 @@ class Contour(nn.Module):
     """Pitch or energy, per phone or per frame: predicted, quantised and embedded.
 
     Args:
-        predictor: Predicts the normalised values.
         stats: Statistics of the training data, by speaker.
-        level: One value per phone or per frame.
         quantization: Bins of equal width over the normalised range ("linear"), or of equal ratio
             over the range in Hz or linear energy ("log"). The first and the last bin are open.
         hidden: H, channels of the embedding.
-        n_bins: Number of bins.
     """
 
     edges: Tensor
@@ -291,16 +272,14 @@ class Contour(nn.Module):
     def target(
         self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
     ) -> Tensor:
-        """The contour that is to be predicted.
+        """The contour that is to be predicted, normalised, (B, N) or (B, T) by level.
+
+        It is 0, the speaker's mean, for what is not known and for phones without frames.
 
         Args:
             values: Interpolated F0 in Hz, or energy, (B, T); 0 where not known.
             known_mask: (B, T) bool, False where there is no value: padding, unvoiced utterances.
             durations: Frames per phone, (B, N).
-
-        Returns:
-            Normalised, (B, N) or (B, T) by level; 0, the speaker's mean, for what is not known
-            and for phones without frames.
         """
         if self.level == "frame":
             return self.norm(values, speaker_ids) * known_mask

@@ -10,17 +10,10 @@ from modules.variance.contour import ContourControl, ContourStats, Level, Speake
 
 
 class ConvolvedContour(nn.Module):
-    """Pitch or energy of each phone: predicted, and embedded by a convolution.
+    """Pitch or energy of each phone: predicted, and embedded by a convolution of an odd kernel.
 
     It has the calls of `Contour`. A phone without a known value, such as a voiceless one, has 0,
-    the speaker's mean.
-
-    Args:
-        predictor: Predicts the normalised values.
-        stats: Statistics of frames, one value per speaker; mean and std are used.
-        hidden: H.
-        kernel_size: Width of the convolution, odd.
-        dropout: Share of zeroed values of the embedding.
+    the speaker's mean. Of the statistics, those of frames, mean and std are used.
     """
 
     level: ClassVar[Level] = "phone"
@@ -56,11 +49,7 @@ class ConvolvedContour(nn.Module):
         speaker_ids: Tensor,
         source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Predicts the contour, and adds the vectors of the true one, as `Contour.forward`.
-
-        Args:
-            source: Input of the predictor, (B, N, H'); None: `hidden`.
-        """
+        """Predicts the contour, and adds the vectors of the true one, as `Contour.forward`."""
         predicted = self.predictor(hidden if source is None else source, mask)  # (B, N)
         return self._add(hidden, target, mask), predicted
 
@@ -73,12 +62,7 @@ class ConvolvedContour(nn.Module):
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
         source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the predicted or given contour, as `Contour.infer`.
-
-        Args:
-            control: A given 0 is a phone without a value.
-            source: Input of the predictor, (B, N, H'); None: `hidden`.
-        """
+        """Adds the predicted or given contour's vectors, as `Contour.infer`; a given 0 is none."""
         predicted = self.predictor(hidden if source is None else source, mask)  # (B, N)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         if control.given is not None:
@@ -91,8 +75,7 @@ class ConvolvedContour(nn.Module):
     ) -> Tensor:
         """Hz of frames, (B, T), from what `infer` returned, (B, N): straight lines between phones.
 
-        Args:
-            control: Phones that are not `voiced`, or have a `given` 0, have no pitch.
+        Phones that are not `voiced`, or have a `given` 0, have no pitch.
         """
         voiced = control.voiced if control.given is None else control.given > 0
         return join_phones(values, durations, voiced, n_frames)
@@ -114,13 +97,7 @@ def add_convolved(
 
 
 class PhoneEnergy(nn.Module):
-    """Energy e of each phone as ln(1 + e), which needs no statistics, as in FastPitch.
-
-    Args:
-        predictor: Predicts it.
-        hidden: H.
-        kernel_size: Kernel of the convolution that embeds it.
-    """
+    """Energy e of each phone as ln(1 + e), which needs no statistics, as in FastPitch."""
 
     def __init__(self, predictor: VariancePredictor, hidden: int, kernel_size: int) -> None:
         super().__init__()
@@ -139,13 +116,7 @@ class PhoneEnergy(nn.Module):
     def infer(
         self, phones: Tensor, mask: Tensor, given: Tensor | None, factor: float | Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the predicted or given energy, multiplied by a factor.
-
-        Args:
-            phones: (B, N, H).
-            mask: (B, N) bool, True = valid.
-            given: Linear, (B, N), instead of the prediction.
-            factor: On linear energy; one for all, or one per phone, (B, N).
+        """Adds the vectors of the predicted or given linear energy, (B, N), multiplied by a factor.
 
         Returns:
             The phones with energy, (B, N, H), and the linear energy, (B, N); padding 0.

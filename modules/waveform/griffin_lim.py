@@ -70,9 +70,7 @@ class PhaseSteps(NamedTuple):
 def phase_steps(log_magnitude: Tensor, slope: Tensor, mel: MelConfig) -> PhaseSteps:
     """The derivatives of the phases, integrated within frames and between neighbours.
 
-    Args:
-        log_magnitude: Natural log, (T, K) float64.
-        slope: Change of the log magnitude per frame, (T, K).
+    The log magnitude is (T, K) float64, and `slope` its change per frame.
     """
     # gradient of the phase, in steps of one frame and of one bin
     scale = _HANN * mel.win_length**2 / (mel.hop_length * mel.n_fft)
@@ -125,12 +123,8 @@ class _Past(NamedTuple):
 class MagnitudeVocoder(nn.Module):
     """A vocoder that computes magnitudes from a mel; Griffin-Lim finds their phases.
 
-    Subclasses define `magnitudes`.
-
-    Args:
-        iterations: 30 are enough for speech.
-        reach: Frames of the mel on either side that the magnitudes of a frame depend on.
-        momentum: 0 is the algorithm of Griffin and Lim (1984).
+    Subclasses define `magnitudes`, which depend on `reach` frames of the mel on either side. 30
+    iterations are enough for speech; momentum 0 is the algorithm of Griffin and Lim (1984).
     """
 
     filters: Tensor
@@ -170,14 +164,9 @@ class MagnitudeVocoder(nn.Module):
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
-        """Computes a waveform piece by piece; joined, they are that of `infer`.
+        """Computes a waveform in pieces (1, n); joined, they are that of `infer`.
 
-        Args:
-            mel: Natural log, (1, M, T); or its pieces one after another.
-            chunk_frames: Without effect: the phases depend on the size of a window.
-
-        Yields:
-            (1, n), T * hop_length samples in all.
+        `chunk_frames` is without effect: the phases depend on the size of a window.
         """
         past, n_ahead = None, AHEAD_FRAMES
         n_skipped = self.mel.edge_samples[0]

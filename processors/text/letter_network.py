@@ -24,12 +24,7 @@ class Network(NamedTuple):
 
 
 def phones_of(letters: Sequence[int], network: Network | None = None) -> list[str]:
-    """ARPAbet of a word.
-
-    Args:
-        letters: Rows of the embedding, at least one.
-        network: None: the bundled one.
-    """
+    """ARPAbet of a word, from rows of the embedding, at least one; None: the bundled network."""
     weights, choices = network or bundled_network()
     states = weights["embedding"][letters]
     for layer in range(_LAYERS):

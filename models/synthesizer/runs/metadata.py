@@ -160,12 +160,7 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
 
 
 def parse_line(row: dict[str, Any], kind: type[L]) -> L:
-    """Builds a line from its values in `metadata.jsonl`; of their types, numbers are checked.
-
-    Raises:
-        TypeError: If a value is missing or unknown, or a time or rate is no number; names the
-            utterance.
-    """
+    """Builds a line from its values in `metadata.jsonl`; a TypeError names the id and the fault."""
     try:
         return kind(**(_values_of_text(row) if kind is TextLine else row))
     except LookupError as error:
@@ -208,11 +203,8 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
     """Reads the lines of a folder's `metadata.jsonl` as plain values, sorted by id.
 
     Stage 3 may be running or killed: of several lines about a file the last one counts; a last line
-    that is not whole, and one about a file that was announced and not written, are left out.
-
-    Raises:
-        InputError: If the file cannot be read.
-        TypeError: If a line is no object with an id.
+    that is not whole, and one about a file that was announced and not written, are left out. A line
+    that is no object with an id is a TypeError.
     """
     rows: dict[str, dict[str, Any]] = {}
     for row in read_jsonl(folder / METADATA, unfinished_end=True):

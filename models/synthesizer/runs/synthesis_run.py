@@ -73,14 +73,11 @@ def synthesise_each(
     """Makes the files of all items; keeps `metadata.jsonl` up to date.
 
     Items that are finished, from the same text or mel with the same model and settings, are
-    skipped.
+    skipped. At the end, an InputError lists those that failed with their reasons.
 
     Args:
         noun: Plural noun of the items in messages, such as "texts".
         make: Writes the file of an item; returns its line, and the seconds that the model worked.
-
-    Raises:
-        InputError: At the end, if some could not be synthesised: lists them with their reasons.
     """
     todo = list(items) if overwrite else _unfinished(items, results, noun)
     made: dict[str, tuple[L, float]] = {}

@@ -62,10 +62,7 @@ class SsmlVoice(NamedTuple):
 
 
 def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[Run]]:
-    """Reads a document.
-
-    Returns:
-        Its runs; no sentence continues from one list to the next.
+    """Reads a document: its runs; no sentence continues from one list to the next.
 
     Raises:
         InputError: If it is not well-formed, declares a document type or entities, is too long or
@@ -101,11 +98,7 @@ class _Element(NamedTuple):
 
 
 class _Handler(ContentHandler):
-    """Collects runs.
-
-    Attributes:
-        blocks: Runs; no sentence continues from one list to the next.
-    """
+    """Collects runs in `blocks`; no sentence continues from one list to the next."""
 
     def __init__(self, voice: SsmlVoice, *, skip_unknown: bool) -> None:
         super().__init__()

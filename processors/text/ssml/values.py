@@ -232,11 +232,9 @@ _TIE = "\u0361"
 def phones_of(
     pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]
 ) -> tuple[str, ...]:
-    """Phones of a voice; ARPAbet has spaces between phones.
+    """Phones of a voice, whether of the IPA or ARPAbet, from a pronunciation in an alphabet.
 
-    Args:
-        in_ipa: Whether the voice has phones of the IPA, or those of ARPAbet.
-        known: The phones of the voice.
+    ARPAbet has spaces between phones.
     """
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise ValueError(f"alphabet {alphabet[:40]!r}; expected {' or '.join(ALPHABETS)}")
