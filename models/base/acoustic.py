@@ -121,7 +121,7 @@ def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tenso
 
 
 def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
-    """Refuses given pitch, (B, N), that is not in Hz, and a transform of it instead of predictions."""
+    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
     if pitch is not None:
         wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
         if len(wrong) > 0:

@@ -224,8 +224,8 @@ class HiFiGAN(nn.Module):
     ) -> Iterator[Tensor]:
         """Computes the waveform chunk by chunk, for streaming; call `eval()` first.
 
-        By default, a chunk has the fastest number of frames. With fewer, the first chunk comes sooner
-        and more is computed twice.
+        By default, a chunk has the fastest number of frames. With fewer, the first chunk comes
+        sooner and more is computed twice.
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
         if chunk_frames < 1:
@@ -247,8 +247,8 @@ class HiFiGAN(nn.Module):
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "HiFiGAN":
         """Returns a copy that runs faster and cannot be trained.
 
-        "bf16" computes all stages, "mixed" all but the last in bfloat16, which takes less than half the
-        time on CPUs that have it. The first and the last layer stay in fp32.
+        "bf16" computes all stages, "mixed" all but the last in bfloat16, which takes less than half
+        the time on CPUs that have it. The first and the last layer stay in fp32.
         """
         network = copy.deepcopy(self).requires_grad_(False)
         n_stages, n_blocks = len(network.ups), len(network.config.resblock_kernel_sizes)

@@ -104,12 +104,12 @@ _FIRST_ITERATIONS = 15  # from random vectors; later one per update
 
 
 class SpectralNorm(nn.Module):
-    """Divides a weight, (C, ...), by its largest singular value (Miyato et al. 2018, arXiv:1802.05957).
+    """Divides a weight, (C, ...), by its largest singular value.
 
-    Tensors have the names of torch.nn.utils.parametrizations.spectral_norm. It departs from that in
-    that the power iteration runs once after each update of the weights (`refine_norms`), not in
-    every forward pass: all passes of an update see the same weight, in however many micro-batches
-    they come.
+    Miyato et al. 2018, arXiv:1802.05957. Tensors have the names of
+    torch.nn.utils.parametrizations.spectral_norm. It departs from that in that the power iteration
+    runs once after each update of the weights (`refine_norms`), not in every forward pass: all
+    passes of an update see the same weight, in however many micro-batches they come.
     """
 
     _u: Tensor  # (C,), the largest left singular vector, roughly
