@@ -136,7 +136,7 @@ def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)
 def _vocabulary(plain: Any) -> Vocabulary:  # noqa: ANN401  (JSON)
     if not isinstance(plain, list) or not all(isinstance(symbol, str) for symbol in plain):
         raise ValueError("expected a list of phone names")
-    return Vocabulary.from_plain(plain)
+    return Vocabulary(plain)
 
 
 def _phones(plain: Any) -> frozenset[str]:  # noqa: ANN401  (JSON)

@@ -282,7 +282,6 @@ class PassageSounds:
         part = Part(
             normalized=clause.normalized,
             phones=clause.phones,
-            words=clause.words,
             durations=durations,
             wav=wav,
             mel=mel[:, :n_frames],

@@ -192,11 +192,6 @@ class RangeWarning:
             )
 
 
-def _needs(control: Control) -> dict[str, Control]:
-    """Metadata of a field that needs a control of the model, whose `infer` takes it by name."""
-    return {"control": control}
-
-
 @dataclass(frozen=True)
 class Settings:
     """How a text is spoken.
@@ -205,18 +200,17 @@ class Settings:
     """
 
     speaker: str | None = None  # name; None: the model's only one; in batch mode, as recorded
-    pitch_control: float = field(
-        default=1.0, metadata=_needs("pitch")
-    )  # factor on f0 in Hz, after the transform
-    energy_control: float = field(default=1.0, metadata=_needs("energy"))
-    duration_control: float = field(
-        default=1.0, metadata=_needs("duration")
-    )  # also of the pauses between sentences
+    # Fields with a control need that of the model, whose `infer` takes them by name.
+    # `pitch_control` is a factor on f0 in Hz, after the transform
+    pitch_control: float = field(default=1.0, metadata={"control": "pitch"})
+    energy_control: float = field(default=1.0, metadata={"control": "energy"})
+    # also of the pauses between sentences
+    duration_control: float = field(default=1.0, metadata={"control": "duration"})
     # of the predicted f0, around the speaker's mean: "flatten", "invert", a record, or a function
     # of Hz and lengths, which is called for each sentence; a contour stretches over the whole text
-    pitch_transform: Transform | None = field(default=None, metadata=_needs("pitch_transform"))
+    pitch_transform: Transform | None = field(default=None, metadata={"control": "pitch_transform"})
     # Hz for each phone of `Synthesizer.phone_names`, 0 = unvoiced, instead of the predicted f0
-    pitch: Sequence[float] | None = field(default=None, metadata=_needs("pitch"))
+    pitch: Sequence[float] | None = field(default=None, metadata={"control": "pitch"})
     fade_out: int = 0  # frames at the end of the wav that fade linearly
     # Of models that draw random numbers, such as Tacotron 2 and WaveGlow; from 0 to 2**63 - 1
     seed: int = 0

@@ -13,7 +13,7 @@ from models.synthesizer.passages import Fitted, Passage
 from modules.alignment.attention_quality import AttentionQuality
 from modules.mel import MelConfig
 from processors.audio.streams import FORMATS, write_audio
-from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, Word, timed_phones
+from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones
 from processors.text.symbols import PAUSES, SILENCE
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -31,7 +31,6 @@ class Part:
 
     normalized: str  # the text in words; empty for a pause
     phones: tuple[str, ...]  # phone and pause names, N of them
-    words: tuple[Word, ...]  # words with spans into `phones`
     durations: np.ndarray  # frames per phone, (N,) int64, their sum is T
     wav: np.ndarray  # (T * hop,) float32
     mel: np.ndarray  # log-mel, (M, T) float32
@@ -165,7 +164,6 @@ def silence(n_frames: int, mel: MelConfig) -> Part:
     return Part(
         normalized="",
         phones=(SILENCE,),
-        words=(),
         durations=np.array([n_frames], dtype=np.int64),
         wav=np.zeros(n_frames * mel.hop_length, dtype=np.float32),
         mel=np.full((mel.n_mels, n_frames), mel.log_floor_value, dtype=np.float32),
@@ -272,7 +270,11 @@ class SpokenTimes:
         starts_sentence: bool,
     ) -> None:
         """Adds what is in a passage that starts at a frame; durations are in frames, (N,)."""
-        words = [*_timed_words(passage.spoken.words, durations, frame_s, start_frame)]
+        edges = (start_frame + np.concatenate([[0], np.cumsum(durations)])) * frame_s  # (N + 1,)
+        words = [
+            TimedWord(word.text, float(edges[word.start]), float(edges[word.end]))
+            for word in passage.spoken.words
+        ]
         self.words += words
         starts = [word.start_s for word in words]
         ends = [*starts, words[-1].end_s if words else start_frame * frame_s]
@@ -286,22 +288,6 @@ class SpokenTimes:
         self.sentences.append(sentence)
 
 
-def _timed_words(
-    words: Sequence[Word], durations: np.ndarray, frame_s: float, start_frame: int
-) -> Iterator[TimedWord]:
-    edges = start_frame + np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)
-    for word in words:
-        span = edges[[word.start, word.end]] * frame_s
-        yield TimedWord(word.text, float(span[0]), float(span[1]))
-
-
-def _words_of(parts: Sequence[Part], frame_s: float) -> Iterator[TimedWord]:
-    start_frame = 0
-    for part in parts:
-        yield from _timed_words(part.words, part.durations, frame_s, start_frame)
-        start_frame += int(part.durations.sum())
-
-
 def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """Curves of consecutive parts, (T,) each, as one; None if a part has none."""
     present = [curve for curve in curves if curve is not None]
@@ -310,27 +296,25 @@ def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
 
 def join(
     parts: Sequence[Part],
+    times: SpokenTimes,
+    mel: MelConfig,
     *,
     text: str,
     speaker: str,
-    sample_rate: int,
-    hop_length: int,
     out_of_vocabulary: Sequence[str] = (),
-    sentences: Sequence[TimedSentence] = (),
-    marks: Sequence[TimedMark] = (),
 ) -> Speech:
     """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud."""
-    wav = np.concatenate([faded(part.wav, sample_rate) for part in parts])
+    wav = np.concatenate([faded(part.wav, mel.sample_rate) for part in parts])
     gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
     return Speech(
         text=text,
         normalized=" ".join(part.normalized for part in parts if part.normalized),
         speaker=speaker,
         wav=(wav * gain).astype(np.float32),
-        sample_rate=sample_rate,
-        frame_s=hop_length / sample_rate,
-        words=tuple(_words_of(parts, hop_length / sample_rate)),
-        sentences=tuple(sentences),
+        sample_rate=mel.sample_rate,
+        frame_s=mel.frame_s,
+        words=tuple(times.words),
+        sentences=tuple(times.sentences),
         phone_names=tuple(name for part in parts for name in part.phones),
         durations=np.concatenate([part.durations for part in parts]),
         mel=np.concatenate([part.mel for part in parts], axis=1),
@@ -338,6 +322,6 @@ def join(
         energy=_joined([part.energy for part in parts]),
         attention=tuple(part.attention for part in parts if part.attention is not None),
         out_of_vocabulary=tuple(dict.fromkeys(out_of_vocabulary)),
-        marks=tuple(marks),
+        marks=tuple(times.marks),
         gain=gain,
     )

@@ -140,25 +140,23 @@ class Synthesizer:
         parts = [*self._with_pauses(sentences, spoken, settings, times)]
         speech = join(
             parts,
+            times,
+            self.model.mel,
             text=text if isinstance(text, str) else " ".join(s.text for s in times.sentences),
             speaker=self.speakers[index].name,
-            sample_rate=self.model.mel.sample_rate,
-            hop_length=self.model.mel.hop_length,
             out_of_vocabulary=[
                 word for passage in passages for word in passage.spoken.out_of_vocabulary
             ],
-            sentences=times.sentences,
-            marks=times.marks,
         )
         if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
         warn_if_rushed(speech, settings.duration_control * min(1, fastest))
-        faded = np.concatenate([*faded_out([speech.wav], self._n_faded(settings))])
-        speech = replace(speech, wav=faded)
+        n_faded = settings.fade_out * self.model.mel.hop_length
+        faded = np.concatenate([*faded_out([speech.wav], n_faded)])
         log_gain(speech.gain)
-        return speech
+        return replace(speech, wav=faded)
 
     def generate(
         self,
@@ -189,7 +187,7 @@ class Synthesizer:
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
         pieces = self._pieces(sentences, index, settings, times or SpokenTimes())
-        return faded_out(pieces, self._n_faded(settings))
+        return faded_out(pieces, settings.fade_out * self.model.mel.hop_length)
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
@@ -319,9 +317,6 @@ class Synthesizer:
         mel = self.model.mel
         pause_s = self.config.inference.sentence_pause_s * slower
         return round(pause_s * mel.sample_rate / mel.hop_length)
-
-    def _n_faded(self, settings: Settings) -> int:
-        return settings.fade_out * self.model.mel.hop_length
 
     @contextmanager
     def _seeded(self, seed: int) -> Iterator[None]:

@@ -228,8 +228,6 @@ class HiFiGAN(nn.Module):
         sooner and more is computed twice.
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
-        if chunk_frames < 1:
-            raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
         pieces = [mel] if isinstance(mel, Tensor) else mel
         for window in windows(pieces, chunk_frames, self.reach[0]):
             yield self._synthesise_window(window)

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import NamedTuple, cast
 
@@ -13,7 +14,7 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd
 from config.schema import VocoderPrecision
 from models.vocoder._waveglow_flows import FlowStep, reach_of
-from modules.execution.chunks import Context, windows
+from modules.execution.chunks import Context, by_item, windows
 from modules.mel import MelConfig
 from utils.seed import derived_seed
 
@@ -216,15 +217,8 @@ class WaveGlow(nn.Module):
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Synthesises waveforms, item by item and in windows; call `eval()` first."""
-        B, _, T = mel.shape
-        lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
-        wavs = torch.zeros(B, T * self.mel.hop_length, device=mel.device)
-        for item, n_frames in enumerate(lengths):
-            start = 0
-            for piece in self.generate(mel[item : item + 1, :, :n_frames], seed=seed):
-                wavs[item, start : start + piece.shape[1]] = piece[0]
-                start += piece.shape[1]
-        return wavs
+        generate = partial(self.generate, seed=seed)
+        return by_item(generate, mel, mel_lengths, self.mel.hop_length)
 
     @torch.no_grad()
     def generate(
@@ -235,8 +229,6 @@ class WaveGlow(nn.Module):
         By default a chunk has 384 frames, on a GPU 4096; each also computes a context of up to a
         second on either side. All items have the noise of the seed.
         """
-        if chunk_frames is not None and chunk_frames < 1:
-            raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
         pieces = iter([mel] if isinstance(mel, Tensor) else mel)
         first = next(pieces, None)
         if first is None:

@@ -4,7 +4,7 @@ A layer that looks at its neighbourhood needs some positions on either side of e
 context. Where the signal begins and ends there is none, and layers see zeros, as they would anyway.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -44,6 +44,8 @@ def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
     more of it is kept than a window and a piece need. Windows have `reach` positions of context
     where the signal has them.
     """
+    if n < 1:
+        raise ValueError(f"chunk_frames is {n}, expected 1 or more")
     held, start, left = None, 0, 0  # the signal from the next window on; its start and context
     for piece in pieces:
         held = piece if held is None else torch.cat([held, piece], dim=2)
@@ -53,3 +55,20 @@ def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
             held, start, left = held[:, :, passed:], start + n, left + n - passed
     if held is not None and held.shape[2] > left:
         yield Window(start, held, Context(left, 0))
+
+
+def by_item(
+    generate: Callable[[Tensor], Iterable[Tensor]],
+    mel: Tensor,
+    mel_lengths: Tensor | None,
+    hop_length: int,
+) -> Tensor:
+    """Wavs, (B, T * hop_length), of mels (B, M, T), from the pieces (1, n) of one after another."""
+    B, _, T = mel.shape
+    wavs = mel.new_zeros(B, T * hop_length, dtype=torch.float32)
+    for item, n_frames in enumerate([T] * B if mel_lengths is None else mel_lengths.tolist()):
+        start = 0
+        for piece in generate(mel[item : item + 1, :, :n_frames]):
+            wavs[item, start : start + piece.shape[1]] = piece[0]
+            start += piece.shape[1]
+    return wavs

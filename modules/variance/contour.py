@@ -75,14 +75,9 @@ class PitchTransform:
 
 
 def _check(transformed: Tensor, pitch_hz: Tensor, used: Tensor) -> None:
-    if not isinstance(transformed, Tensor):
-        kind = type(transformed).__name__
-        raise ValueError(f"the custom pitch transform gives a {kind}; expected a tensor")
-    if transformed.shape != pitch_hz.shape:
-        raise ValueError(
-            f"the custom pitch transform gives the shape {tuple(transformed.shape)}; expected"
-            f" {tuple(pitch_hz.shape)}"
-        )
+    if not isinstance(transformed, Tensor) or transformed.shape != pitch_hz.shape:
+        shape = tuple(pitch_hz.shape)
+        raise ValueError(f"the custom pitch transform gives no tensor of the shape {shape}")
     if not transformed[used].isfinite().all():
         raise ValueError("the custom pitch transform gives values that are not finite")
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.execution.chunks import windows
+from modules.execution.chunks import by_item, windows
 from modules.mel import MelConfig, mel_filter_bank, mel_to_magnitude
 
 _HANN = 0.25645  # C_g of the paper: squared width of the Gaussian that is nearest to a Hann window
@@ -150,15 +150,7 @@ class MagnitudeVocoder(nn.Module):
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Computes the waveforms, (B, T * hop_length), item by item; call `eval()` first."""
-        B, _, T = mel.shape
-        lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
-        wavs = mel.new_zeros(B, T * self.mel.hop_length, dtype=torch.float32)
-        for item, n_frames in enumerate(lengths):
-            start = 0
-            for piece in self.generate(mel[item : item + 1, :, :n_frames]):
-                wavs[item, start : start + piece.shape[1]] = piece[0]
-                start += piece.shape[1]
-        return wavs
+        return by_item(self.generate, mel, mel_lengths, self.mel.hop_length)
 
     @torch.no_grad()
     def generate(

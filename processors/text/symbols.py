@@ -79,11 +79,6 @@ class Vocabulary:
         """The symbols in the order of their ids, ready for JSON."""
         return list(self.symbols)
 
-    @classmethod
-    def from_plain(cls, symbols: Iterable[str]) -> "Vocabulary":
-        """Rebuild the vocabulary that `to_plain` wrote."""
-        return cls(symbols)
-
 
 def arpabet_vocabulary() -> Vocabulary:
     """The fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""

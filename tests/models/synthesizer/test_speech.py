@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from models.synthesizer.passages import Passage
 from models.synthesizer.speech import (
     PEAK,
     Part,
     Speech,
+    SpokenTimes,
     faded,
     faded_out,
     faded_pieces,
@@ -20,19 +22,18 @@ from models.synthesizer.speech import (
     warn_if_silent,
 )
 from modules.mel import MelConfig
-from processors.records import TimedPhone, TimedWord, Word
+from processors.records import SpokenText, TimedPhone, TimedWord, Word
 from utils.errors import InputError
 
 HOP, RATE = 100, 1000
 MEL = MelConfig(sample_rate=RATE, hop_length=HOP, n_mels=2, f_max=500.0)
 
 
-def part(phones: str, words: tuple[Word, ...], durations: list[int], level: float = 0.5) -> Part:
+def part(phones: str, durations: list[int], level: float = 0.5) -> Part:
     T = sum(durations)
     return Part(
-        normalized=" ".join(word.text for word in words),
+        normalized="",
         phones=tuple(phones.split()),
-        words=words,
         durations=np.array(durations),
         wav=np.full(T * HOP, level, dtype=np.float32),
         mel=np.zeros((2, T), dtype=np.float32),
@@ -42,16 +43,19 @@ def part(phones: str, words: tuple[Word, ...], durations: list[int], level: floa
 
 
 def joined(*parts: Part) -> Speech:
-    return join(parts, text="", speaker="one", sample_rate=RATE, hop_length=HOP)
+    return join(parts, SpokenTimes(), MEL, text="", speaker="one")
 
 
 def hello() -> Part:
-    return part("<sil> HH AY <.>", (Word("hi", 1, 3),), [1, 2, 3, 1])
+    return part("<sil> HH AY <.>", [1, 2, 3, 1])
 
 
 def test_words_and_phones_have_times_in_the_whole():
     pause = silence(2, MEL)
-    speech = joined(hello(), pause, hello())
+    spoken, times = SpokenText("hi", "hi", hello().phones, (Word("hi", 1, 3),)), SpokenTimes()
+    for start in (0, 9):
+        times.add(Passage(spoken), hello().durations, MEL.frame_s, start, starts_sentence=True)
+    speech = join([hello(), pause, hello()], times, MEL, text="", speaker="one")
     assert speech.words == (
         TimedWord("hi", pytest.approx(0.1), pytest.approx(0.6)),
         TimedWord("hi", pytest.approx(1.0), pytest.approx(1.5)),
@@ -103,14 +107,14 @@ def test_pieces_fade_as_the_whole_does(sizes):
 
 
 def test_loud_speech_is_scaled_down_as_a_whole():
-    speech = joined(part("A", (), [2], level=2.0), part("A", (), [2], level=1.0))
+    speech = joined(part("A", [2], level=2.0), part("A", [2], level=1.0))
     assert np.abs(speech.wav).max() == pytest.approx(PEAK)
     assert speech.gain == pytest.approx(PEAK / 2)
     assert speech.wav[300] == pytest.approx(PEAK / 2)  # the quiet part keeps its distance
 
 
 def test_speech_within_full_scale_keeps_its_level():
-    speech = joined(part("A", (), [2], level=1.0))
+    speech = joined(part("A", [2], level=1.0))
     assert speech.gain == 1.0
     assert np.abs(speech.wav).max() == 1.0
 
@@ -149,7 +153,7 @@ def test_without_a_fade_pieces_are_as_they_are():
 
 def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
     names = " ".join(["<sil>", *["AH"] * 9, "<.>"])
-    rushed, fast = (joined(part(names, (), [50, n, *[0] * 8, 50])) for n in (2, 3))
+    rushed, fast = (joined(part(names, [50, n, *[0] * 8, 50])) for n in (2, 3))
     warn_if_rushed(fast, 1.0)
     warn_if_rushed(rushed, 0.5)  # as asked for: half of 0.4 s
     assert caplog.text == ""
