@@ -13,6 +13,7 @@ import soundfile
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
+from models.synthesizer.passages import Passage
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_files import InputText, read_input_texts
 from models.synthesizer.runs.text_synthesis import (
@@ -25,13 +26,14 @@ from models.synthesizer.runs.text_synthesis import (
     synthesise_texts,
 )
 from models.synthesizer.settings import PitchContour
-from models.synthesizer.speech import Part, Speech, join
+from models.synthesizer.speech import Part, Speech, SpokenTimes, join
 from models.synthesizer.synthesizer import Synthesizer
+from modules.mel import MelConfig
 from modules.variance.contour import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.extraction.tts import feature_dependence
-from processors.records import TimedPhone, TimedWord, Word
+from processors.records import SpokenText, TimedPhone, TimedWord, Word
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 
@@ -73,10 +75,11 @@ class FakeSynthesizer:
         wav = np.full(T * HOP, 0.5, dtype=np.float32)
         curve = np.full(T, 100.0, dtype=np.float32)
         phones = ("<sil>", "AH", "<.>")
-        word = (Word("uh", 1, 2),)
-        mel = np.zeros((80, T), dtype=np.float32)
-        part = Part("uh.", phones, word, np.array([1, 2, 1]), wav, mel, curve, curve)
-        return join([part], text=text, speaker=speaker, sample_rate=RATE, hop_length=HOP)
+        passage = Passage(SpokenText("uh.", "uh.", phones, (Word("uh", 1, 2),)))
+        mel, durations, times = MelConfig(), np.array([1, 2, 1]), SpokenTimes()
+        part = Part("uh.", phones, durations, wav, np.zeros((80, T), np.float32), curve, curve)
+        times.add(passage, durations, mel.frame_s, 0, starts_sentence=True)
+        return join([part], times, mel, text=text, speaker=speaker)
 
 
 def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> TextSynthesis:
@@ -375,11 +378,13 @@ def test_alignments_are_written_of_texts_that_are_skipped(tmp_path):
 
 
 def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -> TextLine:
-    words = (Word("hello", 1, 2),)
-    zeros = np.zeros(3, dtype=np.float32)
-    part = Part("hello.", ("<sil>", "AH", "<.>"), words, np.array([1, 1, 1]), np.ones(300),
-                np.zeros((2, 3)), zeros, zeros)  # fmt: skip
-    speech = join([part], text=text, speaker="one", sample_rate=1000, hop_length=100)
+    zeros, durations = np.zeros(3, dtype=np.float32), np.array([1, 1, 1])
+    phones, times = ("<sil>", "AH", "<.>"), SpokenTimes()
+    part = Part("hello.", phones, durations, np.ones(300), np.zeros((2, 3)), zeros, zeros)
+    mel = MelConfig(sample_rate=1000, hop_length=100, n_mels=2, f_max=500.0)
+    passage = Passage(SpokenText(text, "hello.", phones, (Word("hello", 1, 2),)))
+    times.add(passage, durations, mel.frame_s, 0, starts_sentence=True)
+    speech = join([part], times, mel, text=text, speaker="one")
     item = TextItem(id, InputText(text, speaker="one"), fingerprint="f")
     return line_of(item, speech, settings or Settings(), vocoder="Griffin-Lim", work_s=0.03)
 
