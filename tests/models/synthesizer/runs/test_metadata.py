@@ -5,14 +5,16 @@ import numpy as np
 import parselmouth
 import pytest
 
+from models.synthesizer.passages import Passage
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, export_speech, read_rows
 from models.synthesizer.runs.text_files import InputText
 from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
-from models.synthesizer.speech import Part, join
+from models.synthesizer.speech import Part, SpokenTimes, join
+from modules.mel import MelConfig
 from processors.durations import EXPORT_FORMATS, SUBTITLES
 from processors.durations.sources import durations_in
 from processors.durations.subtitles import sentences_of
-from processors.records import Word
+from processors.records import SpokenText, Word
 from tests.models.stage_3 import text_line
 from utils.errors import InputError
 
@@ -168,8 +170,11 @@ def spoken(folder, *ids):
     T = sum(DURATIONS)
     curve = np.zeros(T, dtype=np.float32)
     wav = np.zeros(T * HOP, dtype=np.float32)
-    part = Part("hi, you!", PHONES, WORDS, np.array(DURATIONS), wav, np.zeros((8, T)), curve, curve)
-    speech = join([part], text="Hi, you!", speaker="one", sample_rate=RATE, hop_length=HOP)
+    mel, times, durations = MelConfig(RATE, hop_length=HOP), SpokenTimes(), np.array(DURATIONS)
+    part = Part("hi, you!", PHONES, durations, wav, np.zeros((8, T)), curve, curve)
+    passage = Passage(SpokenText("Hi, you!", "hi, you!", PHONES, WORDS))
+    times.add(passage, durations, mel.frame_s, 0, starts_sentence=True)
+    speech = join([part], times, mel, text="Hi, you!", speaker="one")
     speech = replace(speech, sentences=sentences_of(speech.text, speech.words))
     results = ResultFolder(folder, TextLine)
     folder.mkdir(exist_ok=True)
