@@ -15,7 +15,7 @@ from torch import nn
 
 from config.train import CompileMode
 from models.base.devices import require_compiler
-from modules.execution.graphs import allow_graphs, compile_options
+from modules.execution.prepared import allow_graphs, compile_options
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.dataset.sampler import BatchShape
 from utils.logging import get_logger

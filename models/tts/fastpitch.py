@@ -37,7 +37,7 @@ from models.base.assets import Assets
 from models.base.model import Model, feed_forward_graphs
 from models.base.task import LossTerm
 from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig
-from modules.execution.packed import packed
+from modules.execution.prepared import packed
 from modules.harmonics import F0Residual, HarmonicHead
 from modules.layers.basic import Linear, PhoneEmbedding, length_mask, speaker_embedding
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention

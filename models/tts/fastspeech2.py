@@ -57,7 +57,7 @@ from models.tts._fastspeech2_variance import (
     duration_loss_sum,
     pitch_loss_sum,
 )
-from modules.execution.packed import packed
+from modules.execution.prepared import packed
 from modules.harmonics import F0Residual, HarmonicHead
 from modules.layers.basic import (
     Linear,

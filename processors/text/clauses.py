@@ -254,16 +254,23 @@ class ClauseSplitter:
         return self.link([c._replace(spoken=s) for c, s in zip(clauses, texts, strict=True)])
 
     def link(self, clauses: Sequence[Clause]) -> list[Clause]:
-        """Makes all clauses of a sentence but the last end as if it went on."""
+        """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""
         pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
-        linked = link_clauses([clause.spoken for clause in clauses], pause)
-        return [
-            clause._replace(spoken=spoken) for clause, spoken in zip(clauses, linked, strict=True)
-        ]
+        linked = []
+        for clause in clauses[:-1]:
+            phones = clause.spoken.phones
+            if phones[-1] == FULL_STOP:
+                phones = (*phones[:-1], COMMA)
+            elif phones[-1] not in PAUSES:  # the front end ends it without one
+                phones = (*phones, pause)
+            linked.append(clause._replace(spoken=dataclasses.replace(clause.spoken, phones=phones)))
+        return [*linked, clauses[-1]]
 
     def _clause(self, runs: Sequence[Run], language: str) -> Clause:
         spoken = self._frontends[language](*(run.text for run in runs))
-        return Clause(mix(spoken, self._p_arpabet), tuple(runs))
+        if spoken.word_phones:
+            spoken = mix(spoken, self._p_arpabet)
+        return Clause(spoken, tuple(runs))
 
 
 def merge_wordless(pieces: Sequence[str]) -> list[str]:
@@ -283,21 +290,3 @@ def merge_wordless(pieces: Sequence[str]) -> list[str]:
 def has_word(piece: str) -> bool:
     """Whether a piece of text holds a letter or a digit."""
     return any(character.isalnum() for character in piece)
-
-
-def link_clauses(clauses: Sequence[SpokenText], pause: str) -> list[SpokenText]:
-    """Makes all clauses of a sentence but the last end in a comma instead of a full stop.
-
-    `pause` ends those that the front end ends without a pause.
-    """
-    inner = [
-        dataclasses.replace(clause, phones=_open(clause.phones, pause)) for clause in clauses[:-1]
-    ]
-    return [*inner, clauses[-1]]
-
-
-def _open(phones: tuple[str, ...], pause: str) -> tuple[str, ...]:
-    """Replaces the final full stop by a comma; without a final pause, adds one."""
-    if phones[-1] == FULL_STOP:
-        return (*phones[:-1], COMMA)
-    return phones if phones[-1] in PAUSES else (*phones, pause)

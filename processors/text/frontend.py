@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from config.text import TextConfig
 from processors.records import SpokenText, Word, WordPhones
@@ -19,7 +19,15 @@ from processors.text.symbols import (
     SILENCE,
     WORD_BOUNDARY,
 )
-from processors.text.tokens import Token, is_sign, is_word, merge_pauses, split_inline, tokenize
+from processors.text.tokens import (
+    Token,
+    TokenizedText,
+    is_sign,
+    is_word,
+    merge_pauses,
+    split_inline,
+    tokenize,
+)
 from utils.errors import InputError
 
 _SETS = {"espeak": "a phone of IPA", "letters": "a letter"}  # what may be in braces
@@ -90,15 +98,6 @@ class Phonemizer(Protocol):
         """Whether a sign can be given as a word."""
 
 
-class _Normalised(NamedTuple):
-    """A text in words."""
-
-    text: str
-    tokens: list[Token]
-    unspoken: tuple[str, ...]  # signs that are left out
-    word_ends: tuple[int, ...]  # as in SpokenText
-
-
 class TextFrontend:
     """Turns text into a SpokenText; the same text always gives the same phones.
 
@@ -152,7 +151,7 @@ class TextFrontend:
             word_ends if len(texts) > 1 else (),
         )
 
-    def _read(self, texts: Sequence[str]) -> "_Normalised":
+    def _read(self, texts: Sequence[str]) -> TokenizedText:
         normalised = ""
         tokens: list[Token] = []
         word_ends: list[int] = []
@@ -173,11 +172,11 @@ class TextFrontend:
         normalised = " ".join(normalised.split())
         if self.config.has_nvidia_symbols:
             read = read_symbols(normalised, self.config.phone_extractor)
-            return _Normalised(*read, tuple(word_ends))
+            return read._replace(word_ends=tuple(word_ends))
         if self.config.in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
         unspoken = self._unspoken("".join(texts))
-        return _Normalised(normalised, merge_pauses(tokens), unspoken, tuple(word_ends))
+        return TokenizedText(normalised, merge_pauses(tokens), unspoken, tuple(word_ends))
 
     def _n_words(self, normalised: str, tokens: Sequence[Token]) -> int:
         """Number of words in a part of a text."""

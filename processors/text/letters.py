@@ -22,13 +22,12 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Pronunciation, has_variants, is_arpabet, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
-from processors.text.tokens import Token
+from processors.text.tokens import Token, TokenizedText
 from utils.errors import InputError
 from utils.seed import derived_seed
 
@@ -129,15 +128,7 @@ def normalise_symbols(text: str, own_words: Collection[str] = ()) -> str:
     return " ".join(plain.split())
 
 
-class SymbolText(NamedTuple):
-    """A text as symbols."""
-
-    text: str
-    tokens: list[Token]  # words, punctuation and spaces; phones in braces
-    unspoken: tuple[str, ...]  # characters without a symbol, each once; they are left out
-
-
-def read_symbols(normalised: str, phone_extractor: str) -> SymbolText:
+def read_symbols(normalised: str, phone_extractor: str) -> TokenizedText:
     """Splits the output of `normalise_symbols`, with phones in braces, into words and marks."""
     pieces = _PIECE.findall(normalised)
     unspoken = [
@@ -146,7 +137,7 @@ def read_symbols(normalised: str, phone_extractor: str) -> SymbolText:
     said = "".join(" " if piece in unspoken else piece for piece in pieces)
     text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(said.split())))
     tokens = [_token(piece) for piece in _PIECE.findall(text)]
-    return SymbolText(text, tokens, tuple(dict.fromkeys(unspoken)))
+    return TokenizedText(text, tokens, tuple(dict.fromkeys(unspoken)))
 
 
 def _token(piece: str) -> Token:
@@ -180,8 +171,6 @@ def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[st
 
 def mix(spoken: SpokenText, p: float) -> SpokenText:
     """A text with each word either in letters or in phones, the same at every call."""
-    if not spoken.word_phones:
-        return spoken
     chosen = draw(spoken.word_phones, p, spoken.normalized)
     by_word = {choice.word: choice for choice in chosen}
     words: list[Word] = []

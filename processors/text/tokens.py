@@ -25,6 +25,15 @@ class Token(NamedTuple):
     text: str  # the word; the pause class; the phones with spaces between them
 
 
+class TokenizedText(NamedTuple):
+    """A text in words."""
+
+    text: str
+    tokens: list[Token]  # words, pauses or punctuation; phones in braces
+    unspoken: tuple[str, ...]  # signs that are left out, each once
+    word_ends: tuple[int, ...] = ()  # as in SpokenText
+
+
 def split_inline(text: str) -> list[tuple[bool, str]]:
     """Splits text at `{...}` into pairs: whether a piece is inline phones, and the piece."""
     pieces: list[tuple[bool, str]] = []

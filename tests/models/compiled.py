@@ -9,7 +9,7 @@ import torch
 from models.base.task import Task
 from models.training.compilation import Compilation
 from models.training.optimizers.updates import weighted_mean
-from modules.execution import graphs
+from modules.execution import prepared
 
 # "eager" runs the traced graph as it is, "aot_eager" also that of the backward pass, without
 # compiling kernels
@@ -20,7 +20,7 @@ by_backend = pytest.mark.parametrize(
 
 def set_backend(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     """Compiles by another backend, and forgets what other tests compiled."""
-    monkeypatch.setattr(graphs, "BACKEND", backend)
+    monkeypatch.setattr(prepared, "BACKEND", backend)
     torch._dynamo.reset()
 
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Collection, Iterable
 
 from processors.text.g2p import letter_name, lookup
+from processors.text.normalisation.characters import apply, rule
 from processors.text.normalisation.numbers import digit_by_digit
-from processors.text.normalisation.rules import apply, rule
 
 _TITLES = {  # before a name
     "mr": "Mister", "mrs": "Missus", "ms": "Miz", "messrs": "Messrs", "dr": "Doctor",

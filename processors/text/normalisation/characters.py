@@ -1,11 +1,32 @@
-"""Cleaned characters, and signs that are read aloud, in English and in other languages."""
+"""Cleaned characters, substitution rules, and signs that are read aloud, in several languages."""
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import NamedTuple
 
-from processors.text.normalisation.rules import rule
 from utils.errors import InputError
+
+
+class Rule(NamedTuple):
+    """A pattern and its replacement."""
+
+    pattern: re.Pattern[str]
+    say: Callable[[re.Match[str]], str] | str
+
+
+def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
+    """Builds a rule, with ASCII semantics of digits and word characters."""
+    return Rule(re.compile(pattern, flags | re.ASCII), say)
+
+
+def apply(rules: Iterable[Rule], text: str) -> str:
+    """Applies rules in order."""
+    for pattern, say in rules:
+        text = pattern.sub(say, text)
+    return text
+
 
 _SAME = str.maketrans(
     dict.fromkeys("’‘‛ʼ´`′＇", "'")

@@ -2,8 +2,8 @@
 
 import re
 
+from processors.text.normalisation.characters import rule
 from processors.text.normalisation.numbers import cardinal, ordinal, two_digits, year
-from processors.text.normalisation.rules import rule
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",

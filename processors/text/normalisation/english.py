@@ -11,6 +11,7 @@ from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES
 from processors.text.normalisation.characters import (
     BEFORE_NUMBERS,
     SHARPS,
+    apply,
     clean_characters,
     say_signs,
     tidy_punctuation,
@@ -19,7 +20,6 @@ from processors.text.normalisation.characters import (
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.numbers import NUMBERS, ROMAN
 from processors.text.normalisation.quantities import PRICES, UNITS
-from processors.text.normalisation.rules import apply
 
 _DIGIT = re.compile(r"[0-9]")
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from processors.text.normalisation.rules import rule
+from processors.text.normalisation.characters import rule
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _BELOW_20 = (

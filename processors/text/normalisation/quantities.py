@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from processors.text.normalisation.characters import rule
 from processors.text.normalisation.numbers import (
     NUMBER,
     QUANTITIES,
@@ -11,7 +12,6 @@ from processors.text.normalisation.numbers import (
     number,
     quantity,
 )
-from processors.text.normalisation.rules import rule
 
 _NAMES = {
     "km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "nm": "nanometer",

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from modules.execution.packed import packed
+from modules.execution.prepared import packed
 from modules.layers.basic import length_mask
 from modules.layers.postnet import MaskedBatchNorm, PostNet
 

@@ -1,13 +1,20 @@
 import pytest
 
 from processors.text.normalisation.characters import (
+    apply,
     clean_characters,
     has_name,
     name_signs,
+    rule,
     say_signs,
     tidy_punctuation,
     to_ascii_letters,
 )
+
+
+def test_rules_are_applied_in_order_and_know_only_ascii_digits():
+    rules = (rule(r"a", "b"), rule(r"b(\d)", lambda match: f"<{match[1]}>"))
+    assert apply(rules, "a1 b2 a٣") == "<1> <2> b٣"
 
 
 def test_control_and_format_characters_are_stripped():

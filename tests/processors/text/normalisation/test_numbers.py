@@ -1,5 +1,6 @@
 import pytest
 
+from processors.text.normalisation.characters import apply
 from processors.text.normalisation.numbers import (
     NUMBERS,
     ROMAN,
@@ -9,7 +10,6 @@ from processors.text.normalisation.numbers import (
     roman_value,
     year,
 )
-from processors.text.normalisation.rules import apply
 
 
 def test_numbers_have_no_and():

@@ -1,7 +1,7 @@
 import pytest
 
+from processors.text.normalisation.characters import apply
 from processors.text.normalisation.quantities import PRICES, UNITS
-from processors.text.normalisation.rules import apply
 
 
 @pytest.mark.parametrize(
