@@ -135,10 +135,7 @@ def _no_scales(_network: object) -> Mapping[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Generic[C]):
-    """A model: its configuration, its network, its training task, and what they need of others.
-
-    mypy checks the hooks of each model file; the registry refuses unknown ones.
-    """
+    """A model: its configuration, its network, its training task, and what they need of others."""
 
     config: type[C]  # dataclass of the `model` section
     # the exported network with random weights

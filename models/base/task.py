@@ -87,7 +87,4 @@ class Task(Protocol, Generic[Batch]):
         """Losses and metrics without gradients; the losses' weighted sum chooses the best step."""
 
     def samples(self, batch: Batch) -> Iterator[Sample]:
-        """Synthesises a validation batch; called in evaluation mode, without gradients.
-
-        The tracker shows samples, and metrics score them during training.
-        """
+        """Synthesises a validation batch for tracker and metrics; called in evaluation mode."""

@@ -67,10 +67,7 @@ def _code_digest() -> str:
 
 
 def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
-    """Applies overrides to the configuration that a model came with.
-
-    The lexicon is the one kept with the model, unless an override names another.
-    """
+    """Applies overrides; the lexicon is the one kept with the model, unless they name another."""
     config = config_of(overridden(model.tree, overrides)) if overrides else model.config
     check_overrides(model, config)
     text = config.preprocess.text

@@ -144,10 +144,7 @@ def _check_options(options: Iterable[str], accepted: Sequence[str], name: str) -
 
 
 def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
-    """Refuses a vocoder of another mel definition than the acoustic model's.
-
-    Half a hop of shift (`padding`) is hardly audible: it is allowed, and logged.
-    """
+    """Refuses a vocoder of another mel than the acoustic model's; logs another padding."""
     if different := acoustic.differences(vocoder, ignore=_MAY_DIFFER):
         raise InputError(
             f"the vocoder {name} was made for another mel than the acoustic model: "

@@ -106,10 +106,7 @@ class Tacotron2Output(NamedTuple):
 
 
 class Tacotron2(nn.Module):
-    """Phones to mel: encoder, decoder with attention, postnet.
-
-    The vocabulary includes padding (id 0); the log floor fills the padding of `infer`.
-    """
+    """Phones to mel: encoder, decoder with attention, postnet."""
 
     controls: ClassVar[frozenset[Control]] = frozenset()
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = get_args(Precision)
@@ -234,20 +231,14 @@ class Tacotron2(nn.Module):
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """Predicts the mel (B, M, T) from the true frames before each; call `eval()` first.
-
-        Beyond the lengths it is the log floor.
-        """
+        """Predicts the mel (B, M, T) from the true frames before each; call `eval()` first."""
         output: Tacotron2Output = self(*_inputs(batch))
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         return finished_mel(output.refined_mel_hat, frame_mask, self.log_floor)
 
     @torch.no_grad()
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
-        """Finds the weights of the phones in each true frame, (B, T, N); call `eval()` first.
-
-        All frames of a step share its weights. Values in the padding have no meaning.
-        """
+        """Weights of the phones in each true frame, (B, T, N); call `eval()` first."""
         output: Tacotron2Output = self(*_inputs(batch))
         return output.alignment
 

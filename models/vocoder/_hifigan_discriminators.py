@@ -260,10 +260,7 @@ class PeriodDiscriminator(SubDiscriminator):
 
 
 class ScaleDiscriminator(SubDiscriminator):
-    """Sees the waveform through grouped convolutions with long kernels, of seven layers.
-
-    Channels are multiples of 16 from the second layer on.
-    """
+    """Sees the waveform through grouped convolutions with long kernels, of seven layers."""
 
     def __init__(
         self,

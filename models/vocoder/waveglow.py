@@ -97,10 +97,7 @@ class WaveGlowTask:
 
 
 class WaveGlowGraph(nn.Module):
-    """Mel and noise to waveform, in one window: noise is an input, the denoiser has no FFT.
-
-    The network is a result of `for_inference`.
-    """
+    """Mel and noise to waveform, in one window: noise is an input, the denoiser has no FFT."""
 
     removed: Tensor | None
 

@@ -32,10 +32,7 @@ _LOG_ZERO = -1e9  # minus infinity would make gradients of padding NaN
 
 
 class AlignmentEncoder(nn.Module):
-    """Phones (H channels) and a mel to a soft attention, compared in C channels.
-
-    The temperature is a factor on squared distances.
-    """
+    """Phones (H channels) and a mel to a soft attention, compared in C channels."""
 
     def __init__(
         self,

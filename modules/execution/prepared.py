@@ -138,10 +138,7 @@ class PackedConv1d(nn.Module):
             self._packed = torch.ops.mkldnn._reorder_linear_weight(rows)
 
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, T, H_in) of any float type -> (B, T, H_out) of its own; padding is not cleared.
-
-        Without a mask, padding is zero already.
-        """
+        """(B, T, H_in) of any float type -> (B, T, H_out); without a mask, padding is zero."""
         B, T, _ = frames.shape
         K, margin = self._kernel_size, self._kernel_size // 2
         if mask is not None and K > 1:

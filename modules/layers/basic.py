@@ -23,8 +23,7 @@ from torch.nn import functional as F
 def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
     """Marks the valid positions of a padded batch: lengths (B,) -> (B, L) bool, True = valid.
 
-    Without the padded length, L, the longest item is looked up, which makes the host wait for a
-    GPU.
+    Without `max_length` the longest item is looked up, which makes the host wait for a GPU.
     """
     if max_length is None:
         max_length = cast("int", lengths.max().item())
@@ -41,10 +40,7 @@ _MANY_CHANNELS = 256  # of a signal: with as many, in fp32, the ordinary layer i
 
 
 def convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
-    """Convolves over time: (B, T, H_in), weight (H_out, H_in, K) -> (B, T', H_out).
-
-    T' is T + 2 * padding - K + 1.
-    """
+    """Convolves over time: (B, T, H_in), weight (H_out, H_in, K) -> (B, T + 2 P - K + 1, H_out)."""
     image = frames.transpose(1, 2).unsqueeze(2)  # (B, H_in, 1, T)
     if _wide_gradient_is_slow(frames, weight):
         image = image.contiguous()

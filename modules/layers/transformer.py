@@ -48,10 +48,7 @@ def matrix_attention(
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention with one fused map to queries, keys and values.
-
-    A head has H / heads channels, which must be whole, unless `head_size` says otherwise.
-    """
+    """Multi-head self-attention with one fused map to queries, keys and values."""
 
     def __init__(
         self,
@@ -86,10 +83,7 @@ class SelfAttention(nn.Module):
 
 
 class FFTBlock(nn.Module):
-    """Self-attention and a two-layer convolution, each with a residual and LayerNorm after it.
-
-    The convolutions have odd kernels, and `filter_size` channels between them.
-    """
+    """Self-attention and two convolutions (odd kernels), each with residual and LayerNorm."""
 
     def __init__(
         self,

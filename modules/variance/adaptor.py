@@ -14,8 +14,7 @@ from modules.layers.basic import Dropout, Linear, MaskedConv1d, clear_padding, l
 class VariancePredictor(nn.Module):
     """Convolutions (odd kernels) with ReLU, LayerNorm and dropout, and a map to one value.
 
-    Layers are conv_1, norm_1, conv_2 and so on; without any there is only the map, of filter_size
-    channels.
+    Without layers there is only the map, of filter_size channels.
     """
 
     def __init__(
@@ -112,10 +111,7 @@ def join_phones(
 
 
 def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
-    """Averages a contour over the frames of each phone: (B, T), durations (B, N) int64 -> (B, N).
-
-    Phones without frames get 0.
-    """
+    """Averages a contour (B, T) over the frames of phones, (B, N) int64 -> (B, N), 0 without any."""
     # sums of a thousand frames of some hundred Hz lose tenths of a hertz in float32
     sums = F.pad(values.double().cumsum(dim=1), (1, 0))  # (B, T + 1)
     ends = durations.cumsum(dim=1)

@@ -73,10 +73,7 @@ class ConvolvedContour(nn.Module):
     def per_frame(
         self, values: Tensor, durations: Tensor, n_frames: int, control: ContourControl
     ) -> Tensor:
-        """Hz of frames, (B, T), from what `infer` returned, (B, N): straight lines between phones.
-
-        Phones that are not `voiced`, or have a `given` 0, have no pitch.
-        """
+        """Hz of frames, (B, T): lines between phones that are voiced, or have given Hz above 0."""
         voiced = control.voiced if control.given is None else control.given > 0
         return join_phones(values, durations, voiced, n_frames)
 

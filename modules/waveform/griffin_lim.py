@@ -68,10 +68,7 @@ class PhaseSteps(NamedTuple):
 
 
 def phase_steps(log_magnitude: Tensor, slope: Tensor, mel: MelConfig) -> PhaseSteps:
-    """The derivatives of the phases, integrated within frames and between neighbours.
-
-    The log magnitude is (T, K) float64, and `slope` its change per frame.
-    """
+    """Derivatives of the phases, integrated within frames and between neighbours; all (T, K)."""
     # gradient of the phase, in steps of one frame and of one bin
     scale = _HANN * mel.win_length**2 / (mel.hop_length * mel.n_fft)
     bins = torch.arange(log_magnitude.shape[1], device=log_magnitude.device)

@@ -219,10 +219,7 @@ class Clause(NamedTuple):
 
 
 class ClauseSplitter:
-    """Splits texts of several languages; keeps a text front end for each.
-
-    Sentences of more than `max_phones` are split at clauses.
-    """
+    """Splits texts of several languages, by clauses if a sentence has more than `max_phones`."""
 
     def __init__(self, config: TextConfig, max_phones: int, p_arpabet: float = 0.0) -> None:
         self._config = config

@@ -102,9 +102,9 @@ _VOWELS = frozenset("aeiouy")
 
 
 def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | None:
-    """ARPAbet of a word; None without a vowel, or with characters other than letters and "'".
+    """ARPAbet of a word, by default by the bundled network; accents and case are ignored.
 
-    Accents and case are ignored. Without a network, by the bundled one.
+    None without a vowel, or with characters other than letters and "'".
     """
     decomposed = unicodedata.normalize("NFD", word.lower())
     letters = "".join(sign for sign in decomposed if not unicodedata.combining(sign))

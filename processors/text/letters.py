@@ -36,10 +36,7 @@ _ENDING = re.compile(r"'?s$")
 
 
 class LetterPhonemizer:
-    """The letters of words; see Phonemizer.
-
-    With phones, words get them in addition to their letters, and braces hold phones.
-    """
+    """The letters of words, `with_phones` also their phones; braces then hold phones."""
 
     def __init__(
         self,

@@ -174,10 +174,7 @@ ARPABET_OF_IPA: dict[str, tuple[str, ...]] = {
 
 
 def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
-    """ARPAbet for espeak phones with stress marks, with at least one primary stress.
-
-    None if `phones` is empty or one of them has no ARPAbet counterpart.
-    """
+    """ARPAbet for espeak phones, with a primary stress; None if one has no counterpart."""
     said = [ARPABET_OF_IPA.get(phone, ()) for phone in phones]
     return with_primary_stress([*chain(*said)]) if said and all(said) else None
 

@@ -103,10 +103,7 @@ def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
 
 
 def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
-    """Lists the file itself, or the files in a folder with one of these suffixes, sorted.
-
-    Hidden files are left out, and so are folders in the folder.
-    """
+    """Lists the file itself, or the visible files in a folder with these suffixes, sorted."""
     if path.is_file():
         return [path]
     if not path.is_dir():

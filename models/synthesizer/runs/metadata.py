@@ -17,10 +17,7 @@ from utils.files import append_jsonl, read_jsonl, write_jsonl
 
 @dataclass(frozen=True)
 class TextLine:
-    """The line of `metadata.jsonl` about one synthesised text.
-
-    Times are in seconds from the start of the file.
-    """
+    """The line of `metadata.jsonl` about a synthesised text; times are in seconds."""
 
     id: str
     file: str  # name of the sound file, next to metadata.jsonl

@@ -41,11 +41,9 @@ def naming(place: object) -> Iterator[None]:
 def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[InputText]:
     """Reads the texts of a file: one a line, or, from a `.tsv`, a table with a header line.
 
-    A file `.ssml` is one text.
-
-    Empty lines are left out. The columns of a table are separated by tabs: `text`, and if wanted
-    `pitch` (a file of Hz per phone, relative to the table), `output` (name of the wav), `speaker`.
-    Empty cells but those of `text` count as missing.
+    A file `.ssml` is one text. Empty lines are left out. The columns of a table are separated by
+    tabs: `text`, and if wanted `pitch` (a file of Hz per phone, relative to the table), `output`
+    (name of the wav), `speaker`. Empty cells but those of `text` count as missing.
     """
     path = user_path(path)
     if path.suffix.lower() == ".ssml":

@@ -174,10 +174,7 @@ def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
 
 
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
-    """Spells the acronyms of a text; a text mostly in capitals is treated as emphasised.
-
-    Words of a user lexicon, in lower case, are never spelt.
-    """
+    """Spells acronyms, unless `own_words` has them or the text is mostly in capitals."""
     if not _CAPITALS.search(text) or _is_shouted(text):
         return text
     text = apply(_JOINED, text)

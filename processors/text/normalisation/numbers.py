@@ -26,10 +26,7 @@ NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 
 
 def cardinal(digits: str) -> str:
-    """A whole number: "1,234" is "one thousand two hundred thirty-four".
-
-    Numbers with leading zeros or more than 15 digits are read digit by digit.
-    """
+    """A whole number; with leading zeros or more than 15 digits, digit by digit."""
     digits = digits.replace(",", "")
     if len(digits) > _LONGEST or (len(digits) > 1 and digits[0] == "0"):
         return digit_by_digit(digits)

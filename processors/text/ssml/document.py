@@ -40,10 +40,7 @@ _ALWAYS_IGNORED = ("version", "xml:id", "xml:base", "xsi:schemaLocation")
 
 
 class Ssml(NamedTuple):
-    """A document of SSML, whose root is `speak`.
-
-    Unknown tags and attributes are errors unless `skip_unknown`.
-    """
+    """A document of SSML; unknown tags and attributes are errors unless `skip_unknown`."""
 
     source: str
     skip_unknown: bool = False

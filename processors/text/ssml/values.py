@@ -231,10 +231,7 @@ _TIE = "\u0361"
 def phones_of(
     pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]
 ) -> tuple[str, ...]:
-    """Phones of a voice, whether of the IPA or ARPAbet, from a pronunciation in an alphabet.
-
-    ARPAbet has spaces between phones.
-    """
+    """Phones of a voice, IPA or ARPAbet (with spaces), from a pronunciation in an alphabet."""
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise ValueError(f"alphabet {alphabet[:40]!r}; expected {' or '.join(ALPHABETS)}")
     if alphabet != "ipa":
