@@ -111,7 +111,7 @@ def join_phones(
 
 
 def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
-    """Averages a contour (B, T) over the frames of phones, (B, N) int64 -> (B, N), 0 without any."""
+    """Averages contours (B, T) over the frames of phones, (B, N) -> (B, N), 0 without any."""
     # sums of a thousand frames of some hundred Hz lose tenths of a hertz in float32
     sums = F.pad(values.double().cumsum(dim=1), (1, 0))  # (B, T + 1)
     ends = durations.cumsum(dim=1)
