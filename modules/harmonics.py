@@ -32,6 +32,9 @@ _FLOOR = 0.02  # between harmonics, of their magnitude: noise and changes of F0 
 _SMOOTHING = 0.55  # standard deviation of the envelope's smoothing, in distances of harmonics
 # with Adam, the factor of the learning rate: the depth has further to go than tuned weights
 _GAIN = 3.0
+_FILTERS, _KERNEL, _DROPOUT = 64, 7, 0.2  # of the predictor of the residual
+_SEMITONES = 12  # of an octave
+_SCALE = 4  # octaves of F0 around the mean of an utterance -> about 1
 
 
 def comb_ripples(mel: MelConfig) -> Tensor:
@@ -92,11 +95,6 @@ class HarmonicHead(nn.Module):
         lower = rows.long().clamp(0, _N_PITCHES - 2)
         below, above = (F.embedding(row, self.ripples) for row in (lower, lower + 1))
         return torch.lerp(below, above, (rows - lower).unsqueeze(2))
-
-
-_FILTERS, _KERNEL, _DROPOUT = 64, 7, 0.2
-_SEMITONES = 12  # of an octave
-_SCALE = 4  # octaves of F0 around the mean of an utterance -> about 1
 
 
 class F0Residual(nn.Module):

@@ -19,6 +19,7 @@ _BREAK_HZ = 1000.0
 _BREAK_MEL = _BREAK_HZ / _HZ_PER_MEL
 _LARGEST_FFT, _MOST_MELS = 32768, 1024  # the filter bank must fit into memory
 _LOG_STEP = math.log(6.4) / 27.0  # above the break: 27 mels from 1 kHz to 6.4 kHz
+_UNCOVERED = 1e-5  # of the sum of the filters at a bin
 
 
 @dataclass(frozen=True)
@@ -189,9 +190,6 @@ class MelSpectrogram(nn.Module):
                 f"audio of {n_samples} samples is too short for a mel spectrogram: "
                 f"{shortest} samples are the least with n_fft {self.config.n_fft}"
             )
-
-
-_UNCOVERED = 1e-5  # of the sum of the filters at a bin
 
 
 def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:

@@ -24,6 +24,7 @@ from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
 Control = Literal["pitch", "energy", "duration", "pitch_transform"]
+ALIGNER = "aligner"  # key of the network in a task, and name of its file
 
 
 class TtsOutput(NamedTuple):
@@ -128,9 +129,6 @@ def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) ->
             raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
     if pitch is not None and transform is not None:
         raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
-
-
-ALIGNER = "aligner"  # key of the network in a task, and name of its file
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from models.base.task import Task
 from processors.dataset.batch import TtsBatch
 
 C = TypeVar("C")  # dataclass of the `model` section
+EXAMPLE_LENGTH = 400  # of phones and frames: several windows of Griffin-Lim
+_FACTORS = ("duration", "pitch", "energy")
 
 
 class AcousticModel(Protocol):
@@ -122,7 +124,6 @@ class Graph(NamedTuple):
 
 # by name of the file. An acoustic model has "acoustic", a vocoder "vocoder"; others have several
 Graphs = Mapping[str, Graph]
-EXAMPLE_LENGTH = 400  # of phones and frames: several windows of Griffin-Lim
 
 
 def _accept(_model: object, _preprocess: PreprocessConfig) -> None:
@@ -181,9 +182,6 @@ class Model(Generic[C]):
             raise ValueError(
                 f"{config.model_type} cannot learn durations: choose another preprocess.aligner"
             )
-
-
-_FACTORS = ("duration", "pitch", "energy")
 
 
 def vocoder_graphs(module: nn.Module, n_mels: int) -> Graphs:

@@ -24,6 +24,8 @@ from utils.logging import get_logger
 
 RAMP = "ramp:"
 _NAMED = {"flatten": PitchTransform(flatten=True), "invert": PitchTransform(invert=True)}
+_DEVIATIONS = 2  # from the mean; 95 % of normally distributed pitch are within
+_SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warning
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,6 @@ def check_length(pitch: Sequence[float], phones: Sequence[str]) -> None:
             f"the pitch has {len(pitch)} values, and the text {len(phones)} phones and pauses;"
             " metadata.jsonl of the text without given pitch lists them"
         )
-
-
-_DEVIATIONS = 2  # from the mean; 95 % of normally distributed pitch are within
-_SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warning
 
 
 class RangeWarning:

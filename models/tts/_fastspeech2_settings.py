@@ -8,6 +8,8 @@ from models.base.acoustic import JointAlignerConfig
 from modules.layers.transformer import Activation
 from modules.variance.contour import Level
 
+_OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads
+
 
 @dataclass(frozen=True)
 class TransformerConfig:
@@ -54,9 +56,6 @@ class VariancePredictorConfig:
                 f"filter_size is {self.filter_size}, expected an even number with own_encoder: half"
                 " of it is for each direction of the recurrence"
             )
-
-
-_OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads
 
 
 @dataclass(frozen=True)

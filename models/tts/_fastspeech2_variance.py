@@ -20,6 +20,11 @@ from modules.variance.adaptor import VariancePredictor, average_by_phone, interp
 from modules.variance.contour import Contour, ContourStats, Level
 from modules.variance.convolved_contour import ConvolvedContour
 
+_N_CONVOLUTIONS = 3
+_N_DOUBLINGS = 7  # of the scan: a state sees the last 2^7 phones
+_TYPICAL_VOICED_FRAMES = 5  # of a phone: keeps the weights near 1
+_MAX_VOICED_FRAMES = 10
+
 
 def build_contour(
     config: VarianceEmbeddingConfig,
@@ -73,12 +78,6 @@ def continued(
         return given
     mean = pitch.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
     return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
-
-
-_N_CONVOLUTIONS = 3
-_N_DOUBLINGS = 7  # of the scan: a state sees the last 2^7 phones
-_TYPICAL_VOICED_FRAMES = 5  # of a phone: keeps the weights near 1
-_MAX_VOICED_FRAMES = 10
 
 
 def pitch_loss_sum(pitch_hat: Tensor, pitch: Tensor, f0: Tensor, durations: Tensor) -> Tensor:

@@ -25,6 +25,9 @@ from models.tts._tacotron2_recurrent import StepLinear, StepMixture, lstm_state
 from modules.layers.basic import Dropout, MaskedConv1d, drop, length_mask
 from modules.layers.postnet import MaskedBatchNorm
 
+PRENET_DROPOUT = 0.5  # in training, validation and synthesis
+_BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
+
 
 @dataclass(frozen=True)
 class EncoderConfig:
@@ -123,10 +126,6 @@ class LocationAttention(nn.Module):
         location = F.conv1d(past, kernel, padding=kernel.shape[2] // 2).mT  # (B, N, H)
         energies = self.energy(torch.tanh(keys + self.query(state)[:, None] + location)).squeeze(2)
         return energies.masked_fill(~mask, -math.inf).softmax(dim=1)
-
-
-PRENET_DROPOUT = 0.5  # in training, validation and synthesis
-_BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
 
 
 @dataclass(frozen=True)

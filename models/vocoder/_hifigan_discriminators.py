@@ -26,6 +26,22 @@ from modules.layers.normalisation import spectral_norm
 
 _MOST_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
 _FEWEST_CHANNELS = 16  # per group; with fewer, likewise
+_Context = Any  # of a call, as autograd passes it
+_SLOPE = 0.1  # of leaky ReLU
+PERIODS = (2, 3, 5, 7, 11)  # primes: they overlap as little as possible
+PERIOD_CHANNELS = (32, 128, 512, 1024, 1024)
+SCALE_CHANNELS = (128, 128, 256, 512, 1024, 1024, 1024)
+_SCALE_LAYERS = (  # kernel, stride, groups
+    (15, 1, 1),
+    (41, 2, 4),
+    (41, 2, 16),
+    (41, 4, 16),
+    (41, 4, 16),
+    (41, 1, 16),
+    (5, 1, 1),
+)
+_PERIOD_STRIDES = (3, 3, 3, 3, 1)
+_PERIOD_KERNEL = 5
 
 
 class StridedConv1d(nn.Conv1d):
@@ -79,9 +95,6 @@ def _side_by_side(signal: Tensor, stride: int, length: int) -> Tensor:
     B, C, L = signal.shape
     signal = F.pad(signal, (0, length * stride - L))
     return signal.view(B, C, length, stride).transpose(2, 3).reshape(B, C * stride, length)
-
-
-_Context = Any  # of a call, as autograd passes it
 
 
 class _Dense(Function):
@@ -171,26 +184,6 @@ def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups
         part = signal[:, :, first : first + gradient.shape[2] + n_taps - 1]
         parts.append(conv1d_weight(part, (C_out, C_in, n_taps), gradient, groups=groups))
     return torch.cat(parts, dim=2)
-
-
-_SLOPE = 0.1  # of leaky ReLU
-
-PERIODS = (2, 3, 5, 7, 11)  # primes: they overlap as little as possible
-PERIOD_CHANNELS = (32, 128, 512, 1024, 1024)
-SCALE_CHANNELS = (128, 128, 256, 512, 1024, 1024, 1024)
-
-
-_SCALE_LAYERS = (  # kernel, stride, groups
-    (15, 1, 1),
-    (41, 2, 4),
-    (41, 2, 16),
-    (41, 4, 16),
-    (41, 4, 16),
-    (41, 1, 16),
-    (5, 1, 1),
-)
-_PERIOD_STRIDES = (3, 3, 3, 3, 1)
-_PERIOD_KERNEL = 5
 
 
 class DiscriminatorOutput(NamedTuple):

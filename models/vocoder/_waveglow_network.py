@@ -18,6 +18,11 @@ from modules.execution.chunks import Context, by_item, windows
 from modules.mel import MelConfig
 from utils.seed import derived_seed
 
+_CHUNK_FRAMES = 384  # on a CPU: a quarter of the work is context, and tensors stay small
+_GPU_CHUNK_FRAMES = 4096
+_NOISE_FRAMES = 64  # drawn together from a generator of their own
+_HUM_FRAMES = 88  # of the zero mel that the denoiser listens to, as in NVIDIA's
+
 
 class Denoiser(nn.Module):
     """Removes the constant hum of a vocoder from its audio (the denoiser of NVIDIA's WaveGlow).
@@ -60,12 +65,6 @@ class Denoiser(nn.Module):
         return torch.stft(
             wav, self._n_fft, self._hop_length, window=self.window, return_complex=True
         )
-
-
-_CHUNK_FRAMES = 384  # on a CPU: a quarter of the work is context, and tensors stay small
-_GPU_CHUNK_FRAMES = 4096
-_NOISE_FRAMES = 64  # drawn together from a generator of their own
-_HUM_FRAMES = 88  # of the zero mel that the denoiser listens to, as in NVIDIA's
 
 
 @dataclass(frozen=True)

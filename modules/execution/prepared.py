@@ -23,6 +23,10 @@ Result = TypeVar("Result")
 BACKEND = "inductor"
 _SHORTEST = 32  # phones or frames of a bucket
 _MOST_GRAPHS = 256  # of a method: numbers of items times lengths
+Activation = Literal["none", "tanh"]
+Network = TypeVar("Network", bound=nn.Module)
+# of a batch: from here on, writing their windows takes longer than laying out the weights
+_MANY_FRAMES = 2000
 
 
 def compile_options(*, is_dynamic: bool, has_cuda_graphs: bool) -> dict[str, Any]:
@@ -99,13 +103,6 @@ def _repeated(values: Tensor, size: int) -> Tensor:
 def _lengthened(values: Tensor, length: int) -> Tensor:
     """Zeros, (B, L, ...) -> (B, length, ...)."""
     return F.pad(values, (*(0, 0) * (values.ndim - 2), 0, length - values.shape[1]))
-
-
-Activation = Literal["none", "tanh"]
-Network = TypeVar("Network", bound=nn.Module)
-
-# of a batch: from here on, writing their windows takes longer than laying out the weights
-_MANY_FRAMES = 2000
 
 
 class PackedConv1d(nn.Module):

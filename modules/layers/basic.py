@@ -19,6 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+_MANY_CHANNELS = 256  # of a signal: with as many, in fp32, the ordinary layer is as fast
+_LEVELS = 2**16  # of the random numbers of dropout
+
 
 def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
     """Marks the valid positions of a padded batch: lengths (B,) -> (B, L) bool, True = valid.
@@ -34,9 +37,6 @@ def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
 def clear_padding(frames: Tensor, mask: Tensor) -> Tensor:
     """Sets padding of frames (B, T, H) to zero by the mask (B, T)."""
     return frames * mask.unsqueeze(2)
-
-
-_MANY_CHANNELS = 256  # of a signal: with as many, in fp32, the ordinary layer is as fast
 
 
 def convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
@@ -134,9 +134,6 @@ def _is_plain(layer: nn.Conv1d | nn.ConvTranspose1d, signal: Tensor) -> bool:
 def _image(signal: Tensor) -> Tensor:
     """(B, C, L) -> (B, C, 1, L), channels last; copies only a signal that is not yet so."""
     return signal.unsqueeze(2).contiguous(memory_format=torch.channels_last)
-
-
-_LEVELS = 2**16
 
 
 def drop(values: Tensor, share: float, training: bool = True) -> Tensor:

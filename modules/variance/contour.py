@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from modules.layers.basic import clear_padding, length_mask
 from modules.variance.adaptor import VariancePredictor, average_by_phone, join_phones, regulate
 
+Level = Literal["phone", "frame"]
+
 
 @dataclass(frozen=True)
 class PitchTransform:
@@ -80,9 +82,6 @@ def _check(transformed: Tensor, pitch_hz: Tensor, used: Tensor) -> None:
         raise ValueError(f"the custom pitch transform gives no tensor of the shape {shape}")
     if not transformed[used].isfinite().all():
         raise ValueError("the custom pitch transform gives values that are not finite")
-
-
-Level = Literal["phone", "frame"]
 
 
 class ContourStats(NamedTuple):

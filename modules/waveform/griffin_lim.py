@@ -25,6 +25,10 @@ from modules.mel import MelConfig, mel_filter_bank, mel_to_magnitude
 
 _HANN = 0.25645  # C_g of the paper: squared width of the Gaussian that is nearest to a Hann window
 _DOUBLINGS = 5  # peaks are found up to 2 ** 5 bins away
+SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
+LEAST_WEIGHT = 1e-3  # of a sample that few windows of the STFT reach
+CHUNK_FRAMES = 128  # that a window adds to the sound
+AHEAD_FRAMES = 16  # after them, so that their phases fit what follows
 
 
 def integrate_phase(log_magnitude: Tensor, mel: MelConfig, first: Tensor | None = None) -> Tensor:
@@ -101,12 +105,6 @@ def _peaks(log_magnitude: Tensor) -> Tensor:
     for _ in range(_DOUBLINGS):
         higher = higher.gather(1, higher)
     return higher
-
-
-SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
-LEAST_WEIGHT = 1e-3  # of a sample that few windows of the STFT reach
-CHUNK_FRAMES = 128  # that a window adds to the sound
-AHEAD_FRAMES = 16  # after them, so that their phases fit what follows
 
 
 class _Past(NamedTuple):

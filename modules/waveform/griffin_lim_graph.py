@@ -25,6 +25,7 @@ from modules.waveform.griffin_lim import (
 
 _Pair = tuple[Tensor, Tensor]
 _Past = tuple[Tensor, Tensor, Tensor]  # phases (K,), wav and weight (n_blocks - 1, hop_length)
+_MOST_ROWS = 32  # A: for 1024 samples both factors are 32
 
 
 class GriffinLimGraph(nn.Module):
@@ -139,9 +140,6 @@ class GriffinLimGraph(nn.Module):
     def _added(self, frames: Tensor, before: Tensor) -> Tensor:
         """Overlapping frames and the sum of those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
         return overlapped(frames, self.mel.hop_length) + F.pad(before, (0, 0, 0, len(frames)))
-
-
-_MOST_ROWS = 32  # A: for 1024 samples both factors are 32
 
 
 class RealDft(nn.Module):

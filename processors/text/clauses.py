@@ -43,6 +43,7 @@ _CONJUNCTION_COST = 0.15
 _CONJUNCTIONS = frozenset(
     ["and", "but", "or", "nor", "so", "because", "which", "that", "when", "while", "where", "who"]
 )
+COMMA = "<,>"
 
 
 def split_sentences(text: str) -> list[str]:
@@ -155,9 +156,6 @@ def cut_cost(word: str, following: str) -> float:
         if pattern.search(word):
             return cost
     return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST
-
-
-COMMA = "<,>"
 
 
 class Prosody(NamedTuple):

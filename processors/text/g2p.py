@@ -22,6 +22,12 @@ from utils.errors import InputError
 
 CMUDICT_PATH = Path(__file__).with_name("data") / "cmudict.txt"
 LETTER_A = ("EY1",)  # CMUdict has the article first
+LETTERS = "'abcdefghijklmnopqrstuvwxyz"
+_VOWELS = frozenset("aeiouy")
+_ARPABET = frozenset(ARPABET)
+_SIBILANTS = frozenset(("S", "Z", "SH", "ZH", "CH", "JH"))
+_VOICELESS = frozenset(("P", "T", "K", "F", "TH"))
+Phones = tuple[str, ...]
 
 
 class Pronunciation(NamedTuple):
@@ -97,10 +103,6 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
     return pronunciations
 
 
-LETTERS = "'abcdefghijklmnopqrstuvwxyz"
-_VOWELS = frozenset("aeiouy")
-
-
 def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | None:
     """ARPAbet of a word, by default by the bundled network; accents and case are ignored.
 
@@ -111,12 +113,6 @@ def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | No
     if not set(letters) <= set(LETTERS) or not _VOWELS & set(letters):
         return None
     return tuple(phones_of([LETTERS.index(letter) for letter in letters], network)) or None
-
-
-_ARPABET = frozenset(ARPABET)
-_SIBILANTS = frozenset(("S", "Z", "SH", "ZH", "CH", "JH"))
-_VOICELESS = frozenset(("P", "T", "K", "F", "TH"))
-Phones = tuple[str, ...]
 
 
 def is_arpabet(symbol: str) -> bool:

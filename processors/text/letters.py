@@ -33,6 +33,11 @@ from utils.seed import derived_seed
 
 Phones = tuple[str, ...]
 _ENDING = re.compile(r"'?s$")
+_DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
+_BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
+_AFTER_MARK = re.compile(r"(?<=[(])\s+")
+_PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
+_SEEDS = 2**63  # derived seeds are smaller
 
 
 class LetterPhonemizer:
@@ -113,12 +118,6 @@ def _spell(word: str) -> Phones:
     return letters
 
 
-_DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
-_BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
-_AFTER_MARK = re.compile(r"(?<=[(])\s+")
-_PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
-
-
 def normalise_symbols(text: str, own_words: Collection[str] = ()) -> str:
     """English text in words, in lower case, with its punctuation; see `normalise_english`."""
     plain = english_in_words(text, own_words).translate(_DASHES).lower()
@@ -146,9 +145,6 @@ def _token(piece: str) -> Token:
 def _is_mark(piece: str) -> bool:
     """Whether a piece is neither phones nor a word."""
     return len(piece) == 1 and not piece.isalnum()
-
-
-_SEEDS = 2**63  # derived seeds are smaller
 
 
 def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[WordPhones]:

@@ -53,6 +53,8 @@ _STRENGTHS = {
     "<:>": 1.2, "<;>": 1.3, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5,
 }  # fmt: skip
 _NO_SOUND = frozenset((*MARKS, *PAUSES))
+_SHOWN = 10  # replacements in a message
+_EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
 class _Segment(NamedTuple):
@@ -200,10 +202,6 @@ def _letters() -> dict[str, _Segment]:
         letters[letter] = letters[like]._replace(high=1, back=back, round=rounded)
     letters["ʍ"] = letters["ʍ"]._replace(voice=0)
     return letters | {"g": letters["ɡ"], "ɫ": letters["l"]}
-
-
-_SHOWN = 10
-_EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
 class VoicePhones:

@@ -1,8 +1,7 @@
 import pytest
-from models.synthesizer.text import text_files
 
 from bins.inference import main
-from models.synthesizer.runs import text_synthesis
+from models.synthesizer.runs import text_files, text_synthesis
 from models.synthesizer.runs.text_files import InputText
 from models.synthesizer.settings import PitchContour
 from modules.variance.contour import PitchTransform

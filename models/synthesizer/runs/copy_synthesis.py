@@ -46,6 +46,7 @@ _MEL_SUFFIX = ".npy"
 # Natural logs of magnitudes: silence is at -11.5, a full-scale tone near 2. What a model predicts
 # may go a little beyond.
 _LOWEST, _HIGHEST = -20.0, 4.0
+_GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
 class VocoderInput(NamedTuple):
@@ -171,9 +172,6 @@ def _check_range(path: Path, values: np.ndarray) -> None:
             f"{path}: values from {low:.3g} to {high:.3g}; expected the natural log of magnitudes, "
             "which lies about between -11.5 and 2: no decibels, no linear or normalised values"
         )
-
-
-_GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
 class CopySynthesis(NamedTuple):

@@ -8,26 +8,6 @@ from typing import NamedTuple
 
 from utils.errors import InputError
 
-
-class Rule(NamedTuple):
-    """A pattern and its replacement."""
-
-    pattern: re.Pattern[str]
-    say: Callable[[re.Match[str]], str] | str
-
-
-def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
-    """Builds a rule, with ASCII semantics of digits and word characters."""
-    return Rule(re.compile(pattern, flags | re.ASCII), say)
-
-
-def apply(rules: Iterable[Rule], text: str) -> str:
-    """Applies rules in order."""
-    for pattern, say in rules:
-        text = pattern.sub(say, text)
-    return text
-
-
 _SAME = str.maketrans(
     dict.fromkeys("’‘‛ʼ´`′＇", "'")
     | dict.fromkeys("“”„‟«»″", '"')
@@ -48,6 +28,30 @@ _LATIN = str.maketrans(
     }
 )  # fmt: skip
 _UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them
+_MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
+_CLUSTER = re.compile(r"\s*[,.;:?!](?:[\s,.;:?!]*[,.;:?!])?")
+_STRENGTH = ",:;.!?"
+_ELIDED = "em|tis|twas|cause|til|bout|round|n|kay|course|cuse|gain|frisco"
+_PLAIN = re.compile(r"[A-Za-z0-9\s,.;:?!'-]*")
+
+
+class Rule(NamedTuple):
+    """A pattern and its replacement."""
+
+    pattern: re.Pattern[str]
+    say: Callable[[re.Match[str]], str] | str
+
+
+def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
+    """Builds a rule, with ASCII semantics of digits and word characters."""
+    return Rule(re.compile(pattern, flags | re.ASCII), say)
+
+
+def apply(rules: Iterable[Rule], text: str) -> str:
+    """Applies rules in order."""
+    for pattern, say in rules:
+        text = pattern.sub(say, text)
+    return text
 
 
 def clean_characters(text: str) -> str:
@@ -106,11 +110,7 @@ _SAID = {
     "‰": "per mille",
     "₹": "rupees", "₽": "rubles", "₩": "won", "∙": "times", "−": "minus",
 }  # fmt: skip
-_MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 _SIGN = re.compile("[" + re.escape("".join(_SAID)) + "]")
-_CLUSTER = re.compile(r"\s*[,.;:?!](?:[\s,.;:?!]*[,.;:?!])?")
-_STRENGTH = ",:;.!?"
-_ELIDED = "em|tis|twas|cause|til|bout|round|n|kay|course|cuse|gain|frisco"
 
 SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
 BEFORE_NUMBERS = (
@@ -194,9 +194,6 @@ def say_signs(text: str) -> str:
 def has_name(sign: str) -> bool:
     """Whether a sign is read as a word, or is markup; emoji and arrows are neither."""
     return sign in _SAID or sign in _MARKUP
-
-
-_PLAIN = re.compile(r"[A-Za-z0-9\s,.;:?!'-]*")
 
 
 def tidy_punctuation(text: str) -> str:

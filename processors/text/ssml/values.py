@@ -44,6 +44,10 @@ _NUMBER = r"(\d{1,6}(?:\.\d{0,6})?|\.\d{1,6})"
 _MARKS = {".": "dot", ",": "comma", "-": "dash", "_": "underscore", ":": "colon", ";": "semicolon",
           "!": "exclamation mark", "?": "question mark", "'": "apostrophe", '"': "quote",
           "(": "open bracket", ")": "close bracket", "*": "star", "|": "bar"}  # fmt: skip
+ALPHABETS = ("ipa", "arpabet")
+_STRESSES = "ˈˌ"
+_IGNORED = " .‿|"  # boundaries of syllables
+_TIE = "\u0361"
 
 
 def rate(text: str) -> Prosody:
@@ -220,12 +224,6 @@ _ANY_LANGUAGE = {
     "cardinal": _figures,
 }
 KINDS = (*_ENGLISH, "date")
-
-
-ALPHABETS = ("ipa", "arpabet")
-_STRESSES = "ˈˌ"
-_IGNORED = " .‿|"  # boundaries of syllables
-_TIE = "\u0361"
 
 
 def phones_of(
