@@ -258,7 +258,9 @@ class Settings:
             fade_out=_whole("fade_out", self.fade_out),
             seed=_whole("seed", self.seed, MOST_SEED),
         )
-        if lacking := sorted(settings._asked() - set(controls)):
+        changed = settings.changed_controls()
+        asked = {field.metadata["control"] for field in fields(settings) if field.name in changed}
+        if lacking := sorted(asked - set(controls)):
             raise InputError(
                 f"{model} has no control of {', '.join(lacking)} (it has:"
                 f" {', '.join(sorted(controls)) or 'none'}); leave it out, or choose another model"
@@ -288,10 +290,6 @@ class Settings:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["speaker"], values["pitch"]
         return values | {"pitch_transform": changes_of(self.transform)}
-
-    def _asked(self) -> set[Control]:
-        changed = self.changed_controls()
-        return {field.metadata["control"] for field in fields(self) if field.name in changed}
 
 
 RECORDED = tuple(Settings().record())  # names in a record

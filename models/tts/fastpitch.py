@@ -191,7 +191,8 @@ class FastPitch(nn.Module):
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
         if durations is None:
-            durations = self._predict_durations(phones, mask)
+            log_durations = self.duration_predictor(phones, mask).float()
+            durations = (log_durations.exp() - 1).clamp(0, self.config.max_phone_frames)
         durations = round_durations(durations * duration_control * mask, max_frames)
         asked = ContourControl(pitch, pitch_control, pitch_transform, voiced)
         phones, hz = self.pitch.infer(phones, mask, durations, speaker_ids, asked)
@@ -248,11 +249,6 @@ class FastPitch(nn.Module):
             speakers = self.speaker_embedding(speaker_ids)[:, None]  # (B, 1, H)
             phones = phones + self.config.speaker_emb_weight * speakers
         return self.encoder(phones, mask)
-
-    def _predict_durations(self, phones: Tensor, mask: Tensor) -> Tensor:
-        """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
-        log_durations = self.duration_predictor(phones, mask).float()
-        return (log_durations.exp() - 1).clamp(min=0).clamp(max=self.config.max_phone_frames)
 
     def _decode(self, frames: Tensor, mask: Tensor, f0: Tensor) -> Tensor:
         """(B, T, H), mask and Hz (B, T) -> (B, T, M)."""

@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
 
+_EPSILON = 1e-5  # added to the variance
+
 
 class MaskedBatchNorm(nn.Module):
     """Batch normalisation with statistics of valid frames only.
@@ -18,10 +20,9 @@ class MaskedBatchNorm(nn.Module):
     running_var: Tensor
     num_batches_tracked: Tensor
 
-    def __init__(self, channels: int, momentum: float = 0.1, eps: float = 1e-5) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
-        self.momentum = momentum
-        self.eps = eps
+        self.momentum = 0.1  # weight of a batch in the running statistics
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
         self.register_buffer("running_mean", torch.zeros(channels))
@@ -39,11 +40,11 @@ class MaskedBatchNorm(nn.Module):
         centred = clear_padding(frames - mean, mask)
         variance = centred.square().sum(dim=(0, 1)) / count
         self._track(mean.detach(), variance.detach() * count / (count - 1).clamp(min=1))
-        return torch.addcmul(self.bias, centred, self.weight * (variance + self.eps).rsqrt())
+        return torch.addcmul(self.bias, centred, self.weight * (variance + _EPSILON).rsqrt())
 
     def scale_and_offset(self) -> tuple[Tensor, Tensor]:
         """What it multiplies by and adds in eval mode, (C,) each."""
-        scale = self.weight * (self.running_var + self.eps).rsqrt()
+        scale = self.weight * (self.running_var + _EPSILON).rsqrt()
         return scale, self.bias - self.running_mean * scale
 
     @torch.no_grad()

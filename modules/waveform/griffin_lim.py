@@ -28,6 +28,7 @@ _DOUBLINGS = 5  # peaks are found up to 2 ** 5 bins away
 SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
 LEAST_WEIGHT = 1e-3  # of a sample that few windows of the STFT reach
 CHUNK_FRAMES = 128  # that a window adds to the sound
+MOMENTUM = 0.99  # 0 is the algorithm of Griffin and Lim (1984)
 AHEAD_FRAMES = 16  # after them, so that their phases fit what follows
 
 
@@ -119,20 +120,17 @@ class MagnitudeVocoder(nn.Module):
     """A vocoder that computes magnitudes from a mel; Griffin-Lim finds their phases.
 
     Subclasses define `magnitudes`, which depend on `reach` frames of the mel on either side. 30
-    iterations are enough for speech; momentum 0 is the algorithm of Griffin and Lim (1984).
+    iterations are enough for speech.
     """
 
     filters: Tensor
     window: Tensor
 
-    def __init__(
-        self, mel: MelConfig, iterations: int, reach: int = 0, momentum: float = 0.99
-    ) -> None:
+    def __init__(self, mel: MelConfig, iterations: int, reach: int = 0) -> None:
         super().__init__()
         self.mel = mel
         self.iterations = iterations
         self.reach = reach
-        self.momentum = momentum
         self.register_buffer("filters", mel_filter_bank(mel), persistent=False)
         margin = mel.n_fft - mel.win_length
         window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
@@ -200,7 +198,7 @@ class MagnitudeVocoder(nn.Module):
             projected = torch.fft.rfft(wav.unfold(0, n_fft, hop) * self.window)
             # in real arithmetic: PyTorch's complex division and absolute value take twice the time
             consistent = torch.view_as_real(projected)
-            moved = torch.sub(consistent, previous, alpha=self.momentum / (1 + self.momentum))
+            moved = torch.sub(consistent, previous, alpha=MOMENTUM / (1 + MOMENTUM))
             real, imaginary = moved.unbind(2)
             power = (real * real).addcmul_(imaginary, imaginary)
             spectrum = torch.view_as_complex(moved) * power.clamp_(min=1e-32).rsqrt_().mul_(
@@ -226,8 +224,8 @@ class MagnitudeVocoder(nn.Module):
 class GriffinLim(MagnitudeVocoder):
     """Mel to waveform, deterministic and without trained weights."""
 
-    def __init__(self, mel: MelConfig, iterations: int = 30, momentum: float = 0.99) -> None:
-        super().__init__(mel, iterations, momentum=momentum)
+    def __init__(self, mel: MelConfig, iterations: int = 30) -> None:
+        super().__init__(mel, iterations)
 
     def magnitudes(self, mel: Tensor) -> Tensor:
         """Computes STFT magnitudes, (1, M, T) -> (1, n_fft // 2 + 1, T)."""

@@ -17,6 +17,7 @@ from modules.waveform.griffin_lim import (
     AHEAD_FRAMES,
     CHUNK_FRAMES,
     LEAST_WEIGHT,
+    MOMENTUM,
     SMALLEST_MAGNITUDE,
     MagnitudeVocoder,
     first_phases,
@@ -127,12 +128,12 @@ class GriffinLimGraph(nn.Module):
     ) -> tuple[_Pair, Tensor]:
         """One iteration: the spectrum, and the consistent one that it was moved from."""
         (spectrum, previous), T = past, magnitude.shape[1]
-        window, momentum = self.vocoder.window, self.vocoder.momentum
+        window = self.vocoder.window
         wav = self._added(self.dft.inverse(spectrum) * window, before) / weight
         blocks = [wav[block : block + T] for block in range(self.n_blocks)]
         frames = torch.cat(blocks, 1)[:, : self.mel.n_fft] * window
         consistent = self.dft(frames)
-        moved = consistent - momentum / (1 + momentum) * previous
+        moved = consistent - MOMENTUM / (1 + MOMENTUM) * previous
         real, imaginary = moved.chunk(2, dim=2)
         gain = magnitude * (real * real + imaginary * imaginary).clamp(min=1e-32).rsqrt()
         return (moved * torch.cat([gain, gain], 2), consistent), number.clone()

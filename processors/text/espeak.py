@@ -131,12 +131,14 @@ def _open_voice(language: str) -> _Voice:
 
     if not EspeakBackend.is_supported_language(language):
         raise InputError(_unknown_language(language, EspeakBackend.supported_languages()))
+    logger = logging.getLogger("arion.phonemizer")
+    logger.setLevel(logging.CRITICAL)  # no warnings about foreign words
     backend = EspeakBackend(
         language,
         with_stress=True,
         language_switch="remove-flags",
         words_mismatch="ignore",
-        logger=_silent_logger(),
+        logger=logger,
     )
     return _Voice(backend, Separator(phone="_", word=" ", syllable=""))
 
@@ -162,13 +164,6 @@ def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
     by_name = [code for code, name in voices.items() if name.lower().startswith(language.lower())]
     nearest = ", ".join(list(dict.fromkeys([*related, *by_name]))[:6]) or ", ".join(sorted(voices))
     return f"espeak has no language '{language}'; nearest: {nearest}"
-
-
-def _silent_logger() -> logging.Logger:
-    """A logger without phonemizer's warnings about foreign words."""
-    logger = logging.getLogger("arion.phonemizer")
-    logger.setLevel(logging.CRITICAL)
-    return logger
 
 
 def share_phones(

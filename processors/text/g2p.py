@@ -168,10 +168,9 @@ class LexiconPhonemizer:
             ]
             phones = tuple(phone for part in pronunciations for phone in part.phones)
             return Pronunciation(phones, in_lexicon=all(part.in_lexicon for part in pronunciations))
-        return Pronunciation(self._by_rule(word.strip("'-")), in_lexicon=False)
-
-    def _by_rule(self, word: str) -> Phones:
-        return self._inflected(word) or with_primary_stress(pronounce(word) or ()) or _spelt(word)
+        word = word.strip("'-")
+        phones = self._inflected(word) or with_primary_stress(pronounce(word) or ())
+        return Pronunciation(phones or _spelt(word), in_lexicon=False)
 
     def _inflected(self, word: str) -> Phones | None:
         """A known word with one of the endings 's, s, ed, ing."""

@@ -100,15 +100,13 @@ def split_words(token: Token) -> Iterator[Token]:
     if token.kind != "word":
         yield token
         return
-    plain = "".join(char if char == APOSTROPHE or _is_written(char) else " " for char in token.text)
-    for word in plain.split():
+    # letters, combining marks and numbers
+    plain = (
+        c if c == APOSTROPHE or unicodedata.category(c)[0] in "LMN" else " " for c in token.text
+    )
+    for word in "".join(plain).split():
         if bare := word.strip(APOSTROPHE):
             yield Token("word", bare)
-
-
-def _is_written(char: str) -> bool:
-    """Whether a character is a letter, a combining mark or a number."""
-    return unicodedata.category(char)[0] in "LMN"
 
 
 def _spell(word: str) -> Phones:

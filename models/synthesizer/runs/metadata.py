@@ -208,12 +208,11 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):
             raise TypeError(f"{str(row)[:80]} has no id")
         rows[row["id"]] = row
-    return [rows[id] for id in sorted(rows) if not _is_missing(folder, rows[id])]
-
-
-def _is_missing(folder: Path, row: dict[str, Any]) -> bool:
-    """Whether a file was announced and not written."""
-    return row.get("n_bytes") == 0 and not (folder / str(row.get("file"))).exists()
+    return [
+        row
+        for _, row in sorted(rows.items())
+        if row.get("n_bytes") != 0 or (folder / str(row.get("file"))).exists()
+    ]
 
 
 def export_speech(folder: Path, format: str, output: Path | None) -> int:
