@@ -12,7 +12,7 @@ from utils.logging import setup_logging
 if TYPE_CHECKING:
     from models.synthesizer.runs.text_files import InputText
     from models.synthesizer.settings import PitchContour
-    from modules.variance.contour import PitchTransform
+    from modules.variance.pitch_transform import PitchTransform
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -64,7 +64,7 @@ def _texts(given: argparse.Namespace) -> list["InputText"]:
 
 def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
     from models.synthesizer.settings import contour_of
-    from modules.variance.contour import PitchTransform
+    from modules.variance.pitch_transform import PitchTransform
 
     if given.pitch_transform_custom is None:
         return PitchTransform(

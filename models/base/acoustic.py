@@ -18,8 +18,8 @@ from modules.alignment.encoder import (
 )
 from modules.alignment.search import monotonic_durations
 from modules.layers.basic import PhoneEmbedding, speaker_embedding
-from modules.variance.adaptor import regulate
-from modules.variance.contour import ContourStats, Level, PitchTransform
+from modules.variance.adaptor import ContourStats, Level, regulate
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 

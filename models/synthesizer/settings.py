@@ -14,7 +14,7 @@ from torch import Tensor
 
 from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from models.base.acoustic import Control
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
 from processors.text.nearest_phones import is_voiced
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers

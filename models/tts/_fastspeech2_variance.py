@@ -16,8 +16,14 @@ from modules.layers.basic import (
     length_mask,
     speaker_embedding,
 )
-from modules.variance.adaptor import VariancePredictor, average_by_phone, interpolate_unvoiced
-from modules.variance.contour import Contour, ContourStats, Level
+from modules.variance.adaptor import (
+    Contour,
+    ContourStats,
+    Level,
+    VariancePredictor,
+    average_by_phone,
+    interpolate_unvoiced,
+)
 from modules.variance.convolved_contour import ConvolvedContour
 
 _N_CONVOLUTIONS = 3

@@ -44,13 +44,15 @@ from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
 from modules.mel import MelConfig
 from modules.variance.adaptor import (
+    ContourControl,
+    ContourStats,
     VariancePredictor,
     interpolate_unvoiced,
     regulate,
     round_durations,
 )
-from modules.variance.contour import ContourControl, ContourStats, PitchTransform
 from modules.variance.convolved_contour import ConvolvedContour, PhoneEnergy
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 

@@ -71,13 +71,17 @@ from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
 from modules.mel import MelConfig
 from modules.variance.adaptor import (
+    Contour,
+    ContourControl,
+    ContourStats,
+    Level,
     VariancePredictor,
     interpolate_unvoiced,
     regulate,
     round_durations,
 )
-from modules.variance.contour import Contour, ContourControl, ContourStats, Level, PitchTransform
 from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop

@@ -5,8 +5,15 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
-from modules.variance.adaptor import VariancePredictor, average_by_phone, join_phones
-from modules.variance.contour import ContourControl, ContourStats, Level, SpeakerNorm
+from modules.variance.adaptor import (
+    ContourControl,
+    ContourStats,
+    Level,
+    SpeakerNorm,
+    VariancePredictor,
+    average_by_phone,
+    join_phones,
+)
 
 
 class ConvolvedContour(nn.Module):

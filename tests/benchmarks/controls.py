@@ -21,7 +21,7 @@ import numpy as np
 from models.synthesizer import Synthesizer
 from models.synthesizer.runs.text_files import read_input_texts
 from models.synthesizer.speech import Speech
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from processors.audio.pitch import extract_f0
 from utils.cli import print_text, run
 from utils.errors import InputError

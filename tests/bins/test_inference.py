@@ -4,7 +4,7 @@ from bins.inference import main
 from models.synthesizer.runs import text_files, text_synthesis
 from models.synthesizer.runs.text_files import InputText
 from models.synthesizer.settings import PitchContour
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]

@@ -16,7 +16,7 @@ from models.synthesizer.settings import (
     read_pitch,
     transform_of,
 )
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.errors import InputError
 

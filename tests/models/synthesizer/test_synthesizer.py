@@ -16,7 +16,7 @@ from models.synthesizer.settings import PitchContour
 from models.synthesizer.speech import Speech, SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
 from processors.text.symbols import Vocabulary, arpabet_vocabulary

@@ -13,7 +13,7 @@ from models.tts._fastspeech2_variance import (
     pitch_loss_sum,
 )
 from modules.layers.basic import length_mask
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from tests.models.tts.batches import N_MELS, batch_of
 from tests.models.tts.test_fastspeech2 import VARIANTS, network_of
 

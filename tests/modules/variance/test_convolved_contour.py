@@ -1,8 +1,7 @@
 import numpy as np
 import torch
 
-from modules.variance.adaptor import VariancePredictor
-from modules.variance.contour import ContourControl, ContourStats
+from modules.variance.adaptor import ContourControl, ContourStats, VariancePredictor
 from modules.variance.convolved_contour import ConvolvedContour
 
 STATS = ContourStats.of(mean=200, std=50, minimum=80, maximum=400)

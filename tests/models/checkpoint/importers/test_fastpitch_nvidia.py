@@ -12,7 +12,7 @@ from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.initialisation import initialise
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from processors.text.symbols import nvidia_vocabulary
 from tests.models.checkpoint.importers.fastpitch_originals import (
     N_SYMBOLS,

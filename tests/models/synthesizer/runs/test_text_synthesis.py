@@ -29,7 +29,7 @@ from models.synthesizer.settings import PitchContour
 from models.synthesizer.speech import Part, Speech, SpokenTimes, join
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
-from modules.variance.contour import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.extraction.tts import feature_dependence

@@ -1,0 +1,80 @@
+"""Transforms of a pitch contour at inference, those of FastPitch (Łańcucki 2021, arXiv:2006.06873).
+
+They act on Hz. Voiceless phones and pauses have no pitch, so that their values are left alone.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from modules.layers.basic import length_mask
+
+
+@dataclass(frozen=True)
+class PitchTransform:
+    """Flattens, inverts, amplifies, then shifts a contour f; m is the speaker's mean.
+
+    Args:
+        flatten: m, a monotone.
+        invert: 2 m - f.
+        amplify: m + amplify (f - m); 0 flattens, a negative factor inverts.
+        shift_hz: f + shift_hz.
+        custom: f' of the contour f, (B, L) Hz, and its lengths, (B,); excludes the others.
+
+    Raises:
+        ValueError: If a number is not finite, or `custom` is given together with another transform.
+    """
+
+    flatten: bool = False
+    invert: bool = False
+    amplify: float = 1.0
+    shift_hz: float = 0.0
+    custom: Callable[[Tensor, Tensor], Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("amplify", "shift_hz"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and math.isfinite(value)):
+                raise ValueError(f"{name} is {value!r}; expected a finite number")
+        others = (self.flatten, self.invert, self.amplify, self.shift_hz)
+        if self.custom is not None and others != (False, False, 1, 0):
+            raise ValueError("custom excludes flatten, invert, amplify and shift_hz; choose one")
+
+    def __call__(
+        self, pitch_hz: Tensor, mean_hz: Tensor, lengths: Tensor, voiced: Tensor | None = None
+    ) -> Tensor:
+        """Transforms the voiced positions of a contour: Hz (B, L) -> (B, L), perhaps below 0.
+
+        Args:
+            mean_hz: Mean of the speaker, (B, 1).
+            lengths: Valid positions per item, (B,).
+            voiced: (B, L) bool, where the pitch is heard; None: everywhere.
+
+        Raises:
+            ValueError: If `custom` gives another shape, or values that are not finite.
+        """
+        changed = length_mask(lengths, pitch_hz.shape[1])
+        if voiced is not None:
+            changed = changed & voiced
+        if self.custom is None:
+            transformed = self._around(pitch_hz, mean_hz)
+        else:
+            transformed = self.custom(pitch_hz, lengths)
+            _check(transformed, pitch_hz, changed)
+        return torch.where(changed, transformed, pitch_hz)
+
+    def _around(self, pitch_hz: Tensor, mean_hz: Tensor) -> Tensor:
+        """The contour (B, L) with its deviations from the mean (B, 1) changed, and shifted."""
+        factor = 0.0 if self.flatten else -self.amplify if self.invert else self.amplify
+        return mean_hz + factor * (pitch_hz - mean_hz) + self.shift_hz
+
+
+def _check(transformed: Tensor, pitch_hz: Tensor, used: Tensor) -> None:
+    if not isinstance(transformed, Tensor) or transformed.shape != pitch_hz.shape:
+        shape = tuple(pitch_hz.shape)
+        raise ValueError(f"the custom pitch transform gives no tensor of the shape {shape}")
+    if not transformed[used].isfinite().all():
+        raise ValueError("the custom pitch transform gives values that are not finite")
