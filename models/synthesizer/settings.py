@@ -62,18 +62,16 @@ def contour_of(spec: str) -> PitchContour:
         numbers = spec.removeprefix(RAMP).split(":")
         if len(numbers) != 2:
             raise InputError(f"{spec!r}: expected ramp:A:B, such as ramp:0.5:1.5")
-        factors = {spec: [parse_number(number, spec) for number in numbers]}
+        factors = [(spec, parse_number(number, spec)) for number in numbers]
     else:
         path = user_path(Path(spec))
-        factors = {f"{path}, line {n}": [value] for n, value in read_numbers(path).items()}
+        factors = [(f"{path}, line {n}", value) for n, value in read_numbers(path).items()]
     low, high = CONTROL_RANGE
-    for place, values in factors.items():
-        for value in values:
-            if not low <= value <= high:
-                raise InputError(
-                    f"{place}: factor {value:g}; expected a number from {low:g} to {high:g}"
-                )
-    return PitchContour(tuple(value for values in factors.values() for value in values), spec)
+    for place, value in factors:
+        if not low <= value <= high:
+            limits = f"expected a number from {low:g} to {high:g}"
+            raise InputError(f"{place}: factor {value:g}; {limits}")
+    return PitchContour(tuple(value for _, value in factors), spec)
 
 
 def transform_of(given: Transform | None) -> PitchTransform | PitchContour | None:
@@ -97,11 +95,9 @@ def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, boo
     """Settings of a transform that differ from their defaults, ready for JSON."""
     if isinstance(transform, PitchContour):
         return {"custom": transform.name}
-    changed = transform or PitchTransform()
-    values = {
-        field.name: (getattr(changed, field.name), field.default) for field in fields(changed)
-    }
-    return {name: value for name, (value, default) in values.items() if value != default}
+    defaults = vars(PitchTransform())
+    values = vars(transform or PitchTransform())
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def read_pitch(path: Path) -> tuple[float, ...]:
