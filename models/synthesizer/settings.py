@@ -23,6 +23,7 @@ from utils.files import user_path
 from utils.logging import get_logger
 
 RAMP = "ramp:"
+_UNCHANGED = PitchTransform()
 _NAMED = {"flatten": PitchTransform(flatten=True), "invert": PitchTransform(invert=True)}
 _DEVIATIONS = 2  # from the mean; 95 % of normally distributed pitch are within
 _SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warning
@@ -95,9 +96,8 @@ def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, boo
     """Settings of a transform that differ from their defaults, ready for JSON."""
     if isinstance(transform, PitchContour):
         return {"custom": transform.name}
-    defaults = vars(PitchTransform())
-    values = vars(transform or PitchTransform())
-    return {name: value for name, value in values.items() if value != defaults[name]}
+    values = vars(transform or _UNCHANGED)
+    return {name: value for name, value in values.items() if value != vars(_UNCHANGED)[name]}
 
 
 def read_pitch(path: Path) -> tuple[float, ...]:
@@ -237,7 +237,7 @@ class Settings:
                 f"pitch_transform shifts by {transform.shift_hz:g} Hz; expected"
                 f" {-MOST_SHIFT_HZ:g} to {MOST_SHIFT_HZ:g}"
             )
-        transform = None if transform == PitchTransform() else transform
+        transform = None if transform == _UNCHANGED else transform
         pitch = None if self.pitch is None else checked_pitch(self.pitch)
         if transform is not None and pitch is not None:
             raise InputError(

@@ -85,7 +85,8 @@ class Synthesizer:
         self._mels = PassageMels(self.model, self.config, self._device)
         self._vocoder = self._opened_vocoder.load(self.config.inference, device)
         size = self.config.inference.batch_size
-        self._sounds = PassageSounds(self._mels, self._vocoder, self.model.mel, size)
+        self._mel = self.model.mel
+        self._sounds = PassageSounds(self._mels, self._vocoder, self._mel, size)
         self._range = RangeWarning(
             self.model.stats, in_letters=self.config.preprocess.text.in_letters
         )
@@ -141,7 +142,7 @@ class Synthesizer:
         speech = join(
             parts,
             times,
-            self.model.mel,
+            self._mel,
             text=text if isinstance(text, str) else " ".join(s.text for s in times.sentences),
             speaker=self.speakers[index].name,
             out_of_vocabulary=[
@@ -153,7 +154,7 @@ class Synthesizer:
         warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
         warn_if_rushed(speech, settings.duration_control * min(1, fastest))
-        n_faded = settings.fade_out * self.model.mel.hop_length
+        n_faded = settings.fade_out * self._mel.hop_length
         faded = np.concatenate([*faded_out([speech.wav], n_faded)])
         log_gain(speech.gain)
         return replace(speech, wav=faded)
@@ -187,7 +188,7 @@ class Synthesizer:
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
         pieces = self._pieces(sentences, index, settings, times or SpokenTimes())
-        return faded_out(pieces, settings.fade_out * self.model.mel.hop_length)
+        return faded_out(pieces, settings.fade_out * self._mel.hop_length)
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
@@ -257,7 +258,7 @@ class Synthesizer:
 
         for timed in self._timed(sentences, outputs(), settings, times):
             if isinstance(timed, int):
-                yield np.zeros(timed * self.model.mel.hop_length, dtype=np.float32)
+                yield np.zeros(timed * self._mel.hop_length, dtype=np.float32)
                 continue
             out, passage, fitted = timed
             f0, _ = out.contours_per_frame()
@@ -279,7 +280,7 @@ class Synthesizer:
         Yields:
             Frames of silence, or an output with its passage and how it is cut.
         """
-        frame_s, start_frame = self.model.mel.frame_s, 0
+        frame_s, start_frame = self._mel.frame_s, 0
         fitter, waiting = BreakFitter(frame_s), iter(outputs)
         n_pause = self._pause_frames(settings.duration_control)
         passages = [(p, i == 0) for sentence in sentences for i, p in enumerate(sentence)]
@@ -305,18 +306,17 @@ class Synthesizer:
         times: SpokenTimes,
     ) -> Iterator[Part]:
         """The parts of the passages, with silence between them."""
-        mel, outputs = self.model.mel, ((part, part.durations) for part in parts)
+        outputs = ((part, part.durations) for part in parts)
         for timed in self._timed(sentences, outputs, settings, times):
             if isinstance(timed, int):
-                yield silence(timed, mel)
+                yield silence(timed, self._mel)
             else:
                 part, _, fitted = timed
-                yield cut_part(part, fitted, mel.hop_length)
+                yield cut_part(part, fitted, self._mel.hop_length)
 
     def _pause_frames(self, slower: float) -> int:
-        mel = self.model.mel
         pause_s = self.config.inference.sentence_pause_s * slower
-        return round(pause_s * mel.sample_rate / mel.hop_length)
+        return round(pause_s * self._mel.sample_rate / self._mel.hop_length)
 
     @contextmanager
     def _seeded(self, seed: int) -> Iterator[None]:
