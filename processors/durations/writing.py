@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,9 +26,10 @@ from utils.errors import InputError
 from utils.files import read_json, replacing
 from utils.logging import get_logger, progress
 
+_log = get_logger(__name__)
+
 # Praat refuses intervals of no length: a phone or pause of 0 frames is this long.
 SHORTEST_S = 1e-4
-FindDurations = Callable[[Features], Features]  # adds durations to features that have none
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,10 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
             {"sentence": s.text, "start_s": s.start_s, "end_s": s.end_s} for s in speech.sentences
         ]
         words = [{"word": w.text, "start_s": w.start_s, "end_s": w.end_s} for w in speech.words]
-        phones: list[dict[str, object]] = [
-            {"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones
-        ]
+        phones = [{"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones]
         if speech.f0_hz is not None:
-            for phone, f0_hz in zip(phones, speech.f0_hz.tolist(), strict=True):
-                phone["f0_hz"] = f0_hz
+            rows = zip(phones, speech.f0_hz.tolist(), strict=True)
+            phones = [phone | {"f0_hz": f0_hz} for phone, f0_hz in rows]
         head = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds}
         members = [f"{_plain(key)}: {_plain(value)}" for key, value in head.items()]
         tiers = {"sentences": sentences, "words": words, "phones": phones}
@@ -146,20 +146,14 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
         path.write_text(content, encoding="utf-8", newline="\n")
 
 
-def write_srt(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `<id>.srt` by sentences, and `<id>.words.srt` with a cue for each word."""
+def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format: str) -> None:
+    """Writes `<id>.srt` or `<id>.vtt` by sentences; with srt, `<id>.words.srt` by words too."""
     for speech in utterances:
-        by_sentence = subtitles(speech.sentences, speech.words, "srt")
-        (folder / f"{speech.id}.srt").write_text(by_sentence, encoding="utf-8")
-        by_word = word_subtitles(speech.sentences, speech.words)
-        (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
-
-
-def write_vtt(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `<id>.vtt` by sentences, with the time of each word in them."""
-    for speech in utterances:
-        content = subtitles(speech.sentences, speech.words, "vtt")
-        (folder / f"{speech.id}.vtt").write_text(content, encoding="utf-8")
+        content = subtitles(speech.sentences, speech.words, format)
+        (folder / f"{speech.id}.{format}").write_text(content, encoding="utf-8")
+        if format == "srt":
+            by_word = word_subtitles(speech.sentences, speech.words)
+            (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
 
 
 def _stretched(phones: Sequence[TimedPhone]) -> list[Interval]:
@@ -178,9 +172,9 @@ WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
     "ctm": write_ctm,
     "json": write_json,
     "npy": write_npy,
-    "srt": write_srt,
+    "srt": partial(write_subtitles, format="srt"),
     "textgrid": write_textgrid,
-    "vtt": write_vtt,
+    "vtt": partial(write_subtitles, format="vtt"),
 }
 
 
@@ -189,12 +183,14 @@ def export_store(
     folder: Path,
     format: str,
     output: Path,
-    find: FindDurations | None = None,
+    find: Callable[[Features], Features] | None = None,
 ) -> None:
     """Writes the alignments of a dataset that stage 1 has prepared.
 
-    Times are those of the training frames, in seconds from the start of the recording. `find` adds
-    durations to features that have none.
+    Times are those of the training frames, in seconds from the start of the recording.
+
+    Args:
+        find: Adds durations to features that have none.
     """
     store = FeatureStore(folder)
     if not store.timed and find is None:
@@ -203,14 +199,14 @@ def export_store(
             " trained on it with learned has found them; give it as --infer_expt_dir"
         )
     output.mkdir(parents=True, exist_ok=True)
-    WRITERS[format](output, _aligned(config, store, folder, find))
+    WRITERS[format](output, _aligned(config, store, find or (lambda features: features)))
     _log.info("alignments as %s: %d in %s", format, len(store), output)
 
 
 def _aligned(
-    config: PreprocessConfig, store: FeatureStore, folder: Path, find: FindDurations | None
+    config: PreprocessConfig, store: FeatureStore, find: Callable[[Features], Features]
 ) -> Iterator[AlignedSpeech]:
-    utterances = read_utterances(folder)
+    folder, utterances = store.folder, read_utterances(store.folder)
     seconds: dict[str, float] = {}
     for path in features_folder(folder).glob("shard-*.json"):
         seconds |= cast("Mapping[str, Any]", read_json(path))["audio_seconds"]
@@ -223,13 +219,10 @@ def _aligned(
             utterance = utterances[id]
             read = frontends[utterance.language](utterance.text)
             spoken = mix(read, config.text.certain_p_arpabet)
-            features = store.read(id) if find is None else find(store.read(id))
+            features = find(store.read(id))
             if features.durations is None:
                 raise InputError(f"{folder}: {id} has no durations; run stage 1 again")
             edges = rate.boundaries_s(features.durations, features.start)  # (N + 1,)
             alignment = Alignment(features.phones, edges, find_words(features.phones, spoken))
             yield aligned_speech(utterance, alignment, seconds[id], features.durations, store.mel)
             bar.advance()
-
-
-_log = get_logger(__name__)
