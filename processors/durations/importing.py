@@ -25,9 +25,8 @@ from processors.durations.sources import REPORT, TABLE, DurationSource, SourceEn
 from processors.durations.tokens import WRONG_COUNT, FrameRate, Table, TokenPitch
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
-from processors.extraction.finishing import check_faults
-from processors.extraction.plan import list_corpus
-from processors.extraction.tts import frame_durations
+from processors.extraction.features import frame_durations
+from processors.extraction.plan import check_faults, list_corpus
 from processors.records import Alignment, SpokenText
 from processors.text.frontend import Frontends
 from processors.text.symbols import PAUSES

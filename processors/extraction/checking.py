@@ -10,8 +10,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from preprocessors.manifest import Listing, Rejection, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
-from processors.extraction.finishing import allowed_faults, limit_of
-from processors.extraction.plan import list_corpus
+from processors.extraction.plan import allowed_faults, limit_of, list_corpus
 from processors.extraction.shards import (
     Trace,
     UtteranceReader,
@@ -44,14 +43,10 @@ class CorpusCheck:
         return len(self.listing.utterances) + len(self.listing.rejected)
 
     @property
-    def n_allowed(self) -> int:
-        """Rejections that stage 1 accepts."""
-        return allowed_faults(self.n_listed, self.max_bad_ratio)
-
-    @property
     def passes(self) -> bool:
         """Whether stage 1 would accept the corpus."""
-        return len(self.rejected) < self.n_listed and len(self.rejected) <= self.n_allowed
+        n_allowed = allowed_faults(self.n_listed, self.max_bad_ratio)
+        return len(self.rejected) < self.n_listed and len(self.rejected) <= n_allowed
 
     def report(self) -> str:
         """The findings as text, a line for each faulty utterance."""
@@ -113,8 +108,9 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     computes = tools.with_text and not tools.align and options.has_aligner
     rejected, traces = list(listing.rejected), dict[str, Trace]()
     chunks = plan_shards(listing.utterances, options.shard_size)
+    work = partial(_check, make_tools)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
-        for done in run_chunks(_Work(make_tools), chunks, n_jobs, options.backend):
+        for done in run_chunks(work, chunks, n_jobs, options.backend):
             found, of_chunk = done.result
             rejected += [*found, *crash_rejections(done.lost, "audio")]
             traces |= of_chunk
@@ -125,22 +121,17 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     )
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Checks a part of a corpus; it is sent to the worker processes."""
-
-    make_tools: "partial[CheckTools]"
-
-    def __call__(
-        self, _name: str, utterances: Sequence[Utterance]
-    ) -> tuple[list[Rejection], dict[str, Trace]]:
-        tools = tools_for(self.make_tools, repr(self))
-        tools.reader.prepare(utterances if tools.with_text else ())
-        rejected: list[Rejection] = []
-        traces = {utterance.id: Trace() for utterance in utterances}
-        for utterance in utterances:
-            extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
-        return rejected, traces
+def _check(
+    make_tools: "partial[CheckTools]", _name: str, utterances: Sequence[Utterance]
+) -> tuple[list[Rejection], dict[str, Trace]]:
+    """Checks a part of a corpus, in a worker process."""
+    tools = tools_for(make_tools, repr(make_tools))
+    tools.reader.prepare(utterances if tools.with_text else ())
+    rejected: list[Rejection] = []
+    traces = {utterance.id: Trace() for utterance in utterances}
+    for utterance in utterances:
+        extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
+    return rejected, traces
 
 
 class CheckTools:

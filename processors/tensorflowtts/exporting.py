@@ -20,8 +20,7 @@ from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.pitch import extract_f0
-from processors.extraction.finishing import check_faults
-from processors.extraction.plan import list_corpus
+from processors.extraction.plan import check_faults, list_corpus
 from processors.extraction.shards import (
     Trace,
     UtteranceReader,

@@ -16,11 +16,11 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Rejection, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
+from processors.extraction.features import FeatureError, tts_product
 from processors.extraction.fingerprint import ALIGNMENTS, Dependence
 from processors.extraction.plan import Summary, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardWork, Trace
-from processors.extraction.tts import FeatureError, tts_product
 from processors.records import Features
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.layout import DEFINITION, to_nats

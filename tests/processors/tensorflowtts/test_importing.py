@@ -8,8 +8,8 @@ from config.text import TextConfig
 from preprocessors.manifest import read_manifest, read_splits
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore
+from processors.extraction.features import FeatureError
 from processors.extraction.fingerprint import check_made_with
-from processors.extraction.tts import FeatureError
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.importing import checked_durations, import_dump
 from tests.processors.small_corpus import copy_corpus

@@ -29,8 +29,8 @@ from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.text.text_files import InputText, read_input_texts
 from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
+from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
-from processors.extraction.tts import feature_dependence
 from processors.records import TimedPhone, TimedWord, Word
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
@@ -307,7 +307,7 @@ from pathlib import Path
 from models.synthesizer.runs import text_synthesis
 from models.synthesizer.runs.metadata import ResultFolder
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
-from processors.extraction.tts import feature_dependence
+from processors.extraction.features import feature_dependence
 from tests.models.synthesizer.runs import test_text_synthesis as t
 
 holder, name = {"line": (ResultFolder, "add"), "wav": (text_synthesis, "write_wav")}[sys.argv[2]]

@@ -1,6 +1,9 @@
-"""Stage 1 for acoustic models: phones, durations, mel, f0, energy, and statistics of them."""
+"""What stage 1 extracts.
 
-from collections.abc import Sequence
+For acoustic models phones, durations, mel, f0, energy, and statistics of them; for vocoders whole
+recordings and their mels, without text, alignment and pitch.
+"""
+
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,16 +18,27 @@ from preprocessors.corpora import portable_path
 from preprocessors.manifest import Splits, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
 from processors.alignment.fit import check_fit
+from processors.audio.frames import mel_of
+from processors.audio.pcm import to_pcm16
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence, lexicon_digest
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
-from processors.extraction.shards import ShardReport, ShardWork, Trace, UtteranceReader, most_common
-from processors.records import Alignment, Features
+from processors.extraction.shards import (
+    ShardReport,
+    ShardWork,
+    Trace,
+    UtteranceReader,
+    most_common,
+    read_recording,
+)
+from processors.records import Alignment, Features, MelWav
 from utils.errors import InputError, UtteranceError
 from utils.files import replacing, size_and_time, write_json
 from utils.logging import get_logger
+
+_log = get_logger(__name__)
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 
@@ -52,7 +66,7 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     work = ShardWork(tools, folder, options.mel, dependence.other)
     run = plan_run(options, dataset, listing, dependence, tts_product(), work)
     if not training:
-        return replace(run, check=lambda: tools().prepare(listing.utterances))
+        return replace(run, check=lambda: tools().reader.prepare(listing.utterances))
     return replace(run, prepare=training.carry_out)
 
 
@@ -70,9 +84,9 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
     alignment_of = find_files and find_files(config, dataset_root)
 
     def identity(utterance: Utterance) -> list[object]:
-        files = [utterance.audio, *([alignment_of(utterance)] if alignment_of else [])]
         words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
-        return [*words, *(number for path in files for number in size_and_time(path))]
+        of_alignment = size_and_time(alignment_of(utterance)) if alignment_of else ()
+        return [*words, *size_and_time(utterance.audio), *of_alignment]
 
     corpus = {DATASET_PATH: portable_path(dataset_root)}
     return Dependence("tts", IGNORED["tts"], identity, lexicon_digest(config), corpus)
@@ -88,10 +102,6 @@ class FeatureTools:
         self.mel = MelSpectrogram(config.mel)
         self.align = make_aligner(config, dataset_root, folder)
         self.reader = UtteranceReader(config)
-
-    def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Loads the text frontends of these utterances; raises InputError if there is none."""
-        self.reader.prepare(utterances)
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
         """Extracts everything from one utterance.
@@ -117,12 +127,11 @@ class FeatureTools:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
         features = self._analyse(utterance, alignment, wav, trace)
-        features = replace(features, word_phones=spoken.word_phones)
         trace.notices = (*trace.notices, *alignment.notices)
-        trace.phones = features.phones
-        trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary
+        trace.phones, trace.text_phones = features.phones, spoken.phones
+        trace.out_of_vocabulary = spoken.out_of_vocabulary
         trace.stop()
-        return features
+        return replace(features, word_phones=spoken.word_phones)
 
     def _analyse(
         self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: Trace
@@ -138,14 +147,11 @@ class FeatureTools:
         trace.start("f0")
         f0 = self._f0(wav, alignment, durations)
         return Features(
-            id=utterance.id,
-            speaker=utterance.speaker,
-            phones=alignment.phones,
-            durations=durations if alignment.has_times else None,
-            mel=mel[0].numpy(),
-            f0=f0,
-            energy=energy[0].numpy(),
-            start=start,
+            utterance.id,
+            utterance.speaker,
+            alignment.phones,
+            durations if alignment.has_times else None,
+            *(mel[0].numpy(), f0, energy[0].numpy(), start),
         )
 
     def _f0(self, wav: np.ndarray, alignment: Alignment, durations: np.ndarray) -> np.ndarray:
@@ -237,4 +243,34 @@ def _write_statistics(run: DatasetRun, splits: Splits) -> None:
     write_json(run.folder / "stats.json", stats.to_plain())
 
 
-_log = get_logger(__name__)
+def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
+    """Plans stage 1 of a vocoder; raises InputError if the corpus or the config cannot be used."""
+    options = config.preprocess
+    root, listing = list_corpus(config, dataset)
+    corpus = {DATASET_PATH: portable_path(root)}
+
+    def identity(utterance: Utterance) -> list[object]:
+        return [utterance.id, utterance.speaker, *size_and_time(utterance.audio)]
+
+    dependence = Dependence("vocoder", IGNORED["vocoder"], identity, {}, corpus)
+    tools = partial(MelWavTools, options)
+    work = ShardWork(tools, processed_folder(options, dataset), options.mel)
+    return plan_run(options, dataset, listing, dependence, Product(), work)
+
+
+class MelWavTools:
+    """Extracts mels of recordings; built once per process."""
+
+    def __init__(self, config: PreprocessConfig) -> None:
+        self.config = config
+        self.mel = MelSpectrogram(config.mel)
+
+    def extract(self, utterance: Utterance, trace: Trace) -> MelWav:
+        """Computes the mel of a whole recording, which is cut to whole frames at its end."""
+        wav = read_recording(utterance, self.config, trace)
+        trace.start("mel")
+        hop = self.config.hop_length
+        wav = wav[: len(wav) // hop * hop]
+        record = MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
+        trace.stop()
+        return record
