@@ -17,8 +17,7 @@ import soxr
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError, check_length
-from processors.alignment.merge import aligned_words, merge
+from processors.alignment.aligner import Aligner, AlignmentError, aligned_words, check_length, merge
 from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.normalisation.english import is_english
 from processors.text.symbols import CONSONANTS, VOWELS

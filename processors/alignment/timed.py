@@ -18,7 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import AlignmentError, naming
+from processors.alignment.aligner import (
+    AlignedWord,
+    AlignmentError,
+    aligned_words,
+    merge,
+    naming,
+    pauses_after,
+)
 from processors.alignment.fit import check_coverage
 from processors.alignment.matching import (
     UNKNOWN,
@@ -28,7 +35,6 @@ from processors.alignment.matching import (
     match_boundaries,
     symbols_of,
 )
-from processors.alignment.merge import AlignedWord, aligned_words, merge, pauses_after
 from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import (
     NOISE,

@@ -13,8 +13,7 @@ import numpy as np
 
 from modules.compiled import compiled
 from processors.alignment.hmm.chain import N_STATES, SKIP, Chain, Segment
-from processors.alignment.hmm.mfcc import FRAME_S
-from processors.alignment.hmm.model import HmmAlignment
+from processors.alignment.hmm.model import FRAME_S, HmmAlignment
 from processors.records import AlignmentScore, SpokenText
 
 MOST_WORDS = 3

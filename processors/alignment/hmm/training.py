@@ -31,6 +31,8 @@ from processors.alignment.hmm.tying import Contexts, accumulate_contexts, merge_
 from utils.errors import InputError
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 MOST_GAUSSIANS = 4  # per context-independent state
 MOST_IN_CONTEXT = 2  # per state in its context
 _MOST_ITERATIONS = 12
@@ -271,6 +273,3 @@ def _m_step(model: PhoneHmm, expectations: _Expectations) -> PhoneHmm:
         for place, (n_silences, places) in expectations.silences.items()
     }
     return replace(model, mixtures=mixtures, stay=stay, silence_shares=shares)
-
-
-_log = get_logger(__name__)

@@ -14,10 +14,10 @@ import pytest
 from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
+from processors.alignment import hmm
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
-from processors.alignment.hmm import plan as hmm
+from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.hmm.model import load_model, read_origin, save_model
-from processors.alignment.hmm.plan import MODEL_FILE, choose, plan_training
 from processors.alignment.textgrid import read_textgrid
 from processors.audio.files import Audio, read_audio
 from processors.dataset.store import FeatureStore
