@@ -3,18 +3,19 @@
 libsndfile reads truncated files silently, passes NaN on, and writes NaN as a full-scale click.
 """
 
+import re
+import struct
 import wave
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import soundfile
 import soxr
 
 from config.preprocess import PreprocessConfig
-from processors.audio.containers import check_length
-from processors.audio.pcm import to_pcm16
+from processors.audio.frames import to_pcm16
 from utils.errors import UtteranceError
 from utils.files import replacing
 
@@ -24,6 +25,10 @@ _CLIPPED_SHARE = 0.01  # of all samples
 _QUIETEST_PLATEAU = 100 / 32768  # lower peaks are flat for lack of finer steps
 _WHOLE_SHARE = 0.99  # of the samples that a header promises
 _UNKNOWN_FRAMES = 2**63 - 1  # of libsndfile, where the header gives no length
+# A program that writes to a pipe cannot go back to the header: it says 0xFFFFFFFF, or about 2 GB.
+_STREAMED = 0x7FFF0000
+_LAST_PAGE = 4  # flag in the header of an Ogg page
+_HEADER = struct.Struct("<4sI")  # of a chunk of WAV: name and length
 
 
 class AudioError(UtteranceError):
@@ -223,3 +228,61 @@ def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> 
         for steps in blocks:
             file.writeframes(steps.tobytes())
         return file.getnframes()
+
+
+def check_length(path: Path) -> bool:
+    """Compares the length in the header of a WAV, RF64 or Ogg file with the file.
+
+    Returns:
+        False if the header gives no length, since the file was written to a pipe.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(12)
+        if head.startswith(b"OggS"):
+            _check_pages(file, size)
+        is_wav = re.match(rb"(RIFF|RF64)....WAVE", head, re.DOTALL)
+        audio = _audio_chunk(file, size) if is_wav else None
+    if audio is None or audio.stop <= size:
+        return True
+    if len(audio) >= _STREAMED:
+        return False
+    raise UtteranceError(
+        f"cut short: the header promises {len(audio)} bytes of audio, the file holds"
+        f" {size - audio.start}; copy it again"
+    )
+
+
+def _audio_chunk(file: BinaryIO, size: int) -> range | None:
+    """The bytes of the samples, which may end beyond the file."""
+    offset, long_length = 12, 0
+    while offset < size:
+        file.seek(offset)
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            break
+        name, length = _HEADER.unpack(header)
+        start = offset + _HEADER.size
+        if name == b"data":
+            is_long = long_length and length == 0xFFFFFFFF
+            return range(start, start + (long_length if is_long else length))
+        if name == b"ds64":  # RF64: the lengths of the file and of the audio in 64 bits
+            _, long_length = struct.unpack("<QQ", file.read(16).ljust(16, b"\0"))
+        offset = start + length + length % 2
+    return None
+
+
+def _check_pages(file: BinaryIO, size: int) -> None:
+    """Follows the pages of an Ogg file to the one that is marked as the last."""
+    end, is_last = 0, False
+    file.seek(0)
+    while len(header := file.read(27)) == 27 and header.startswith(b"OggS"):
+        is_last = bool(header[5] & _LAST_PAGE)
+        end += 27 + header[26] + sum(file.read(header[26]))
+        file.seek(end)
+    if end > size or not is_last:
+        mark = "" if is_last else " and is not marked as the last"
+        raise UtteranceError(
+            f"cut short: its last Ogg page ends at byte {end}{mark}, the file has {size} bytes;"
+            " copy it again"
+        )

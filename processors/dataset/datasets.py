@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 from torch.utils.data import Dataset
 
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from processors.dataset.batch import TtsItem, VocoderItem
 from processors.dataset.generated import FeatureSource, RecordingSource
 from processors.dataset.sampler import Draw
@@ -66,7 +66,11 @@ class FeatureDataset(Dataset[TtsItem]):
     def features(self, draw: Draw) -> Features:
         """The features that an item is made of, with its words in letters or phones."""
         number, position = self._places[draw.item]
-        features = self._mixed(self._stores[number].read(position), draw.epoch)
+        features = self._stores[number].read(position)
+        if words := features.word_phones:
+            chosen = mixing.draw(words, self._p_arpabet, self._seed, draw.epoch, features.id)
+            phones = mixing.substitute(features.phones, chosen)
+            features = replace(features, phones=phones, word_phones=())
         if self._crop_phones:
             seed = derived_seed("crop", self._seed, draw.epoch, features.id)
             features = crop(features, self._crop_phones, np.random.default_rng(seed))
@@ -79,14 +83,6 @@ class FeatureDataset(Dataset[TtsItem]):
     def store_of(self, item: int) -> FeatureSource:
         """The store that an item is in."""
         return self._stores[self._places[item][0]]
-
-    def _mixed(self, features: Features, epoch: int) -> Features:
-        if not features.word_phones:
-            return features
-        key = (self._seed, epoch, features.id)
-        chosen = mixing.draw(features.word_phones, self._p_arpabet, *key)
-        phones = mixing.substitute(features.phones, chosen)
-        return replace(features, phones=phones, word_phones=())
 
     def _item(self, features: Features) -> TtsItem:
         try:
@@ -144,13 +140,12 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
         first, last = max(0, first - 1), min(N, last + 1)
     frames = slice(int(edges[first]), int(edges[last]))
     return Features(
-        id=features.id,
-        speaker=features.speaker,
-        phones=features.phones[first:last],
-        durations=durations[first:last],
-        mel=np.ascontiguousarray(features.mel[:, frames]),
-        f0=features.f0[frames].copy(),
-        energy=features.energy[frames].copy(),
+        features.id,
+        features.speaker,
+        features.phones[first:last],
+        durations[first:last],
+        np.ascontiguousarray(features.mel[:, frames]),
+        *(features.f0[frames].copy(), features.energy[frames].copy()),
     )
 
 

@@ -35,9 +35,7 @@ class Stat:
         """Statistics of both sets of values together."""
         if self.count == 0 or other.count == 0:
             return self if other.count == 0 else other
-        moments = _Moments.of(self)
-        moments.add_moments(_Moments.of(other))
-        return moments.stat()
+        return _Moments.of(self).joined(_Moments.of(other)).stat()
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class _Collector:
 
     def __init__(self, config: PreprocessConfig) -> None:
         self._config = config
-        self._moments = {name: _Moments() for name in _QUANTITIES}
+        self._moments = dict.fromkeys(_QUANTITIES, _Moments())
         self._seconds = 0.0
 
     def add(self, prosody: Prosody, seconds: float) -> None:
@@ -146,7 +144,13 @@ class _Collector:
 
     def _add(self, name: str, values: np.ndarray, remove_outliers: bool) -> None:
         values = values.astype(np.float64)
-        self._moments[name].add(without_outliers(values) if remove_outliers else values)
+        kept = without_outliers(values) if remove_outliers else values
+        if kept.size:
+            mean = float(kept.mean())
+            deviation = float(np.square(kept - mean).sum())
+            low, high = float(kept.min()), float(kept.max())
+            added = _Moments(kept.size, mean, deviation, low, high)
+            self._moments[name] = self._moments[name].joined(added)
 
     def stats(self) -> SpeakerStats:
         stats = {name: moments.stat() for name, moments in self._moments.items()}
@@ -162,45 +166,36 @@ def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> n
     return means[0].numpy()[durations > 0]
 
 
+@dataclass(frozen=True)
 class _Moments:
-    """Count, mean, sum of squared deviations, least and greatest, in float64.
+    """Moments of some values, in float64.
 
     Deviations from the mean, not sums of squares, are kept: they do not cancel (Chan, Golub and
     LeVeque 1979).
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.mean = 0.0
-        self.deviation = 0.0
-        self.low = np.inf
-        self.high = -np.inf
+    count: int = 0
+    mean: float = 0.0
+    deviation: float = 0.0  # sum of the squared deviations
+    low: float = np.inf
+    high: float = -np.inf
 
     @classmethod
     def of(cls, stat: Stat) -> "_Moments":
-        moments = cls()
-        moments.count, moments.mean = stat.count, stat.mean
-        moments.low, moments.high = stat.min, stat.max
         # a std of 1 also means "no spread"
-        moments.deviation = stat.std**2 * stat.count if stat.max > stat.min else 0.0
-        return moments
+        deviation = stat.std**2 * stat.count if stat.max > stat.min else 0.0
+        return cls(stat.count, stat.mean, deviation, stat.min, stat.max)
 
-    def add(self, values: np.ndarray) -> None:
-        if values.size == 0:
-            return
-        other = _Moments()
-        other.count, other.mean = values.size, float(values.mean())
-        other.deviation = float(np.square(values - other.mean).sum())
-        other.low, other.high = float(values.min()), float(values.max())
-        self.add_moments(other)
-
-    def add_moments(self, other: "_Moments") -> None:
+    def joined(self, other: "_Moments") -> "_Moments":
+        """Those of both sets of values, of which the other is not empty."""
         count = self.count + other.count
         distance = other.mean - self.mean
-        self.deviation += other.deviation + distance**2 * self.count * other.count / count
-        self.mean += distance * other.count / count
-        self.count = count
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        return _Moments(
+            count,
+            self.mean + distance * other.count / count,
+            self.deviation + (other.deviation + distance**2 * self.count * other.count / count),
+            *(min(self.low, other.low), max(self.high, other.high)),
+        )
 
     def stat(self) -> Stat:
         if self.count == 0:

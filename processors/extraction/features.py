@@ -18,8 +18,7 @@ from preprocessors.corpora import portable_path
 from preprocessors.manifest import Splits, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
 from processors.alignment.fit import check_fit
-from processors.audio.frames import mel_of
-from processors.audio.pcm import to_pcm16
+from processors.audio.frames import mel_of, to_pcm16
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder

@@ -16,8 +16,7 @@ from preprocessors.manifest import (
     write_splits,
 )
 from processors.alignment.fit import SCORES_FILE, list_misfits, report_of
-from processors.dataset.shard_file import is_whole
-from processors.dataset.store import INDEX, features_folder, write_index, write_mel_config
+from processors.dataset.store import INDEX, features_folder, is_whole, write_index, write_mel_config
 from processors.extraction.features import plan_tts, plan_vocoder
 from processors.extraction.fingerprint import (
     DATASET_PATH,

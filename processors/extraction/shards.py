@@ -14,8 +14,7 @@ from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.files import read_audio
-from processors.dataset.shard_file import IndexRow, is_whole, shard_writer
-from processors.dataset.store import features_folder
+from processors.dataset.store import IndexRow, features_folder, is_whole, shard_writer
 from processors.records import AlignmentScore, Features, MelWav, SpokenText
 from processors.text.frontend import Frontends
 from utils.errors import InputError, UtteranceError

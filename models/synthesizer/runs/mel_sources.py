@@ -16,8 +16,7 @@ from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import AudioError, read_audio
-from processors.audio.frames import mel_of
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16, mel_of
 from processors.dataset.store import MelWavStore
 from utils.errors import InputError
 from utils.files import size_and_time

@@ -15,7 +15,7 @@ from config.schema import Config
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance, read_splits
 from processors.audio.files import read_audio
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
 from processors.extraction.features import FeatureError, FeatureTools, cut_aligned, frame_durations
 from processors.extraction.shards import Trace

@@ -8,7 +8,7 @@ import pytest
 
 from config.preprocess import PreprocessConfig, SplitConfig
 from preprocessors.manifest import Listing, Utterance
-from processors.dataset.shard_file import IndexRow
+from processors.dataset.store import IndexRow
 from processors.extraction.fingerprint import Fingerprint
 from processors.extraction.plan import (
     DatasetRun,

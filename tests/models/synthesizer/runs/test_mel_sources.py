@@ -16,7 +16,7 @@ from models.synthesizer.runs.mel_sources import (
 )
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance, write_manifest
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from tests.processors.mel_wavs import MEL, make_mel_wav_store
 from utils.errors import InputError
 
