@@ -3,39 +3,24 @@
 `python -m bins.import_durations` writes them from durations of other programs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError, naming
+from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.timed import (
-    FileAligner,
     Grid,
     Interval,
     check_text,
     check_times,
+    file_aligner,
     make_grid,
 )
 from utils.errors import InputError
 from utils.files import read_json, user_path
-
-
-def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
-    imported = imported_folder(config, dataset_root)
-    if not imported.is_dir():
-        raise InputError(
-            f"preprocess.aligner is imported, but there is no folder {imported}; make it by python"
-            " -m bins.import_durations, or correct preprocess.imported_dir"
-        )
-    return FileAligner(_files(config, dataset_root), _read, config.edge_silence_s)
-
-
-def _files(config: PreprocessConfig, dataset_root: Path) -> Callable[[Utterance], Path]:
-    folder = imported_folder(config, dataset_root)
-    return lambda utterance: folder / f"{utterance.id}.json"
 
 
 def imported_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
@@ -101,4 +86,9 @@ def _number(row: Mapping[str, Any], key: str) -> float | None:
     return float(row[key]) if isinstance(row.get(key), (int, float)) else None
 
 
-ALIGNER = Aligner(make=_make, files=_files)
+ALIGNER = file_aligner(
+    imported_folder,
+    lambda folder, utterance: folder / f"{utterance.id}.json",
+    _read,
+    "make it by python -m bins.import_durations, or correct preprocess.imported_dir",
+)

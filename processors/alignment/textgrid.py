@@ -14,16 +14,14 @@ The file's phones are kept where they differ from the lexicon's: they are what i
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError
-from processors.alignment.timed import FileAligner, Grid, Interval, is_silence, make_grid
-from utils.errors import InputError
+from processors.alignment.aligner import AlignmentError
+from processors.alignment.timed import Grid, Interval, file_aligner, is_silence, make_grid
 from utils.files import user_path
 
 _TIER_NAMES = {
@@ -33,23 +31,6 @@ _TIER_NAMES = {
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
 )
-
-
-def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
-    textgrids = _textgrid_folder(config, dataset_root)
-    if not textgrids.is_dir():
-        raise InputError(
-            f"preprocess.aligner is textgrid, but there is no folder {textgrids}; put <id>.TextGrid"
-            " files there, set preprocess.textgrid_dir, or align without TextGrids: set"
-            " preprocess.aligner to pocketsphinx (English) or hmm (any language)"
-        )
-    return FileAligner(
-        _files(config, dataset_root), lambda path, _: read_textgrid(path), config.edge_silence_s
-    )
-
-
-def _files(config: PreprocessConfig, dataset_root: Path) -> Callable[[Utterance], Path]:
-    return partial(find_textgrid, _textgrid_folder(config, dataset_root))
 
 
 def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
@@ -166,4 +147,10 @@ def _place(interval: Interval) -> tuple[float, float]:
     return interval.start_s, interval.end_s
 
 
-ALIGNER = Aligner(make=_make, files=_files)
+ALIGNER = file_aligner(
+    _textgrid_folder,
+    find_textgrid,
+    lambda path, _utterance: read_textgrid(path),
+    "put <id>.TextGrid files there, set preprocess.textgrid_dir, or align without TextGrids: set"
+    " preprocess.aligner to pocketsphinx (English) or hmm (any language)",
+)

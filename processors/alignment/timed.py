@@ -10,6 +10,7 @@ Phones keep the names of the source. There are two kinds of sources:
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -17,9 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import (
+    Align,
     AlignedWord,
+    Aligner,
     AlignmentError,
     aligned_words,
     merge,
@@ -44,6 +48,7 @@ from processors.text.symbols import (
     SILENCE,
     WORD_BOUNDARY,
 )
+from utils.errors import InputError
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MAX_CUT_S = 0.05  # of a phone past the end of the audio: the analysis window of an aligner
@@ -148,27 +153,39 @@ def align_grid(
     return replace(merge(words, duration_s, edge_silence_s), notices=notices)
 
 
-class FileAligner:
-    """Reads the alignment of each utterance from a file."""
+def file_aligner(
+    folder_of: Callable[[PreprocessConfig, Path], Path],
+    find: Callable[[Path, Utterance], Path],
+    read: Callable[[Path, Utterance], Grid],
+    remedy: str,
+) -> Aligner:
+    """An aligner that reads the alignment of each utterance from a file.
 
-    def __init__(
-        self,
-        find: Callable[[Utterance], Path],
-        read: Callable[[Path, Utterance], Grid],
-        edge_silence_s: float,
-    ) -> None:
-        self._find, self._read, self._edge_silence_s = find, read, edge_silence_s
+    Args:
+        folder_of: The folder of the files, given the configuration and the folder of the corpus.
+        find: The file of an utterance in it.
+        remedy: What to do if the folder is missing.
+    """
 
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
-        """Reads the alignment of one utterance (see Aligner)."""
-        path = self._find(utterance)
-        with naming(path):
-            grid = self._read(path, utterance)
-            alignment = align_grid(grid, spoken, len(wav) / sample_rate, self._edge_silence_s)
-            notices = check_coverage(alignment, wav, sample_rate)
-        return replace(alignment, notices=(*alignment.notices, *notices))
+    def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> Align:
+        folder = folder_of(config, dataset_root)
+        if not folder.is_dir():
+            missing = f"preprocess.aligner is {config.aligner}, but there is no folder {folder}"
+            raise InputError(f"{missing}; {remedy}")
+
+        def align(
+            utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
+        ) -> Alignment:
+            path = find(folder, utterance)
+            with naming(path):
+                grid = read(path, utterance)
+                alignment = align_grid(grid, spoken, len(wav) / sample_rate, config.edge_silence_s)
+                notices = check_coverage(alignment, wav, sample_rate)
+            return replace(alignment, notices=(*alignment.notices, *notices))
+
+        return align
+
+    return Aligner(make=make, files=lambda config, root: partial(find, folder_of(config, root)))
 
 
 def _complete(grid: Grid, spoken: SpokenText) -> Alignment:

@@ -5,7 +5,7 @@ it in the folder of the processed data. A few utterances more or less do not tra
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -146,15 +146,13 @@ def plan_training(
     """
     path = folder / MODEL_FILE
     chosen = tuple(choose(utterances, MOST_UTTERANCES))
-    origin = {
-        "config": _digest(_relevant(config)),
-        "utterances": {
-            u.id: _digest([u.text, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen
-        },
-    }
+    read = {u.id: _digest([u.text, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen}
+    origin: dict[str, Any] = {"config": _digest(_relevant(config)), "utterances": read}
     previous = read_origin(path)
-    if previous is not None and _nearly_same(previous, origin):
-        origin = previous
+    if previous is not None and previous["config"] == origin["config"]:
+        same = previous["utterances"].items() & read.items()
+        if len(same) >= _SAME_SHARE * max(len(previous["utterances"]), len(read)):
+            origin = previous
     return HmmTraining(config, path, chosen, origin)
 
 
@@ -176,12 +174,6 @@ def _relevant(config: PreprocessConfig) -> dict[str, object]:
     return {"text": text, **{key: getattr(config, key) for key in _KEYS}}
 
 
-def _nearly_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    same = old["utterances"].items() & new["utterances"].items()
-    larger = max(len(old["utterances"]), len(new["utterances"]))
-    return old["config"] == new["config"] and len(same) >= _SAME_SHARE * larger
-
-
 def _digest(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -196,8 +188,7 @@ def _examples(
     for utterance in utterances:
         frontend = frontends[utterance.language]
         try:
-            audio = read_audio(utterance.audio, config)
-            spoken = frontend(utterance.text)
+            audio, spoken = read_audio(utterance.audio, config), frontend(utterance.text)
         except (UtteranceError, InputError):
             continue
         frames = mfcc(audio.wav, config.sample_rate)
