@@ -1,6 +1,7 @@
 """Shared parts of corpus readers: checks of ids, texts and files, and the search for audio."""
 
 import codecs
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
@@ -21,6 +22,7 @@ class Collector:
         self._utterances: list[Utterance] = []
         self._rejected: list[Rejection] = []
         self._sources: dict[str, str] = {}
+        self._unlisted: list[str] = []  # audio files without a text
 
     def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
         """Takes one entry; one without text or audio, or with control characters, is rejected."""
@@ -45,6 +47,16 @@ class Collector:
             self._utterances.append(
                 Utterance(id, audio, text, name, self._options.language, source)
             )
+
+    def add_texts(
+        self, texts: Mapping[str, Path], audio: Mapping[str, Path], root: Path, speaker: str
+    ) -> None:
+        """Takes the texts in files of a speaker, and their recordings, both by id."""
+        for id, path in texts.items():
+            text = " ".join(read_text(path, self._dataset, self._options).split())
+            self.add(id, text, audio.get(id), path.relative_to(root).as_posix(), speaker)
+        unlisted = (path for id, path in audio.items() if id not in texts)
+        self._unlisted += [path.relative_to(root).as_posix() for path in unlisted]
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
         """Takes one recording without text, by the dataset's speaker."""
@@ -81,6 +93,7 @@ class Collector:
 
     def listing(self) -> Listing:
         """All entries, sorted by id."""
+        self.unlisted(self._unlisted)
         if not self._utterances:
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
             raise InputError(

@@ -108,20 +108,9 @@ def unit_of(phone: str) -> str:
     return _STRESS.sub("", phone) or phone
 
 
-class Norm(NamedTuple):
-    """Mean and variance normalisation of a speaker's features."""
-
-    mean: np.ndarray  # (D,)
-    deviation: np.ndarray  # (D,)
-
-    def apply(self, frames: np.ndarray) -> np.ndarray:
-        """Frames of mean 0 and variance 1, (T, D) float32."""
-        return ((frames - self.mean) / self.deviation).astype(np.float32)
-
-
-def norm_of(frames: np.ndarray) -> Norm:
-    """The normalisation of a speaker, from features (T, D)."""
-    return Norm(frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3))
+def norm_of(frames: np.ndarray) -> np.ndarray:
+    """Mean and deviation of a speaker's features, (T, D) -> (2, D)."""
+    return np.array([frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3)])
 
 
 class HmmAlignment(NamedTuple):
@@ -144,7 +133,7 @@ class PhoneHmm:
     mixtures: Mixtures  # one for each distribution, (P, ...)
     stay: np.ndarray  # probability of staying in a state for another frame, (P,)
     silence_shares: dict[SilencePlace, float]  # probability of silence, by place
-    norms: dict[str, Norm]  # by speaker
+    norms: dict[str, np.ndarray]  # mean and deviation of the features, by speaker, (2, D)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -156,8 +145,9 @@ class PhoneHmm:
         return [self._numbers.get(unit_of(phone), other) for phone in phones]
 
     def normalized(self, frames: np.ndarray, speaker: str) -> np.ndarray:
-        """Normalises features (T, D), of an unknown speaker by these frames alone."""
-        return (self.norms.get(speaker) or norm_of(frames)).apply(frames)
+        """Normalises features (T, D), of an unknown speaker by these frames alone; float32."""
+        mean, deviation = self.norms[speaker] if speaker in self.norms else norm_of(frames)
+        return ((frames - mean) / deviation).astype(np.float32)
 
     def chain(self, segments: Sequence[Segment]) -> Chain:
         """The states of an utterance."""
@@ -186,9 +176,8 @@ class PhoneHmm:
         counts = self.mixtures.counts.sum(axis=1)
         counts[-N_STATES:] = 0  # `OTHER` fits any sound a little
         background = _EMISSION_SCALE * background_of(unscaled, counts)
-        return HmmAlignment(
-            np.cumsum(lengths) * FRAME_S, posteriors.occupancy, emissions, background
-        )
+        ends_s = np.cumsum(lengths) * FRAME_S
+        return HmmAlignment(ends_s, posteriors.occupancy, emissions, background)
 
 
 def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
@@ -217,21 +206,17 @@ def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
         "silence_shares": model.silence_shares,
         "speakers": list(model.norms),
     }
-    norms = np.array([[norm.mean, norm.deviation] for norm in model.norms.values()])
     tensors = {
         "counts": model.mixtures.counts,
         "means": model.mixtures.means,
         "variances": model.mixtures.variances,
         "stay": model.stay,
-        "norms": norms,  # (speakers, 2, D)
+        "norms": np.array([*model.norms.values()]),  # (speakers, 2, D)
         **{f"tying.{name}": array for name, array in model.tying._asdict().items()},
     }
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     with replacing(path) as temporary:
-        save_file(
-            {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
-            temporary,
-            metadata={_METADATA_KEY: json.dumps(about, ensure_ascii=True)},
-        )
+        save_file(tensors, temporary, metadata={_METADATA_KEY: json.dumps(about)})
 
 
 def read_origin(path: Path) -> dict[str, Any] | None:
@@ -248,10 +233,7 @@ def load_model(path: Path) -> PhoneHmm:
 
     about = _read_about(path)
     tensors = load_file(path)
-    norms = {
-        speaker: Norm(mean, deviation)
-        for speaker, (mean, deviation) in zip(about["speakers"], tensors["norms"], strict=True)
-    }
+    norms = dict(zip(about["speakers"], tensors["norms"], strict=True))
     mixtures = Mixtures(tensors["counts"], tensors["means"], tensors["variances"])
     units = tuple(about["units"])
     tying = Tying(**{name: tensors[f"tying.{name}"] for name in Tying._fields})

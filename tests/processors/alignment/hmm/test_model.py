@@ -31,7 +31,7 @@ def test_a_model_comes_back_from_its_file_the_same(model, tmp_path):
     assert loaded.silence_shares == model.silence_shares
     assert np.array_equal(loaded.stay, model.stay)
     assert np.array_equal(loaded.mixtures.variances, model.mixtures.variances)
-    assert np.array_equal(loaded.norms["ann"].mean, model.norms["ann"].mean)
+    assert np.array_equal(loaded.norms["ann"], model.norms["ann"])
     assert read_origin(path) == ORIGIN
 
 
