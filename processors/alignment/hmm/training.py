@@ -38,6 +38,7 @@ _MOST_ITERATIONS = 12
 _LEAST_GAIN = 0.01  # nats per frame; an iteration that gains less is the last of its size
 _PARTS = 16  # partial sums, whatever the number of threads, so that rounding agrees
 _LOUD = 0.4  # of the way from a recording's background (5 % of frames) to its loud parts (90 %)
+_PRIOR = np.array([1.0, 2.0])  # of silences and of their places
 _SHORTEST_STAY, _LONGEST_STAY = 0.05, 0.98
 
 
