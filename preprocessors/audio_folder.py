@@ -35,10 +35,8 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
             reason = f"{name!a}: its name cannot be printed; rename it"
             collector.reject(recording_id(name), reason)
     if collector.is_empty:
-        raise InputError(
-            f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below; set"
-            f" dataset_path.{dataset} to the folder of the recordings"
-        )
+        fault = f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below"
+        raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the recordings")
     return collector.listing()
 
 

@@ -76,10 +76,8 @@ class Collector:
     def _check_new(self, id: str, source: str) -> None:
         first = self._sources.setdefault(id, source)
         if first != source:
-            raise InputError(
-                f"{self._dataset}: the id {id} occurs twice: {first} and {source};"
-                " remove or rename one of them"
-            )
+            fault = f"{self._dataset}: the id {id} occurs twice: {first} and {source}"
+            raise InputError(f"{fault}; remove or rename one of them")
 
     def reject(self, id: str, reason: str) -> None:
         """Lists an entry that cannot be used; the reason includes its place."""

@@ -51,10 +51,8 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
 def _check_columns(columns: tuple[str, ...], key: str) -> None:
     for name in columns:
         if name not in _COLUMNS:
-            raise InputError(
-                f"{key}: unknown column {name!r}; known: {', '.join(_COLUMNS)}"
-                f"{nearest(name, _COLUMNS)}"
-            )
+            fault = f"{key}: unknown column {name!r}"
+            raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
     named = [name for name in columns if name != "-"]
     if len(set(named)) < len(named):
         raise InputError(f"{key}: a column occurs twice in {list(columns)}")
@@ -149,10 +147,8 @@ def _separated(lines: Mapping[str, str], delimiter: str) -> list[list[str]]:
         pairs = zip(lines, column, strict=True)
         faulty |= {source: cell for source, cell in pairs if cell in quoted - good}
     for source, cell in faulty.items():
-        raise InputError(
-            f"{source}: the cell {cell[:60]} is not quoted as the others are; put double quotes"
-            " around all of it and double those inside"
-        )
+        fault = f"{source}: the cell {cell[:60]} is not quoted as the others are"
+        raise InputError(f"{fault}; put double quotes around all of it and double those inside")
     return [
         [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in row] for row in rows
     ]

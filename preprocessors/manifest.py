@@ -176,10 +176,8 @@ def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) 
     if options.golden_ids:
         golden = _checked(seconds, options.golden_ids, "golden_ids")
         if outside := sorted(golden - test):
-            raise InputError(
-                f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])};"
-                " add them to test_ids"
-            )
+            fault = f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])}"
+            raise InputError(f"{fault}; add them to test_ids")
         return sorted(golden)
     by_length = sorted(test, key=lambda id: (seconds[id], id))
     size = min(options.golden_size, len(by_length))

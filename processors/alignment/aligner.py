@@ -77,10 +77,8 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Pa
 def check_length(n_phones: int, shortest_s: float, duration_s: float) -> None:
     """Refuses a recording in which so many phones of this length have no room."""
     if n_phones * shortest_s > duration_s:
-        raise AlignmentError(
-            f"{duration_s:.2f} s of audio are too short for {n_phones} phones; does the recording"
-            " match its text?"
-        )
+        fault = f"{duration_s:.2f} s of audio are too short for {n_phones} phones"
+        raise AlignmentError(f"{fault}; does the recording match its text?")
 
 
 @contextmanager

@@ -60,10 +60,8 @@ class PocketSphinxAligner:
     ) -> Alignment:
         """Aligns one utterance in English (see Aligner)."""
         if not is_english(utterance.language):
-            raise AlignmentError(
-                f"the aligner pocketsphinx knows English, not {utterance.language};"
-                " set preprocess.aligner to hmm"
-            )
+            fault = f"the aligner pocketsphinx knows English, not {utterance.language}"
+            raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         duration_s = len(wav) / sample_rate
         check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)

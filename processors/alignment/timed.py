@@ -125,10 +125,8 @@ def check_times(grid: Grid) -> None:
 def check_text(text: object, utterance: Utterance) -> None:
     """Refuses an alignment of another text than that of its utterance; None if it is not known."""
     if text not in (None, utterance.text):
-        raise AlignmentError(
-            f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}; make"
-            " it again"
-        )
+        fault = f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}"
+        raise AlignmentError(f"{fault}; make it again")
 
 
 def align_grid(

@@ -103,10 +103,8 @@ def _check_seconds(n_frames: int, rate: int, config: PreprocessConfig) -> None:
             f"{seconds:.3f} s is too short (preprocess.min_seconds is {config.min_seconds:g})"
         )
     if seconds > config.max_seconds:
-        raise AudioError(
-            f"{seconds:.1f} s is too long (preprocess.max_seconds is {config.max_seconds:g});"
-            " cut it into sentences"
-        )
+        fault = f"{seconds:.1f} s is too long (preprocess.max_seconds is {config.max_seconds:g})"
+        raise AudioError(f"{fault}; cut it into sentences")
 
 
 def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[str]) -> np.ndarray:
@@ -174,10 +172,8 @@ def _to_rate(
     if rate == config.sample_rate:
         return wav
     if config.strict_sample_rate:
-        raise AudioError(
-            f"the rate is {rate} Hz, expected {config.sample_rate} Hz; resample the file, or unset"
-            " preprocess.strict_sample_rate"
-        )
+        fault = f"the rate is {rate} Hz, expected {config.sample_rate} Hz"
+        raise AudioError(f"{fault}; resample the file, or unset preprocess.strict_sample_rate")
     missing = f"; nothing above {rate // 2} Hz" if rate < config.sample_rate else ""
     notices.append(f"resampled from {rate} to {config.sample_rate} Hz{missing}")
     wav = soxr.resample(wav, rate, config.sample_rate, quality="HQ")  # another (S,)
@@ -282,7 +278,5 @@ def _check_pages(file: BinaryIO, size: int) -> None:
         file.seek(end)
     if end > size or not is_last:
         mark = "" if is_last else " and is not marked as the last"
-        raise UtteranceError(
-            f"cut short: its last Ogg page ends at byte {end}{mark}, the file has {size} bytes;"
-            " copy it again"
-        )
+        fault = f"cut short: its last Ogg page ends at byte {end}{mark}, the file has {size} bytes"
+        raise UtteranceError(f"{fault}; copy it again")

@@ -27,10 +27,8 @@ def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.n
     before, after = max(0, -start), max(0, end - len(wav))
     span = wav[max(0, start) : end]
     if max(before, after) >= min(2 * mel.hop_length, len(span)):
-        raise SpanError(
-            f"the features end {after} samples after the recording; run stage 1 of the acoustic"
-            " model again"
-        )
+        fault = f"the features end {after} samples after the recording"
+        raise SpanError(f"{fault}; run stage 1 of the acoustic model again")
     return np.pad(span, (before, after), mode="reflect")
 
 

@@ -231,10 +231,8 @@ def import_durations(
     _check_target(target, source.path)
     pitch, table = interpretation.pitch, interpretation.table
     if pitch is not None and source.format not in FRAME_FORMATS:
-        raise InputError(
-            f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)}); {source.path} holds"
-            f" {source.format}"
-        )
+        fault = f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)})"
+        raise InputError(f"{fault}; {source.path} holds {source.format}")
     outcome = Outcome(source, utterances)
     if not outcome.matches.entries:
         names = [*outcome.matches.doubled, *outcome.matches.extra]
@@ -268,10 +266,8 @@ def _check_target(target: Path, source: Path) -> None:
         raise InputError(f"{target} holds the source; choose another --output")
     is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
     if not is_empty and not _is_import(target):
-        raise InputError(
-            f"{target} is not an import; choose another --output, and set"
-            " preprocess.imported_dir to it"
-        )
+        fault = f"{target} is not an import"
+        raise InputError(f"{fault}; choose another --output, and set preprocess.imported_dir to it")
 
 
 def _is_import(folder: Path) -> bool:

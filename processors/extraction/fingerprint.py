@@ -187,10 +187,8 @@ def check_made_with(
         versions = f"features of version {made.version}, expected {VERSION}"
         raise InputError(f"{path}: {versions}; run stage 1 again")
     if changed := _changed(made, config):
-        raise InputError(
-            f"{folder} was made with another configuration: {changed}; run stage 1 with this one,"
-            " or undo the change"
-        )
+        fault = f"{folder} was made with another configuration: {changed}"
+        raise InputError(f"{fault}; run stage 1 with this one, or undo the change")
     table = config.corpus.get(folder.name, CorpusConfig()).table
     made_of = made.finishing.get(TABLE, CorpusConfig.table)
     if table != made_of:
@@ -256,10 +254,8 @@ def check_prepared(
     nearest, changed = min(prepared.items(), key=lambda item: item[1].count(" was "))
     keys = f"another configuration: {changed}" if changed else "the same keys"
     use = "undo the change" if changed and same_keys else f"use it by {flag}={nearest}"
-    raise InputError(
-        f"{folder} is missing: stage 1 was not run with this configuration; {nearest / dataset} was"
-        f" made with {keys}; run stage 1, or {use}"
-    )
+    fault = f"{folder} is missing: stage 1 was not run with this configuration"
+    raise InputError(f"{fault}; {nearest / dataset} was made with {keys}; run stage 1, or {use}")
 
 
 def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:

@@ -136,10 +136,8 @@ def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
     """
     n_valid = math.ceil(test_size * len(ids))
     if not 0 < n_valid < len(ids):
-        raise InputError(
-            f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid; at"
-            " least one must be there, and one in train"
-        )
+        fault = f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid"
+        raise InputError(f"{fault}; at least one must be there, and one in train")
     order = np.random.RandomState(seed).permutation(len(ids))  # as the original
     return {ids[place]: "valid" if n < n_valid else "train" for n, place in enumerate(order)}
 
@@ -187,10 +185,8 @@ def _check(config: PreprocessConfig) -> None:
         keys = f"{', '.join(different)} (the configuration's and its)"
         raise InputError(f"the mel is not that of TensorFlowTTS: {keys}; {remedy}")
     if config.pitch_extractor == "imported":
-        raise InputError(
-            "preprocess.pitch_extractor is imported; a dump has that of the recordings: set"
-            " parselmouth or pyworld"
-        )
+        fault = "preprocess.pitch_extractor is imported"
+        raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
     if (found := config.text.phone_extractor) != (expected := layout.SYMBOL_SET):
         raise InputError(
             f"preprocess.text.phone_extractor is {found}, expected {expected}; {remedy}"

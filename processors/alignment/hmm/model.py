@@ -249,8 +249,6 @@ def _read_about(path: Path) -> dict[str, Any]:
         if about["format"] != FORMAT:
             raise ValueError(f"it is of version {about['format']}, expected {FORMAT}")
     except (OSError, SafetensorError, LookupError, ValueError) as error:
-        raise InputError(
-            f"{path}: no model of the aligner hmm can be read ({error}); remove the file, and stage"
-            " 1 trains it again"
-        ) from error
+        fault = f"{path}: no model of the aligner hmm can be read ({error})"
+        raise InputError(f"{fault}; remove the file, and stage 1 trains it again") from error
     return dict(about)
