@@ -34,6 +34,7 @@ _WORDS = {
     "speaker": "speaker speaker_id speaker_name client_id",
 }
 _MEANINGS = {word: name for name, words in _WORDS.items() for word in words.split()}
+_SUFFIX = rf"({'|'.join(map(re.escape, AUDIO_SUFFIXES))})$"
 _DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
 
 
@@ -200,7 +201,7 @@ def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: A
         collector.reject(row.cells[0], f"{row.source}: {counts}")
         return
     cells = dict(zip(columns, row.cells, strict=True))
-    name = _without_suffix(cells["id"])
+    name = re.sub(_SUFFIX, "", cells["id"], flags=re.IGNORECASE)
     if not all(is_safe_id(part) for part in name.split("/")):
         # the collector rejects the name; no file is looked up by it
         collector.add(name, "", None, row.source)
@@ -212,13 +213,6 @@ def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: A
         collector.reject(id, f"{row.source}: no audio file {name}.wav or .flac; {hint}")
         return
     collector.add(id, text, audio, row.source, cells.get("speaker", ""))
-
-
-def _without_suffix(name: str) -> str:
-    for suffix in AUDIO_SUFFIXES:
-        if name.lower().endswith(suffix):
-            return name[: -len(suffix)]
-    return name
 
 
 CORPUS = Corpus(utterances=utterances)

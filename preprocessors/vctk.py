@@ -23,18 +23,13 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of VCTK; speakers are called `<dataset>_<speaker>`: `VCTK_p225`."""
     require_layout(root, dataset, f"txt/ and {_TRIMMED}/ or wav48/", "txt/", "wav48*/")
     collector = Collector(dataset, options)
-    for folder in _speaker_folders(root):
+    audio_root = root / (_TRIMMED if (root / _TRIMMED).is_dir() else "wav48")
+    folders = [*audio_root.glob("[!.]*/"), *(root / "txt").glob("[!.]*/")]
+    for folder in (audio_root / name for name in sorted({folder.name for folder in folders})):
         texts = sorted((root / "txt" / folder.name).glob("[!.]*.txt"))
         by_id = {path.stem: path for path in texts}
         collector.add_texts(by_id, _recordings(folder), root, folder.name)
     return collector.listing()
-
-
-def _speaker_folders(root: Path) -> list[Path]:
-    """A folder of recordings for each speaker that has texts or recordings, sorted."""
-    audio_root = root / (_TRIMMED if (root / _TRIMMED).is_dir() else "wav48")
-    folders = [*audio_root.glob("[!.]*/"), *(root / "txt").glob("[!.]*/")]
-    return [audio_root / name for name in sorted({folder.name for folder in folders})]
 
 
 def _recordings(folder: Path) -> dict[str, Path]:

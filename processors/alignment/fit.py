@@ -16,6 +16,8 @@ from processors.text.symbols import PAUSES
 from utils.files import write_jsonl
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 SCORES_FILE = "alignment_scores.jsonl"
 SUSPECT = 50.0  # nats; docs/benchmarks.md has the error rates of this threshold
 _SHOWN = 10  # the file holds all
@@ -106,6 +108,3 @@ def _between_phones(alignment: Alignment) -> list[tuple[float, float]]:
     starts = [0.0, *(edges[n + 1] for n in phones)]
     ends = [*(edges[n] for n in phones), np.inf]
     return [*zip(starts, ends, strict=True)]
-
-
-_log = get_logger(__name__)

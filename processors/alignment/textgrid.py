@@ -15,6 +15,7 @@ The file's phones are kept where they differ from the lexicon's: they are what i
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ _TIER_NAMES = {
     **{"word": "words", "words": "words", "phone": "phones", "phones": "phones"},
     "pauses": "pauses",
 }
+_PLACE = attrgetter("start_s", "end_s")
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
 )
@@ -84,7 +86,7 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     if tiers.words and "words" not in by_kind:
         raise AlignmentError(f"{path}: no words; expected a tier `{tiers.words}`, found {names}")
     pauses = [pause for pause in by_kind.get("pauses", []) if pause.label]
-    phones = sorted([*spoken, *pauses], key=_place)
+    phones = sorted([*spoken, *pauses], key=_PLACE)
     return make_grid(duration_s, by_kind.get("words", []), phones)
 
 
@@ -93,17 +95,11 @@ def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> s
     from praatio.utilities.textgrid_io import getTextgridAsStr
 
     span = {"xmin": 0, "xmax": duration_s}
-    rows = [
-        {
-            "class": "IntervalTier",
-            "name": name,
-            "entries": [(start_s, end_s, label) for label, start_s, end_s in intervals],
-            **span,
-        }
-        for name, intervals in tiers.items()
-    ]
-    text: str = getTextgridAsStr({"tiers": rows, **span}, "long_textgrid", includeBlankSpaces=True)
-    return text
+    rows = []
+    for name, intervals in tiers.items():
+        entries = [(start_s, end_s, label) for label, start_s, end_s in intervals]
+        rows.append({"class": "IntervalTier", "name": name, "entries": entries, **span})
+    return str(getTextgridAsStr({"tiers": rows, **span}, "long_textgrid", includeBlankSpaces=True))
 
 
 def _read_text(path: Path) -> str:
@@ -140,11 +136,7 @@ def _kind(name: str, tiers: Tiers) -> str:
 
 
 def _intervals(entries: Sequence[tuple[str, str, str]]) -> list[Interval]:
-    return sorted((Interval(text, float(a), float(b)) for a, b, text in entries), key=_place)
-
-
-def _place(interval: Interval) -> tuple[float, float]:
-    return interval.start_s, interval.end_s
+    return sorted((Interval(text, float(a), float(b)) for a, b, text in entries), key=_PLACE)
 
 
 ALIGNER = file_aligner(

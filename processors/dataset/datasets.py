@@ -54,7 +54,12 @@ class FeatureDataset(Dataset[TtsItem]):
         self._seed = seed
         self._places = _places(stores, ids)
         self.ids = tuple(id for chosen in ids for id in chosen)
-        self._check_speakers()
+        for number, position in self._places:
+            store = stores[number]
+            if store.speakers[position] not in self._speaker_ids:
+                spoken = f"{store.ids[position]}, {store.speakers[position]!r}"
+                fault = f"the speaker of {spoken}, is not among the speakers of this model"
+                raise InputError(f"{store.folder}: {fault}")
         self.lengths = np.array([self._length(*place) for place in self._places], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -112,15 +117,6 @@ class FeatureDataset(Dataset[TtsItem]):
         if words := store.read_word_phones(position):
             return mixing.longest(store.read_phones(position), words)
         return int(store.phones_count[position])
-
-    def _check_speakers(self) -> None:
-        for number, position in self._places:
-            store = self._stores[number]
-            if store.speakers[position] not in self._speaker_ids:
-                raise InputError(
-                    f"{store.folder}: the speaker of {store.ids[position]}, "
-                    f"{store.speakers[position]!r}, is not among the speakers of this model"
-                )
 
 
 def crop(features: Features, n_phones: int, generator: np.random.Generator) -> Features:

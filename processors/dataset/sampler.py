@@ -100,7 +100,10 @@ class FixedBatches:
         sizes: list[int] | None = None
         while sizes is None:
             self.shapes = choose_shapes(phones, frames, n_shapes)
-            self._of_item = _smallest_shapes(self.shapes, phones, frames)  # (K,)
+            # index of the smallest shape that holds each utterance, (K,)
+            most_phones, most_frames = np.array(self.shapes).T
+            by_phones = np.searchsorted(most_phones, phones)
+            self._of_item = np.maximum(by_phones, np.searchsorted(most_frames, frames))
             sizes = _batch_sizes(np.sort(self._of_item)[::-1], self.shapes, budget, multiple)
             n_shapes = len(self.shapes) - 1
         self._ends = np.cumsum(sizes)
@@ -122,12 +125,6 @@ class FixedBatches:
         phones = sum(batch.items * batch.phones for batch in self._plan)
         frames = sum(batch.items * batch.frames for batch in self._plan)
         return 1 - self._valid[0] / phones if phones else 0.0, 1 - self._valid[1] / frames
-
-
-def _smallest_shapes(shapes: Sequence[Shape], phones: np.ndarray, frames: np.ndarray) -> np.ndarray:
-    """Index of the smallest shape that holds each utterance, (K,)."""
-    most_phones, most_frames = np.array(shapes).T
-    return np.maximum(np.searchsorted(most_phones, phones), np.searchsorted(most_frames, frames))
 
 
 def _batch_sizes(
@@ -252,10 +249,16 @@ class FrameBudgetSampler:
         jitter = generator.uniform(1 - JITTER, 1 + JITTER, len(self._lengths))
         batches = self._filled(np.argsort(self._lengths * jitter, kind="stable"))
         surplus = len(batches) % self._multiple
-        if len(batches) - surplus + self._multiple <= len(self._lengths):
-            self._split(batches)
-        else:
-            self._join(batches, surplus)
+        joins = len(batches) - surplus + self._multiple > len(self._lengths)
+        while len(batches) % self._multiple:
+            if joins:
+                batches.sort(key=lambda batch: len(batch) * self._longest(batch))
+                batches[:2] = [batches[0] + batches[1]]
+            else:
+                largest = max(range(len(batches)), key=lambda i: len(batches[i]))
+                batch = batches[largest]
+                middle = (len(batch) + 1) // 2
+                batches[largest : largest + 1] = [batch[:middle], batch[middle:]]
         return batches
 
     def _filled(self, order: np.ndarray) -> list[list[int]]:
@@ -269,18 +272,6 @@ class FrameBudgetSampler:
                 longest = int(self._lengths[index])
             batches[-1].append(index)
         return batches
-
-    def _split(self, batches: list[list[int]]) -> None:
-        for _ in range(-len(batches) % self._multiple):
-            largest = max(range(len(batches)), key=lambda i: len(batches[i]))
-            batch = batches[largest]
-            middle = (len(batch) + 1) // 2
-            batches[largest : largest + 1] = [batch[:middle], batch[middle:]]
-
-    def _join(self, batches: list[list[int]], surplus: int) -> None:
-        for _ in range(surplus):
-            batches.sort(key=lambda batch: len(batch) * self._longest(batch))
-            batches[:2] = [batches[0] + batches[1]]
 
     def _longest(self, batch: list[int]) -> int:
         return int(self._lengths[batch].max())

@@ -70,19 +70,16 @@ class CorpusCheck:
         words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
         yield from _grouped("Words in no lexicon, whose pronunciation is guessed:", words)
         if self.computing_aligner:
-            yield (
-                f"Not checked: whether preprocess.aligner {self.computing_aligner} can align the"
-                " recordings; stage 1 computes the alignments"
+            unchecked = (
+                f"whether preprocess.aligner {self.computing_aligner} can align the recordings"
             )
-        yield self._verdict()
-
-    def _verdict(self) -> str:
-        if not self.rejected:
-            return f"{self.dataset}: all utterances can be used"
-        rule = limit_of(self.n_listed, self.max_bad_ratio)
-        if self.passes:
-            return f"{self.dataset}: stage 1 would leave them out and go on; {rule}"
-        return f"{self.dataset}: stage 1 would fail; {rule}; correct them or raise it"
+            yield f"Not checked: {unchecked}; stage 1 computes the alignments"
+        rule, verdict = limit_of(self.n_listed, self.max_bad_ratio), "all utterances can be used"
+        if self.rejected:
+            verdict = f"stage 1 would fail; {rule}; correct them or raise it"
+            if self.passes:
+                verdict = f"stage 1 would leave them out and go on; {rule}"
+        yield f"{self.dataset}: {verdict}"
 
 
 def _grouped(title: str, texts: Iterable[tuple[str, str]]) -> Iterator[str]:

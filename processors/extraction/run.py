@@ -106,7 +106,9 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
         run.check()
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
         _log.info("%s: %s", run.dataset, line)
-    finished = _finished_shards(run)
+    of_shards = run.fingerprint.shards.items()
+    reports = {name: read_shard_report(shard_path(run.folder, name), of) for name, of in of_shards}
+    finished = {name: report for name, report in reports.items() if report is not None}
     _begin(run, finished)
     total = ShardReport()
     for report in [*finished.values(), *_extract(run, finished, n_jobs)]:
@@ -167,13 +169,6 @@ def _fault_in(run: DatasetRun) -> str:
         if n_rows[name] != expected:
             return f"{run.folder / name}: {n_rows[name]} lines, expected {expected}"
     return ""
-
-
-def _finished_shards(run: DatasetRun) -> dict[str, ShardReport]:
-    """Reports on the shards that need no work."""
-    of_shards = run.fingerprint.shards.items()
-    reports = {name: read_shard_report(shard_path(run.folder, name), of) for name, of in of_shards}
-    return {name: report for name, report in reports.items() if report is not None}
 
 
 def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:

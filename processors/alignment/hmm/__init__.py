@@ -85,10 +85,6 @@ class HmmAligner:
         return replace(alignment, score=score)
 
 
-def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> HmmAligner:
-    return HmmAligner(folder / MODEL_FILE, config.edge_silence_s)
-
-
 @dataclass(frozen=True)
 class HmmTraining:
     """The training of the model on a corpus."""
@@ -201,4 +197,7 @@ def _examples(
     return examples
 
 
-ALIGNER = Aligner(make=_make, plan_training=plan_training)
+ALIGNER = Aligner(
+    make=lambda config, _root, folder: HmmAligner(folder / MODEL_FILE, config.edge_silence_s),
+    plan_training=plan_training,
+)

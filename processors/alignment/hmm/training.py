@@ -5,7 +5,7 @@ Rabiner 1989, "A tutorial on hidden Markov models", section III.C) alternates wi
 Gaussians. At last the states are tied by context, and the Gaussians grow again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -83,7 +83,12 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
     The same examples in the same order give the same model, with any number of threads.
     """
     model = _untrained(examples)
-    utterances = list(_normalized(model, examples))
+    utterances: list[_NormalizedExample] = []
+    for speaker, frames, phones, punctuated in examples:
+        words = [model.numbers_of(word) for word in phones]
+        if len(frames) >= N_STATES * sum(map(len, words)) > 0:
+            normalized = model.normalized(frames, speaker)
+            utterances.append((normalized, segments_of(words, punctuated)))
     if not utterances:
         raise InputError(
             "no recording is long enough for the phones of its text, so that there is nothing for"
@@ -105,14 +110,6 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     n_features = examples[0].frames.shape[1] if examples else 1
     norms = {speaker: norm_of(np.concatenate(parts)) for speaker, parts in sorted(frames.items())}
     return replace(blank_model(sorted(units), n_features), norms=norms)
-
-
-def _normalized(model: PhoneHmm, examples: Sequence[Example]) -> Iterator[_NormalizedExample]:
-    for example in examples:
-        words = [model.numbers_of(word) for word in example.words]
-        if len(example.frames) >= N_STATES * sum(map(len, words)) > 0:
-            segments = segments_of(words, example.punctuated)
-            yield model.normalized(example.frames, example.speaker), segments
 
 
 def _train_growing(

@@ -147,16 +147,13 @@ class _Forest:
         heapify(open_splits)
         while open_splits and len(self.members) - len(self.splits) < MOST_LEAVES:
             split = heappop(open_splits)
-            yes = self._answers(split)
+            yes = self.sets[split.asked, self.keys[self.members[split.node], 1 + split.side]]
             self.splits[split.node] = (split, len(self.members))
             for answers in (~yes, yes):
                 self.members.append(self.members[split.node][answers])
                 for further in self._best_split(len(self.members) - 1):
                     heappush(open_splits, further)
         return self._numbered(n_roots)
-
-    def _answers(self, split: _Split) -> np.ndarray:
-        return self.sets[split.asked, self.keys[self.members[split.node], 1 + split.side]]
 
     def _best_split(self, node: int) -> list[_Split]:
         """The question with the largest gain at a leaf, if it gains enough."""
