@@ -32,8 +32,8 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
         if name.isprintable():
             collector.add_recording(recording_id(name), path, name)
         else:  # such as a name that is not UTF-8, which no JSON file can hold
-            reason = f"{name!a}: its name cannot be printed; rename it"
-            collector.reject(recording_id(name), reason)
+            fault = f"{name!a}: its name cannot be printed"
+            collector.reject(recording_id(name), f"{fault}; rename it")
     if collector.is_empty:
         fault = f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below"
         raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the recordings")

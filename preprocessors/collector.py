@@ -35,18 +35,14 @@ class Collector:
         if not text:
             self.reject(id, f"{source}: the text is empty")
         elif shown := control_characters(text):
-            self.reject(
-                id,
-                f"{source}: the text holds control characters: {shown}; remove them, or set"
-                f" preprocess.corpus.{self._dataset}.encoding",
-            )
+            remedy = f"remove them, or set preprocess.corpus.{self._dataset}.encoding"
+            self.reject(id, f"{source}: the text holds control characters: {shown}; {remedy}")
         elif audio is None:
             self.reject(id, f"{source}: no audio file {id}{' or '.join(AUDIO_SUFFIXES)}")
         else:
             name = f"{self._dataset}_{speaker}" if speaker else self._default_speaker
-            self._utterances.append(
-                Utterance(id, audio, text, name, self._options.language, source)
-            )
+            language = self._options.language
+            self._utterances.append(Utterance(id, audio, text, name, language, source))
 
     def add_texts(
         self, texts: Mapping[str, Path], audio: Mapping[str, Path], root: Path, speaker: str
@@ -93,15 +89,11 @@ class Collector:
         """All entries, sorted by id."""
         self.unlisted(self._unlisted)
         if not self._utterances:
+            counts = f"no usable utterances, {len(self._rejected)} rejected"
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
-            raise InputError(
-                f"{self._dataset}: no usable utterances, {len(self._rejected)} rejected{reasons}"
-            )
-        return Listing(
-            sorted(self._utterances, key=lambda utterance: utterance.id),
-            sorted(self._rejected),
-            self.notices,
-        )
+            raise InputError(f"{self._dataset}: {counts}{reasons}")
+        by_id = sorted(self._utterances, key=lambda utterance: utterance.id)
+        return Listing(by_id, sorted(self._rejected), self.notices)
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:

@@ -70,10 +70,8 @@ class CorpusCheck:
         words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
         yield from _grouped("Words in no lexicon, whose pronunciation is guessed:", words)
         if self.computing_aligner:
-            unchecked = (
-                f"whether preprocess.aligner {self.computing_aligner} can align the recordings"
-            )
-            yield f"Not checked: {unchecked}; stage 1 computes the alignments"
+            what = f"whether preprocess.aligner {self.computing_aligner} can align the recordings"
+            yield f"Not checked: {what}; stage 1 computes the alignments"
         rule, verdict = limit_of(self.n_listed, self.max_bad_ratio), "all utterances can be used"
         if self.rejected:
             verdict = f"stage 1 would fail; {rule}; correct them or raise it"
