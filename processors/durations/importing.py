@@ -136,11 +136,9 @@ class Fitter:
 def _check_attention(attention: PathQuality | None, least: float) -> None:
     if attention is not None and attention.least < least:
         measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
-        raise AlignmentError(
-            f"poor attention ({measured}; preprocess.min_attention is {least:g}); train"
-            " the voice longer, or check text and recording",
-            "poor attention",
-        )
+        fault = f"poor attention ({measured}; preprocess.min_attention is {least:g})"
+        remedy = "train the voice longer, or check text and recording"
+        raise AlignmentError(f"{fault}; {remedy}", "poor attention")
 
 
 def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:
@@ -160,10 +158,8 @@ def renamed(grid: Grid, spoken: SpokenText) -> Grid:
         counts = f"it has {n_found} phones, the text {len(names)}; --names source keeps its own"
         raise AlignmentError(counts, WRONG_COUNT)
     waiting = iter(names)
-    phones = [
-        phone if phone.label in PAUSES else phone._replace(label=next(waiting))
-        for phone in grid.phones
-    ]
+    labels = (p.label if p.label in PAUSES else next(waiting) for p in grid.phones)
+    phones = [p._replace(label=label) for p, label in zip(grid.phones, labels, strict=True)]
     return grid._replace(phones=phones)
 
 

@@ -83,10 +83,9 @@ def find_format(source: Path) -> str:
     formats = [name for name in IMPORT_FORMATS if f".{name}" in suffixes]
     if len(formats) != 1:
         several = f"files of several formats, {', '.join(formats)}"
-        raise InputError(
-            f"{source}: {several if formats else 'no file of durations'}; choose one by --format:"
-            f" {', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
-        )
+        known = f"{', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
+        fault = f"{source}: {several if formats else 'no file of durations'}"
+        raise InputError(f"{fault}; choose one by --format: {known}")
     return formats[0]
 
 

@@ -62,12 +62,9 @@ def correct_sum(
     fewest = int(round(seconds * rate.sample_rate) // rate.hop_length)
     off = max(total - (fewest + 1), 0) + (0 if trimmed else min(total - fewest, 0))
     if abs(off) > tolerance:
-        raise AlignmentError(
-            f"its frames ({rate}) add up to {total}, the recording has {fewest} or {fewest + 1}:"
-            f" off by {off:+d}; other frames need --hop_size and --sample_rate, trimmed recordings"
-            " --phones_file",
-            "wrong sum",
-        )
+        found = f"its frames ({rate}) add up to {total}, the recording has {fewest} or {fewest + 1}"
+        remedy = "other frames need --hop_size and --sample_rate, trimmed recordings --phones_file"
+        raise AlignmentError(f"{found}: off by {off:+d}; {remedy}", "wrong sum")
     corrected = frames.copy()
     if off <= 0:
         corrected[-1] -= off
@@ -99,11 +96,8 @@ def assign_frames(
             if n_found == len(of_layout) + n_more
         ]
         hint = " or ".join(fitting) or "list its tokens by --phones_file; no --tokens"
-        raise AlignmentError(
-            f"it has {n_found} durations, the text {n_tokens + end_token} tokens ({layout}); {hint}"
-            " would fit",
-            WRONG_COUNT,
-        )
+        counts = f"it has {n_found} durations, the text {n_tokens + end_token} tokens ({layout})"
+        raise AlignmentError(f"{counts}; {hint} would fit", WRONG_COUNT)
     durations = np.zeros(len(spoken.phones), dtype=np.int64)
     durations[places[layout]] = frames[:n_tokens]
     if end_token:
@@ -167,11 +161,8 @@ def _tokens(cells: Sequence[str], place: str) -> Tokens:
 def grid_of_tokens(
     tokens: Tokens, frames: np.ndarray, rate: FrameRate, *, in_letters: bool = False
 ) -> Grid:
-    """N tokens with the times of their frames, (N,); signs become silence.
-
-    In letters, an apostrophe is none.
-    """
-    signs = _SIGNS - {APOSTROPHE} if in_letters else _SIGNS
+    """N tokens with the times of their frames, (N,); signs are silence."""
+    signs = _SIGNS - {APOSTROPHE} if in_letters else _SIGNS  # apostrophes are letters
     start = (tokens.start_s or 0.0) * rate.sample_rate
     edges = rate.boundaries_s(frames, start).tolist()  # (N + 1,)
     names = ["" if name.lower() in signs else name for name in tokens.names]
@@ -246,9 +237,9 @@ def _read_stats(path: Path) -> tuple[float, float]:
 def pitch_of_phones(
     token_edges: np.ndarray, pitch: np.ndarray, boundaries: np.ndarray
 ) -> np.ndarray:
-    """Pitch of the token in the middle of each phone, (N,); 0 for phones of no length.
+    """Pitch of the token in the middle of each phone, (K + 1,), (K,) and (N + 1,) -> (N,).
 
-    From the edges of tokens, (K + 1,), their pitch, (K,), and the boundaries of phones, (N + 1,).
+    It is 0 for phones of no length.
     """
     middles = (boundaries[:-1] + boundaries[1:]) / 2
     tokens = np.searchsorted(token_edges, middles, side="right") - 1

@@ -1,7 +1,7 @@
 """Speech with the times of its phones and words, as files of other programs."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -56,16 +56,10 @@ def aligned_speech(
     """Adds an alignment of N phones and pauses, with their frames, (N,), to its utterance."""
     edges: list[float] = alignment.boundaries_s.tolist()
     words = tuple(TimedWord(w.text, edges[w.start], edges[w.end]) for w in alignment.words)
+    phones = tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:]))
     return AlignedSpeech(
-        id=utterance.id,
-        text=utterance.text,
-        seconds=seconds,
-        phones=tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:])),
-        words=words,
-        sentences=sentences_of(utterance.text, words),
-        frames=frames,
-        hop_length=mel.hop_length,
-        sample_rate=mel.sample_rate,
+        *(utterance.id, utterance.text, seconds, phones, words),
+        *(sentences_of(utterance.text, words), frames, mel.hop_length, mel.sample_rate),
         f0_hz=alignment.f0_hz,
     )
 
@@ -88,17 +82,15 @@ def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     """Writes `<id>.json`, which stage 1 reads: text, sentences, words, phones with known pitch."""
     for speech in utterances:
-        sentences = [
-            {"sentence": s.text, "start_s": s.start_s, "end_s": s.end_s} for s in speech.sentences
-        ]
-        words = [{"word": w.text, "start_s": w.start_s, "end_s": w.end_s} for w in speech.words]
-        phones = [{"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones]
-        if speech.f0_hz is not None:
-            rows = zip(phones, speech.f0_hz.tolist(), strict=True)
-            phones = [phone | {"f0_hz": f0_hz} for phone, f0_hz in rows]
         head = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds}
         members = [f"{_plain(key)}: {_plain(value)}" for key, value in head.items()]
-        tiers = {"sentences": sentences, "words": words, "phones": phones}
+        tiers = {}
+        for name in ("sentence", "word", "phone"):
+            keys, rows = (name, "start_s", "end_s"), getattr(speech, f"{name}s")
+            tiers[f"{name}s"] = [dict(zip(keys, row, strict=True)) for row in rows]
+        if speech.f0_hz is not None:
+            for phone, f0_hz in zip(tiers["phones"], speech.f0_hz.tolist(), strict=True):
+                phone["f0_hz"] = f0_hz
         if speech.marks:
             tiers["marks"] = [{"mark": mark.name, "time_s": mark.time_s} for mark in speech.marks]
         # one word or phone per line, to be readable
@@ -135,11 +127,16 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     sequence.
     """
     for speech in utterances:
-        phones = _stretched(speech.phones)
+        phones: list[Interval] = []
+        end_s = 0.0
+        for phone in speech.phones:  # one after another, each at least `SHORTEST_S` long
+            start_s = max(phone.start_s, end_s)
+            end_s = max(phone.end_s, start_s + SHORTEST_S)
+            phones.append(Interval(phone.name, start_s, end_s))
         tiers = {
             "words": [Interval(*word) for word in speech.words if word.end_s > word.start_s],
-            "phones": [phone for phone in phones if phone.label not in PAUSES],
-            "pauses": [phone for phone in phones if phone.label in PAUSES],
+            "phones": [interval for interval in phones if interval.label not in PAUSES],
+            "pauses": [interval for interval in phones if interval.label in PAUSES],
         }
         content = textgrid_of(tiers, max(speech.seconds, phones[-1].end_s))
         path = folder / f"{speech.id}.TextGrid"
@@ -154,17 +151,6 @@ def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format
         if format == "srt":
             by_word = word_subtitles(speech.sentences, speech.words)
             (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
-
-
-def _stretched(phones: Sequence[TimedPhone]) -> list[Interval]:
-    """Phones and pauses one after another, each at least `SHORTEST_S` long."""
-    intervals: list[Interval] = []
-    end_s = 0.0
-    for phone in phones:
-        start_s = max(phone.start_s, end_s)
-        end_s = max(phone.end_s, start_s + SHORTEST_S)
-        intervals.append(Interval(phone.name, start_s, end_s))
-    return intervals
 
 
 # Each writes all utterances into a folder that exists, by the names of `EXPORT_FORMATS`.

@@ -157,19 +157,17 @@ class FeatureTools:
         """F0 of each frame: (S,) -> (T,), T the sum of the durations."""
         config = self.config
         if config.pitch_extractor != "imported":
-            return extract_f0(
-                wav,
-                self.mel.config,
-                int(durations.sum()),
-                method=config.pitch_extractor,
-                f0_min=config.f0_min,
-                f0_max=config.f0_max,
+            method, limits = (
+                config.pitch_extractor,
+                {"f0_min": config.f0_min, "f0_max": config.f0_max},
             )
+            return extract_f0(wav, self.mel.config, int(durations.sum()), method=method, **limits)
         if alignment.f0_hz is None:
-            raise FeatureError(
-                "its imported alignment has no pitch, and preprocess.pitch_extractor is imported;"
-                " import it again with --pitch, or set another pitch_extractor"
+            fault = (
+                "its imported alignment has no pitch, and preprocess.pitch_extractor is imported"
             )
+            remedy = "import it again with --pitch, or set another pitch_extractor"
+            raise FeatureError(f"{fault}; {remedy}")
         return np.repeat(alignment.f0_hz, durations).astype(np.float32)
 
 
