@@ -28,23 +28,12 @@ def imported_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
     return user_path(config.imported_dir) if config.imported_dir else dataset_root / "alignments"
 
 
-def _read(path: Path, utterance: Utterance) -> Grid:
-    grid, text = _read_with_text(path)
-    check_text(text, utterance)
-    check_times(grid)
-    return grid
-
-
-def read_alignment(path: Path) -> Grid:
-    """Reads phones and words of an imported alignment.
+def read_alignment(path: Path, utterance: Utterance | None = None) -> Grid:
+    """Reads phones and words of an imported alignment, and checks those of an utterance.
 
     Each is an object with its name, `phone` or `word`, and `start_s` and `end_s`; a phone may have
     its pitch, `f0_hz`.
     """
-    return _read_with_text(path)[0]
-
-
-def _read_with_text(path: Path) -> tuple[Grid, object]:
     with naming(path):
         try:
             row = read_json(path)
@@ -52,7 +41,11 @@ def _read_with_text(path: Path) -> tuple[Grid, object]:
             raise AlignmentError(f"{error}; import it again") from None
         if not isinstance(row, dict):
             raise AlignmentError(f"expected an object with phones, found {str(row)[:60]!r}")
-        return _grid(row), row.get("text")
+        grid = _grid(row)
+        if utterance is not None:
+            check_text(row.get("text"), utterance)
+            check_times(grid)
+    return grid
 
 
 def _grid(row: Mapping[str, Any]) -> Grid:
@@ -89,6 +82,6 @@ def _number(row: Mapping[str, Any], key: str) -> float | None:
 ALIGNER = file_aligner(
     imported_folder,
     lambda folder, utterance: folder / f"{utterance.id}.json",
-    _read,
+    read_alignment,
     "make it by python -m bins.import_durations, or correct preprocess.imported_dir",
 )

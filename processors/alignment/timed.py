@@ -115,11 +115,9 @@ def check_times(grid: Grid) -> None:
         for before, after in pairwise(tier):
             overlap_s = before.end_s - after.start_s
             if after.start_s < before.start_s or overlap_s > MAX_OVERLAP_S:
-                raise AlignmentError(
-                    f"times overlap or are not in order: {before.label} lasts until"
-                    f" {before.end_s:.3f} s, and {after.label} after it starts at"
-                    f" {after.start_s:.3f} s"
-                )
+                first = f"{before.label} lasts until {before.end_s:.3f} s"
+                second = f"{after.label} after it starts at {after.start_s:.3f} s"
+                raise AlignmentError(f"times overlap or are not in order: {first}, and {second}")
 
 
 def check_text(text: object, utterance: Utterance) -> None:
@@ -294,10 +292,8 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
     if missing is not None:
         start_s = units[missing.n_before - 1].end_s if missing.n_before else 0.0
         end_s = units[missing.n_before].start_s if missing.n_before < len(units) else duration_s
-        raise AlignmentError(
-            f"it lacks the word '{spoken.words[missing.word].text}' of the text, between"
-            f" {start_s:.2f} and {end_s:.2f} s; {_AGAIN}"
-        )
+        fault = f"it lacks the word '{spoken.words[missing.word].text}' of the text"
+        raise AlignmentError(f"{fault}, between {start_s:.2f} and {end_s:.2f} s; {_AGAIN}")
 
 
 def _beginning(text: str) -> str:

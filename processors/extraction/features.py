@@ -157,17 +157,12 @@ class FeatureTools:
         """F0 of each frame: (S,) -> (T,), T the sum of the durations."""
         config = self.config
         if config.pitch_extractor != "imported":
-            method, limits = (
-                config.pitch_extractor,
-                {"f0_min": config.f0_min, "f0_max": config.f0_max},
-            )
-            return extract_f0(wav, self.mel.config, int(durations.sum()), method=method, **limits)
+            n_frames, method = int(durations.sum()), config.pitch_extractor
+            limits = {"f0_min": config.f0_min, "f0_max": config.f0_max}
+            return extract_f0(wav, self.mel.config, n_frames, method=method, **limits)
         if alignment.f0_hz is None:
-            fault = (
-                "its imported alignment has no pitch, and preprocess.pitch_extractor is imported"
-            )
-            remedy = "import it again with --pitch, or set another pitch_extractor"
-            raise FeatureError(f"{fault}; {remedy}")
+            fault = "preprocess.pitch_extractor is imported; its imported alignment has no pitch"
+            raise FeatureError(f"{fault}; import it again with --pitch, or set another extractor")
         return np.repeat(alignment.f0_hz, durations).astype(np.float32)
 
 
