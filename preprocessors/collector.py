@@ -97,10 +97,7 @@ class Collector:
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
-    """Makes sure that each of some glob patterns matches something in a dataset's folder.
-
-    The error names the config key, and the subfolder that would fit.
-    """
+    """Makes sure that each of some glob patterns matches something in a dataset's folder."""
     if _fits(root, patterns):
         return
     message = f"{dataset}: expected {wanted} in {root}; set dataset_path.{dataset} to that folder"
@@ -164,12 +161,10 @@ class AudioFiles:
 
 
 def audio_in(folder: Path) -> dict[str, Path]:
-    """The audio files of a folder by name without ending; .wav takes precedence over .flac; sorted.
-
-    Hidden files are left out: macOS adds `._name.wav` to each file on disks of other systems.
-    """
+    """The audio files of a folder by name without ending, sorted; .wav rather than .flac."""
     if not folder.is_dir():
         return {}
+    # macOS adds hidden files `._name.wav` on disks of other systems
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     files: dict[str, Path] = {}
     for suffix in AUDIO_SUFFIXES:

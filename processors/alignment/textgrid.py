@@ -40,11 +40,9 @@ def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 
 
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
-    """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it.
-
-    That is named `VCTK_p225` or `p225`.
-    """
+    """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it."""
     name = f"{utterance.id}.TextGrid"
+    # that of VCTK_p225 may be called p225
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
     places = (folder / name, folder / utterance.speaker / name, folder / own_name / name)
     return next((path for path in places if path.is_file()), places[0])

@@ -204,19 +204,14 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
 
 
 def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
-
-    They are clipped to [-1, 1]: the peak of the whole is not known in time to scale it.
-    """
+    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples."""
+    # the peak of the whole is not known in time to scale it
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
     return _write_pcm16(path, clipped, sample_rate)
 
 
 def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes integers, (S,) each, and returns their number.
-
-    By `wave`, as libsndfile gives no reason where a file cannot be written.
-    """
+    # libsndfile gives no reason where a file cannot be written
     with replacing(path) as temporary, wave.open(str(temporary), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

@@ -73,10 +73,8 @@ def fitting(shapes: Sequence[Shape], phones: int, frames: int) -> Shape:
     for shape in shapes:
         if phones <= shape.phones and frames <= shape.frames:
             return shape
-    raise ValueError(
-        f"{phones} phones and {frames} frames; the largest of the fixed shapes has "
-        f"{shapes[-1].phones} and {shapes[-1].frames}"
-    )
+    largest = f"the largest of the fixed shapes has {shapes[-1].phones} and {shapes[-1].frames}"
+    raise ValueError(f"{phones} phones and {frames} frames; {largest}")
 
 
 class FixedBatches:
@@ -153,12 +151,9 @@ def _batch_sizes(
 
 
 class Draw(NamedTuple):
-    """One utterance in one epoch, as the sampler requests it from the dataset.
+    """One utterance in one epoch, as the sampler requests it from the dataset."""
 
-    The epoch travels with the item, so that random crops are right in worker processes too.
-    """
-
-    epoch: int
+    epoch: int  # travels with the item, so that random crops are right in worker processes too
     item: int
 
 

@@ -97,10 +97,8 @@ class ShardReport:
 
 
 def most_common(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Names and their counts, the most frequent first; equally frequent ones by name.
-
-    `Counter.most_common` depends on the order of counting, and so on which shard ends first.
-    """
+    """Names and their counts, the most frequent first; equally frequent ones by name."""
+    # `Counter.most_common` depends on the order of counting, and so on which shard ends first
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 

@@ -130,10 +130,7 @@ def export_dump(
 
 
 def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
-    """The split of scikit-learn's `train_test_split`, which TensorFlowTTS uses, in its order.
-
-    The share of `valid` is rounded up.
-    """
+    """The split of scikit-learn's `train_test_split`, which TensorFlowTTS uses, in its order."""
     n_valid = math.ceil(test_size * len(ids))
     if not 0 < n_valid < len(ids):
         fault = f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid"

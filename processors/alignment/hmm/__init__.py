@@ -105,11 +105,8 @@ class HmmTraining:
         return {"preprocess.aligner.model": f"sha256 {_digest([FORMAT, self.origin])[:16]}"}
 
     def carry_out(self, n_jobs: int) -> None:
-        """Trains the model in `n_jobs` processes and then threads, unless the file holds it.
-
-        Another run may have written a model there since this was planned.
-        """
-        if self.is_trained:
+        """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
+        if self.is_trained:  # also by another run, since this was planned
             return
         _log.info("aligner hmm: trains on %d recordings", len(self.utterances))
         n_chunks = -(-len(self.utterances) // _PER_CHUNK)

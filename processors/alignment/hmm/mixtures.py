@@ -166,15 +166,12 @@ class Mixtures:
 
 
 def single_gaussians(sums: np.ndarray) -> Mixtures:
-    """One Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D).
-
-    Of mean 0 and variance 1 where there are no frames.
-    """
+    """One Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D)."""
     D = sums.shape[1] // 2
     counts = np.maximum(sums[:, :1], 1e-3)
     means = sums[:, 1 : 1 + D] / np.maximum(counts, 1)
     variances = np.maximum(sums[:, 1 + D :] / np.maximum(counts, 1) - means**2, LEAST_VARIANCE)
-    variances[counts[:, 0] < 1] = 1
+    variances[counts[:, 0] < 1] = 1  # without frames
     ready = (array[:, None].astype(np.float32) for array in (means, variances))
     return Mixtures(counts, *ready)
 
