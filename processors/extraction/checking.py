@@ -10,16 +10,8 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from preprocessors.manifest import Listing, Rejection, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
+from processors.extraction import shards
 from processors.extraction.plan import allowed_faults, limit_of, list_corpus
-from processors.extraction.shards import (
-    Trace,
-    UtteranceReader,
-    crash_rejections,
-    extract_or_reject,
-    plan_shards,
-    read_recording,
-    tools_for,
-)
 from utils.errors import listed
 from utils.logging import progress
 from utils.parallel import run_chunks
@@ -35,7 +27,7 @@ class CorpusCheck:
     max_bad_ratio: float  # config key of this name
     computing_aligner: str  # that stage 1 runs after this check; empty if it computes nothing
     rejected: list[Rejection]  # what stage 1 would reject, sorted by id
-    traces: dict[str, Trace]  # by id
+    traces: dict[str, shards.Trace]  # by id
 
     @property
     def n_listed(self) -> int:
@@ -101,13 +93,13 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     make_tools = partial(CheckTools, options, root, with_text=config.task == "tts")
     tools = make_tools()  # a fault of no single utterance shows now
     computes = tools.with_text and not tools.align and options.has_aligner
-    rejected, traces = list(listing.rejected), dict[str, Trace]()
-    chunks = plan_shards(listing.utterances, options.shard_size)
+    rejected, traces = list(listing.rejected), dict[str, shards.Trace]()
+    chunks = shards.plan_shards(listing.utterances, options.shard_size)
     work = partial(_check, make_tools)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(work, chunks, n_jobs, options.backend):
             found, of_chunk = done.result
-            rejected += [*found, *crash_rejections(done.lost, "audio")]
+            rejected += [*found, *shards.crash_rejections(done.lost, "audio")]
             traces |= of_chunk
             bar.advance(len(chunks[done.key]))
     aligner = options.aligner if computes else ""
@@ -118,14 +110,14 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
 
 def _check(
     make_tools: "partial[CheckTools]", _name: str, utterances: Sequence[Utterance]
-) -> tuple[list[Rejection], dict[str, Trace]]:
+) -> tuple[list[Rejection], dict[str, shards.Trace]]:
     """Checks a part of a corpus, in a worker process."""
-    tools = tools_for(make_tools, repr(make_tools))
+    tools = shards.tools_for(make_tools, repr(make_tools))
     tools.reader.prepare(utterances if tools.with_text else ())
     rejected: list[Rejection] = []
-    traces = {utterance.id: Trace() for utterance in utterances}
+    traces = {utterance.id: shards.Trace() for utterance in utterances}
     for utterance in utterances:
-        extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
+        shards.extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
     return rejected, traces
 
 
@@ -133,16 +125,16 @@ class CheckTools:
     """Reads utterances as stage 1 does; built once per process."""
 
     def __init__(self, config: PreprocessConfig, root: Path, *, with_text: bool) -> None:
-        self.reader = UtteranceReader(config)
+        self.reader = shards.UtteranceReader(config)
         self.with_text = with_text
         self._config = config
         reads_files = with_text and find_aligner(config).files is not None
         self.align = make_aligner(config, root) if reads_files else None
 
-    def read(self, utterance: Utterance, trace: Trace) -> None:
+    def read(self, utterance: Utterance, trace: shards.Trace) -> None:
         """Reads recording, text and alignment file; raises as stage 1 does."""
         if not self.with_text:
-            read_recording(utterance, self._config, trace)
+            shards.read_recording(utterance, self._config, trace)
             return
         wav, spoken = self.reader.read(utterance, trace)
         trace.out_of_vocabulary = spoken.out_of_vocabulary

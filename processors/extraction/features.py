@@ -22,16 +22,9 @@ from processors.audio.frames import mel_of, to_pcm16
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
+from processors.extraction import shards
 from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence, lexicon_digest
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
-from processors.extraction.shards import (
-    ShardReport,
-    ShardWork,
-    Trace,
-    UtteranceReader,
-    most_common,
-    read_recording,
-)
 from processors.records import Alignment, Features, MelWav
 from utils.errors import InputError, UtteranceError
 from utils.files import replacing, size_and_time, write_json
@@ -62,7 +55,7 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     if training:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
     tools = partial(FeatureTools, options, root, folder)
-    work = ShardWork(tools, folder, options.mel, dependence.other)
+    work = shards.ShardWork(tools, folder, options.mel, dependence.other)
     run = plan_run(options, dataset, listing, dependence, tts_product(), work)
     if not training:
         return replace(run, check=lambda: tools().reader.prepare(listing.utterances))
@@ -100,9 +93,9 @@ class FeatureTools:
         self.config = config
         self.mel = MelSpectrogram(config.mel)
         self.align = make_aligner(config, dataset_root, folder)
-        self.reader = UtteranceReader(config)
+        self.reader = shards.UtteranceReader(config)
 
-    def extract(self, utterance: Utterance, trace: Trace) -> Features:
+    def extract(self, utterance: Utterance, trace: shards.Trace) -> Features:
         """Extracts everything from one utterance.
 
         The audio is cut to the aligned span, and that to whole frames: phones are rounded to frames
@@ -133,7 +126,7 @@ class FeatureTools:
         return replace(features, word_phones=spoken.word_phones)
 
     def _analyse(
-        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: Trace
+        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: shards.Trace
     ) -> Features:
         """Mel, energy and f0 of the aligned span of a recording, (S,)."""
         mel_config = self.mel.config
@@ -204,17 +197,17 @@ def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> n
     return np.ascontiguousarray(np.pad(span, (0, missing), mode="reflect"), dtype=np.float32)
 
 
-def _check_phones(run: DatasetRun, total: ShardReport) -> None:
+def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
-    words = (f"{word}\t{n}\n" for word, n in most_common(total.out_of_vocabulary))
+    words = (f"{word}\t{n}\n" for word, n in shards.most_common(total.out_of_vocabulary))
     with replacing(run.folder / "oov.txt") as temporary:
         temporary.write_text("".join(words), encoding="utf-8")
     unknown = {name: n for name, n in total.text_phones.items() if name not in total.phones}
     if not unknown:
         return
     share = sum(unknown.values()) / total.text_phones.total()
-    listed = ", ".join(f"{name} ({n})" for name, n in most_common(unknown))
+    listed = ", ".join(f"{name} ({n})" for name, n in shards.most_common(unknown))
     message = (
         f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
         f" that a model cannot pronounce them: {listed}"
@@ -246,7 +239,7 @@ def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
 
     dependence = Dependence("vocoder", IGNORED["vocoder"], identity, {}, corpus)
     tools = partial(MelWavTools, options)
-    work = ShardWork(tools, processed_folder(options, dataset), options.mel)
+    work = shards.ShardWork(tools, processed_folder(options, dataset), options.mel)
     return plan_run(options, dataset, listing, dependence, Product(), work)
 
 
@@ -257,9 +250,9 @@ class MelWavTools:
         self.config = config
         self.mel = MelSpectrogram(config.mel)
 
-    def extract(self, utterance: Utterance, trace: Trace) -> MelWav:
+    def extract(self, utterance: Utterance, trace: shards.Trace) -> MelWav:
         """Computes the mel of a whole recording, which is cut to whole frames at its end."""
-        wav = read_recording(utterance, self.config, trace)
+        wav = shards.read_recording(utterance, self.config, trace)
         trace.start("mel")
         hop = self.config.hop_length
         wav = wav[: len(wav) // hop * hop]

@@ -171,6 +171,29 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[s
     ]
 
 
+def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint) -> None:
+    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
+
+    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted. A
+    corpus that was moved with the times of its files has the same shards.
+    """
+    if previous is None:
+        return
+    elsewhere = "set preprocess.processed_dir to another folder, or remove this one"
+    if previous.task != new.task:
+        raise InputError(f"{folder} holds the data of a {previous.task} experiment; {elsewhere}")
+    if PREDICTED_BY in previous.features and PREDICTED_BY not in new.features:
+        model = previous.finishing.get(MODEL_OF_MELS)
+        raise InputError(
+            f"{folder} holds mels that the acoustic model {model} predicted: give"
+            f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
+        )
+    old_path, new_path = (made.finishing.get(DATASET_PATH) for made in (previous, new))
+    if old_path and new_path and old_path != new_path and previous.shards != new.shards:
+        fault = f"{folder} holds the data of another corpus, {old_path}, not of {new_path}"
+        raise InputError(f"{fault}: {elsewhere} (also if it is the same corpus, changed and moved)")
+
+
 def check_made_with(
     folder: Path, config: PreprocessConfig, dataset_path: Mapping[str, str] | None = None
 ) -> None:

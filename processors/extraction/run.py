@@ -19,11 +19,8 @@ from processors.alignment.fit import SCORES_FILE, list_misfits, report_of
 from processors.dataset.store import INDEX, features_folder, is_whole, write_index, write_mel_config
 from processors.extraction.features import plan_tts, plan_vocoder
 from processors.extraction.fingerprint import (
-    DATASET_PATH,
-    MODEL_OF_MELS,
-    PREDICTED_BY,
-    Fingerprint,
     changes,
+    check_same_data,
     read_fingerprint,
     write_fingerprint,
 )
@@ -101,7 +98,7 @@ def _remove_unfinished(run: DatasetRun) -> None:
 def _work(run: DatasetRun, n_jobs: int) -> Summary:
     start = time.monotonic()
     previous = read_fingerprint(run.folder)
-    _check_same_data(run, previous)
+    check_same_data(run.folder, previous, run.fingerprint)
     if run.check is not None:
         run.check()
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
@@ -119,33 +116,6 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
     times = f"in {summary.wall_seconds:.0f} s ({summary.n_extracted} extracted)"
     _log.info("%s: %s, %s: %s", run.dataset, counts, times, run.folder)
     return summary
-
-
-def _check_same_data(run: DatasetRun, previous: Fingerprint | None) -> None:
-    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
-
-    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted. A
-    corpus that was moved with the times of its files has the same shards.
-    """
-    if previous is None:
-        return
-    elsewhere = "set preprocess.processed_dir to another folder, or remove this one"
-    if previous.task != run.fingerprint.task:
-        raise InputError(
-            f"{run.folder} holds the data of a {previous.task} experiment; {elsewhere}"
-        )
-    if PREDICTED_BY in previous.features and PREDICTED_BY not in run.fingerprint.features:
-        model = previous.finishing.get(MODEL_OF_MELS)
-        raise InputError(
-            f"{run.folder} holds mels that the acoustic model {model} predicted: give"
-            f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
-        )
-    old, new = (made.finishing.get(DATASET_PATH) for made in (previous, run.fingerprint))
-    if old and new and old != new and previous.shards != run.fingerprint.shards:
-        raise InputError(
-            f"{run.folder} holds the data of another corpus, {old}, not of {new}: {elsewhere} (also"
-            " if it is the same corpus, changed and moved)"
-        )
 
 
 def _fault_in(run: DatasetRun) -> str:

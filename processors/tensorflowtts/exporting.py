@@ -20,14 +20,8 @@ from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.pitch import extract_f0
+from processors.extraction import shards
 from processors.extraction.plan import check_faults, list_corpus
-from processors.extraction.shards import (
-    Trace,
-    UtteranceReader,
-    crash_rejections,
-    extract_or_reject,
-    tools_for,
-)
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10, write_array
 from processors.text.letters.nvidia import nvidia_vocabulary
@@ -117,7 +111,7 @@ def export_dump(
             chunks = {f"{n}": utterances[n : n + _CHUNK] for n in starts}
             extract = partial(_extract, preprocess, folder, split)
             for done in run_chunks(extract, chunks, n_cpus, preprocess.backend):
-                rejected += [*done.result, *crash_rejections(done.lost, "features")]
+                rejected += [*done.result, *shards.crash_rejections(done.lost, "features")]
                 bar.advance(len(chunks[done.key]))
         reasons = [f"{item.id}: {item.reason}" for item in sorted(rejected)]
         what = f"{len(reasons)} of {len(utterances)} utterances cannot be used"
@@ -143,12 +137,12 @@ def _extract(
     config: PreprocessConfig, folder: Path, split: Split, _name: str, utterances: list[Utterance]
 ) -> list[Rejection]:
     """Writes the arrays of some utterances, and returns those that cannot be used."""
-    tools = tools_for(partial(_Tools, config), repr(config))
+    tools = shards.tools_for(partial(_Tools, config), repr(config))
     tools.reader.prepare(utterances)
     rejected: list[Rejection] = []
     for utterance in utterances:
         id = utterance.id
-        arrays = extract_or_reject(tools.extract, utterance, Trace(), rejected) or {}
+        arrays = shards.extract_or_reject(tools.extract, utterance, shards.Trace(), rejected) or {}
         for file, values in arrays.items():
             write_array(file.path(folder, split[id], id), values)
     return rejected
@@ -159,11 +153,11 @@ class _Tools:
 
     def __init__(self, config: PreprocessConfig) -> None:
         self.config = config
-        self.reader = UtteranceReader(config)
+        self.reader = shards.UtteranceReader(config)
         self.spectrogram = MelSpectrogram(config.mel)
         self.vocabulary = nvidia_vocabulary(layout.SYMBOL_SET)
 
-    def extract(self, utterance: Utterance, trace: Trace) -> dict[ArrayFile, np.ndarray]:
+    def extract(self, utterance: Utterance, trace: shards.Trace) -> dict[ArrayFile, np.ndarray]:
         """Reads an utterance, and computes its features."""
         wav, spoken = self.reader.read(utterance, trace)
         trace.start("features")

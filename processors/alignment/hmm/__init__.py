@@ -25,16 +25,9 @@ from processors.alignment.aligner import (
     is_punctuated,
     merge,
 )
+from processors.alignment.hmm import model
 from processors.alignment.hmm.chain import N_STATES, segments_of
 from processors.alignment.hmm.edits import score_of
-from processors.alignment.hmm.model import (
-    FORMAT,
-    FRAME_S,
-    load_model,
-    mfcc,
-    read_origin,
-    save_model,
-)
 from processors.alignment.hmm.training import Example, train
 from processors.audio.files import read_audio
 from processors.records import Alignment, SpokenText, TimedPhone
@@ -62,7 +55,7 @@ class HmmAligner:
 
     def __init__(self, path: Path, edge_silence_s: float) -> None:
         self.edge_silence_s = edge_silence_s
-        self._model = load_model(path)
+        self._model = model.load_model(path)
 
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
@@ -70,10 +63,10 @@ class HmmAligner:
         """Aligns one utterance, with a score (see Aligner)."""
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         duration_s = len(wav) / sample_rate
-        check_length(sum(map(len, words)), N_STATES * FRAME_S, duration_s)
+        check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
         units = [self._model.numbers_of(phones) for phones in words]
         segments = segments_of(units, is_punctuated(spoken))
-        frames = self._model.normalized(mfcc(wav, sample_rate), utterance.speaker)
+        frames = self._model.normalized(model.mfcc(wav, sample_rate), utterance.speaker)
         aligned = self._model.align(frames, segments)
         if aligned is None:
             raise AlignmentError("text and recording do not fit: no path leads through all words")
@@ -97,12 +90,12 @@ class HmmTraining:
     @property
     def is_trained(self) -> bool:
         """Whether the file contains this model already."""
-        return read_origin(self.path) == self.origin
+        return model.read_origin(self.path) == self.origin
 
     @property
     def identity(self) -> dict[str, object]:
         """Dependences of alignments other than keys of the config, for the fingerprint."""
-        return {"preprocess.aligner.model": f"sha256 {_digest([FORMAT, self.origin])[:16]}"}
+        return {"preprocess.aligner.model": f"sha256 {_digest([model.FORMAT, self.origin])[:16]}"}
 
     def carry_out(self, n_jobs: int) -> None:
         """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
@@ -119,14 +112,14 @@ class HmmTraining:
                 examples[done.key] = done.result
                 bar.advance(len(chunks[done.key]))
         in_order = [example for key in sorted(examples) for example in examples[key]]
-        seconds = sum(len(example.frames) for example in in_order) * FRAME_S
+        seconds = sum(len(example.frames) for example in in_order) * model.FRAME_S
         if seconds < _LEAST_S:
             _log.warning(
                 "aligner hmm: %.0f s of recordings, which is too little: expect boundaries that are"
                 " far off; it needs a few minutes (for less in English there is pocketsphinx)",
                 seconds,
             )
-        save_model(self.path, train(in_order, n_jobs), self.origin)
+        model.save_model(self.path, train(in_order, n_jobs), self.origin)
 
 
 def plan_training(
@@ -141,7 +134,7 @@ def plan_training(
     chosen = tuple(choose(utterances, MOST_UTTERANCES))
     read = {u.id: _digest([u.text, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen}
     origin: dict[str, Any] = {"config": _digest(_relevant(config)), "utterances": read}
-    previous = read_origin(path)
+    previous = model.read_origin(path)
     if previous is not None and previous["config"] == origin["config"]:
         same = previous["utterances"].items() & read.items()
         if len(same) >= _SAME_SHARE * max(len(previous["utterances"]), len(read)):
@@ -184,7 +177,7 @@ def _examples(
             audio, spoken = read_audio(utterance.audio, config), frontend(utterance.text)
         except (UtteranceError, InputError):
             continue
-        frames = mfcc(audio.wav, config.sample_rate)
+        frames = model.mfcc(audio.wav, config.sample_rate)
         n_frames += len(frames)
         if n_frames > most_frames:
             break

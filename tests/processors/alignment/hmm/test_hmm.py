@@ -180,7 +180,7 @@ def test_learning_takes_as_much_of_each_speaker_as_there_is():
 def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monkeypatch):
     heard = []
     monkeypatch.setattr(hmm, "read_audio", lambda *args: Audio(np.zeros(1), ()))
-    monkeypatch.setattr(hmm, "mfcc", lambda *args: np.zeros((1400, 1), np.float32))
+    monkeypatch.setattr(hmm.model, "mfcc", lambda *args: np.zeros((1400, 1), np.float32))
     monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.extend(examples))
     monkeypatch.setattr(hmm, "save_model", lambda *args: None)
     many = [
