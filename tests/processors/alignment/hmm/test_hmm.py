@@ -182,7 +182,7 @@ def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monk
     monkeypatch.setattr(hmm, "read_audio", lambda *args: Audio(np.zeros(1), ()))
     monkeypatch.setattr(hmm.model, "mfcc", lambda *args: np.zeros((1400, 1), np.float32))
     monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.extend(examples))
-    monkeypatch.setattr(hmm, "save_model", lambda *args: None)
+    monkeypatch.setattr(hmm.model, "save_model", lambda *args: None)
     many = [
         Utterance(f"{speaker}_{n}", Path("a.wav"), "a", f"spk{speaker:02d}")
         for speaker in range(25)
