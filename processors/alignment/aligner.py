@@ -135,61 +135,37 @@ def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float
     its neighbours. Of overlapping phones the later one is shortened, and phones past the end of the
     audio are cut. Of words without phones only the punctuation is kept.
     """
-    timeline = _Timeline(duration_s, edge_silence_s)
-    spans = []
+    phones: list[str] = []
+    edges: list[float] = []
+    spans: list[Word] = []
+    pause = ""  # class of the punctuation before the next phone
     for word in words:
-        places = [timeline.add(phone) for phone in word.phones]
+        places = []
+        for phone in word.phones:
+            start = min(max(phone.start_s, 0.0), duration_s)
+            if phones:
+                start = max(start, edges[-1])
+                _fill_gap(phones, edges, start, pause)
+            else:
+                phones, edges = [SILENCE], [max(start - edge_silence_s, 0.0), start]
+            pause = ""  # also before the first word: the frontend leaves punctuation out there
+            places.append(len(phones))
+            phones.append(phone.name)
+            edges.append(min(max(phone.end_s, start), duration_s))
         if places:
             spans.append(Word(word.text, places[0], places[-1] + 1))
-        timeline.pause = word.pause or timeline.pause
-    return timeline.finish(spans)
+        pause = word.pause or pause
+    if not phones or edges[-1] <= edges[1]:
+        raise AlignmentError("no phone of the alignment lies in the audio")
+    phones.append(pause or FULL_STOP)
+    edges.append(min(edges[-1] + edge_silence_s, duration_s))
+    return Alignment(tuple(phones), np.array(edges), tuple(spans))
 
 
-class _Timeline:
-    """Phones and boundaries, growing from left to right.
-
-    Attributes:
-        pause: Class of the punctuation before the next phone, "" for none.
-    """
-
-    def __init__(self, duration_s: float, edge_silence_s: float) -> None:
-        self.pause = ""
-        self._duration_s = duration_s
-        self._edge_silence_s = edge_silence_s
-        self._phones: list[str] = []
-        self._boundaries: list[float] = []
-
-    def add(self, phone: TimedPhone) -> int:
-        """Appends a phone and the pause before it; returns the phone's index."""
-        start = min(max(phone.start_s, 0.0), self._duration_s)
-        if self._phones:
-            start = max(start, self._boundaries[-1])
-            self._fill_gap(start)
-        else:
-            self._boundaries.append(max(start - self._edge_silence_s, 0.0))
-            self._append(SILENCE, start)
-        self.pause = ""  # also before the first word: the frontend leaves punctuation out there
-        self._append(phone.name, min(max(phone.end_s, start), self._duration_s))
-        return len(self._phones) - 1
-
-    def finish(self, words: Sequence[Word]) -> Alignment:
-        """Appends the final punctuation, a full stop where there is none."""
-        spoken_s = self._boundaries[-1] - self._boundaries[1] if self._phones else 0.0
-        if spoken_s <= 0:
-            raise AlignmentError("no phone of the alignment lies in the audio")
-        end = min(self._boundaries[-1] + self._edge_silence_s, self._duration_s)
-        self._append(self.pause or FULL_STOP, end)
-        return Alignment(tuple(self._phones), np.array(self._boundaries), tuple(words))
-
-    def _fill_gap(self, start: float) -> None:
-        gap = start - self._boundaries[-1]
-        if self.pause:
-            self._append(self.pause, start)
-        elif gap >= SHORTEST_PAUSE_S:
-            self._append(SHORT_PAUSE, start)
-        else:
-            self._boundaries[-1] += gap / 2
-
-    def _append(self, phone: str, end: float) -> None:
-        self._phones.append(phone)
-        self._boundaries.append(end)
+def _fill_gap(phones: list[str], edges: list[float], start: float, pause: str) -> None:
+    gap = start - edges[-1]
+    if pause or gap >= SHORTEST_PAUSE_S:
+        phones.append(pause or SHORT_PAUSE)
+        edges.append(start)
+    else:
+        edges[-1] += gap / 2

@@ -103,12 +103,23 @@ class CorpusStats:
 
 def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:
     """Statistics over the training split of a store, in one pass and bounded memory."""
-    collected: dict[str, _Collector] = {}
+    removes = {"f0": config.pitch_remove_outlier, "energy": config.energy_remove_outlier}
+    collected: dict[str, dict[str, _Moments]] = {}
+    seconds: dict[str, float] = {}
     for id in store.reading_order(ids):
         position = store.index_of(id)
-        collector = collected.setdefault(store.speakers[position], _Collector(config))
-        collector.add(store.read_prosody(position), float(store.seconds[position]))
-    return CorpusStats({name: collector.stats() for name, collector in collected.items()})
+        speaker = store.speakers[position]
+        seconds[speaker] = seconds.get(speaker, 0.0) + float(store.seconds[position])
+        moments = collected.setdefault(speaker, dict.fromkeys(_QUANTITIES, _Moments()))
+        for name, values in _quantities(store.read_prosody(position)).items():
+            kept = without_outliers(values) if removes[name.partition("_")[0]] else values
+            if kept.size:
+                moments[name] = moments[name].joined(_Moments.of_values(kept))
+    stats = {}
+    for speaker, moments in collected.items():
+        of_speaker = {name: quantity.stat() for name, quantity in moments.items()}
+        stats[speaker] = SpeakerStats(**of_speaker, seconds=seconds[speaker])
+    return CorpusStats(stats)
 
 
 def without_outliers(values: np.ndarray) -> np.ndarray:
@@ -120,41 +131,16 @@ def without_outliers(values: np.ndarray) -> np.ndarray:
     return values[(values >= low - margin) & (values <= high + margin)]
 
 
-class _Collector:
-    """Moments of one speaker."""
-
-    def __init__(self, config: PreprocessConfig) -> None:
-        self._config = config
-        self._moments = dict.fromkeys(_QUANTITIES, _Moments())
-        self._seconds = 0.0
-
-    def add(self, prosody: Prosody, seconds: float) -> None:
-        """Takes in one utterance and its length."""
-        voiced = prosody.f0[prosody.f0 > 0]
-        f0_phone, energy_phone = voiced, prosody.energy
-        if prosody.durations is not None:
-            if voiced.size:  # interpolating nothing gives zeros, which are no pitch
-                f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True)
-            energy_phone = _phone_means(prosody.energy, prosody.durations, fill=False)
-        self._add("f0_frame", voiced, self._config.pitch_remove_outlier)
-        self._add("f0_phone", f0_phone, self._config.pitch_remove_outlier)
-        self._add("energy_frame", prosody.energy, self._config.energy_remove_outlier)
-        self._add("energy_phone", energy_phone, self._config.energy_remove_outlier)
-        self._seconds += seconds
-
-    def _add(self, name: str, values: np.ndarray, remove_outliers: bool) -> None:
-        values = values.astype(np.float64)
-        kept = without_outliers(values) if remove_outliers else values
-        if kept.size:
-            mean = float(kept.mean())
-            deviation = float(np.square(kept - mean).sum())
-            low, high = float(kept.min()), float(kept.max())
-            added = _Moments(kept.size, mean, deviation, low, high)
-            self._moments[name] = self._moments[name].joined(added)
-
-    def stats(self) -> SpeakerStats:
-        stats = {name: moments.stat() for name, moments in self._moments.items()}
-        return SpeakerStats(**stats, seconds=self._seconds)
+def _quantities(prosody: Prosody) -> dict[str, np.ndarray]:
+    """The values of an utterance in float64, by the names of `SpeakerStats`."""
+    voiced = prosody.f0[prosody.f0 > 0]
+    f0_phone, energy_phone = voiced, prosody.energy
+    if prosody.durations is not None:
+        if voiced.size:  # interpolating nothing gives zeros, which are no pitch
+            f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True)
+        energy_phone = _phone_means(prosody.energy, prosody.durations, fill=False)
+    values = (voiced, f0_phone, prosody.energy, energy_phone)
+    return {name: row.astype(np.float64) for name, row in zip(_QUANTITIES, values, strict=True)}
 
 
 def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> np.ndarray:
@@ -185,6 +171,12 @@ class _Moments:
         # a std of 1 also means "no spread"
         deviation = stat.std**2 * stat.count if stat.max > stat.min else 0.0
         return cls(stat.count, stat.mean, deviation, stat.min, stat.max)
+
+    @classmethod
+    def of_values(cls, values: np.ndarray) -> "_Moments":
+        mean = float(values.mean())
+        deviation = float(np.square(values - mean).sum())
+        return cls(values.size, mean, deviation, float(values.min()), float(values.max()))
 
     def joined(self, other: "_Moments") -> "_Moments":
         """Those of both sets of values, of which the other is not empty."""
