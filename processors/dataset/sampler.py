@@ -85,11 +85,9 @@ class FixedBatches:
     next smaller one do; those of the smallest shape are divided into batches that differ by at most
     one utterance. So there is one batch shape more than shapes, at most, and every utterance comes
     once. The number of batches is a multiple of `multiple`; where the corpus is too small for that,
-    there are fewer shapes, or the last batches exceed the budget.
+    there are fewer shapes than `n_shapes`, or the last batches exceed the budget.
 
-    Args:
-        phones: Largest number of phones of each utterance, (K,).
-        n_shapes: How many shapes, at most.
+    `phones` and `frames` are the largest numbers of each utterance, (K,).
     """
 
     def __init__(

@@ -102,15 +102,10 @@ class FeatureTools:
         at their boundaries, so that errors do not add up; where the recording ends up to a frame
         too early, it is continued by reflection.
 
-        Returns:
-            T = sum of durations, M = `n_mels`; all float32 but the durations.
-
         Raises:
-            AudioError: If the recording cannot be used.
+            UtteranceError: If the recording cannot be used or is too short for an analysis window,
+                or cannot be aligned with its text, or that fits worse than `max_misfit`.
             InputError: If the text has no pronunciation.
-            AlignmentError: If text and recording cannot be aligned, or fit worse than `max_misfit`.
-            FeatureError: If the alignment ends more than a frame after the recording, or the
-                utterance is too short for one analysis window.
         """
         wav, spoken = self.reader.read(utterance, trace)
         trace.start("alignment")
@@ -173,13 +168,10 @@ def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
 
 
 def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
-    """Cuts the aligned span, which starts at sample `start`, out of a recording (S,).
+    """Cuts the aligned span from sample `start` on out of a recording, (S,) -> (n_frames * hop,).
 
     Rounding can take an alignment up to one hop beyond its recording, which is then reflected;
     `cut_span` also allows for the shift between two mel definitions.
-
-    Returns:
-        (n_frames * hop_length,).
     """
     n_samples = n_frames * mel.hop_length
     if n_samples < mel.n_fft:

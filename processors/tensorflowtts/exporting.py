@@ -90,14 +90,7 @@ def export_dump(
     test_size: float = 0.05,
     seed: int = 1234,
 ) -> None:
-    """Writes the dump of a corpus, complete or not at all.
-
-    Args:
-        rootdir: The corpus.
-        outdir: The dump, to be made.
-        test_size: Share of the utterances in `valid`.
-        seed: Seed of the split.
-    """
+    """Writes the dump of a corpus, complete or not at all; `test_size` is the share of `valid`."""
     preprocess = config.preprocess
     _check(preprocess)
     whole = replace(config, dataset_path={**config.dataset_path, dataset: str(rootdir)})

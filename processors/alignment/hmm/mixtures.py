@@ -118,9 +118,7 @@ def accumulate(
 def background_of(emissions: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Log-likelihood of frames under the background model, a mixture of all distributions, (T,).
 
-    Args:
-        emissions: Log-likelihood of frames under each distribution, (T, P).
-        counts: Training frames of each distribution, (P,); their shares are its weights.
+    From that under each of them, (T, P), and their training frames, (P,), which give the weights.
     """
     return np.asarray(_log_mix(emissions, np.log(np.maximum(counts, 1e-9) / counts.sum())))
 
