@@ -214,9 +214,7 @@ class Store:
         self.ids = tuple(row.id for row in rows)  # sorted
         self.speakers = tuple(sys.intern(row.speaker) for row in rows)  # one string per speaker
         self.frames = np.array([row.frames for row in rows], dtype=np.int64)
-        self.phones_count = np.array(
-            [row.phones for row in rows], dtype=np.int64
-        )  # of recordings 0
+        self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
         self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
         self.starts = np.array([row.start for row in rows], dtype=np.int64)  # samples
         self.timed = all(row.timed for row in rows)  # whether durations of phones are stored

@@ -34,9 +34,8 @@ class Sums(NamedTuple):
 
 
 @compiled
-def _log_density(
-    frame: np.ndarray, gaussians: Gaussians, pdf: int, logs: np.ndarray
-) -> float:  # fills logs (K,) with the posteriors of the components
+def _posteriors(frame: np.ndarray, gaussians: Gaussians, pdf: int, logs: np.ndarray) -> None:
+    # fills logs (K,) with the posteriors of the components
     K, D = gaussians.means.shape[1:]
     best = UNUSED
     for k in range(K):
@@ -54,7 +53,6 @@ def _log_density(
         total += logs[k]
     for k in range(K):
         logs[k] /= total
-    return best + np.log(total)
 
 
 @compiled
@@ -104,7 +102,7 @@ def accumulate(
         for t in range(T):
             if occupancy[t, s] < _NEGLIGIBLE:
                 continue
-            _log_density(frames[t], gaussians, p, shares)
+            _posteriors(frames[t], gaussians, p, shares)
             for k in range(len(shares)):
                 weight = occupancy[t, s] * shares[k]
                 if weight > 0:
@@ -206,19 +204,16 @@ def split_gaussians(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:
 
     Up to `most` for each mixture, (P,); None if no mixture can grow.
     """
-    P, K, D = mixtures.means.shape
+    K = mixtures.means.shape[1]
     n_used = (mixtures.counts > 0).sum(axis=1)
     wanted = np.clip(mixtures.counts.sum(axis=1) // _FRAMES_PER_GAUSSIAN, 1, most).astype(int)
     if (wanted <= n_used).all():
         return None
     size = max(int(wanted.max()), K)
-    counts = np.zeros((P, size))
-    means = np.zeros((P, size, D), np.float32)
-    variances = np.ones((P, size, D), np.float32)
-    counts[:, :K], means[:, :K], variances[:, :K] = (
-        mixtures.counts, mixtures.means, mixtures.variances,
-    )  # fmt: skip
-    for p in range(P):
+    more = ((0, 0), (0, size - K), (0, 0))
+    counts, means = np.pad(mixtures.counts, more[:2]), np.pad(mixtures.means, more)
+    variances = np.pad(mixtures.variances, more, constant_values=1)
+    for p in range(len(counts)):
         apart = np.full(size, _APART)  # halved each time, or Gaussians split twice would meet
         for new in range(n_used[p], wanted[p]):
             old = int(counts[p].argmax())
