@@ -42,21 +42,15 @@ def list_misfits(
     if not scores:
         return
     texts = {utterance.id: utterance.text for utterance in utterances}
-    ordered = _worst_first(scores)
-    path = folder / SCORES_FILE
-    write_jsonl(
-        path, ({"id": id, **score._asdict(), "text": texts[id]} for id, score in ordered.items())
-    )
+    ordered, path = _worst_first(scores).items(), folder / SCORES_FILE
+    write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in ordered))
     if suspects := report_of(scores):
         n_suspects = sum(score.misfit > SUSPECT for score in scores.values())
+        shown = "".join(f"\n  {id}: {description}" for id, description in suspects.items())
         _log.warning(
             "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"
             " the places that %s lists:%s",
-            n_suspects,
-            len(scores),
-            SUSPECT,
-            path,
-            "".join(f"\n  {id}: {description}" for id, description in suspects.items()),
+            *(n_suspects, len(scores), SUSPECT, path, shown),
         )
 
 

@@ -246,17 +246,15 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
 def _warn_of_empty_splits(run: DatasetRun) -> None:
     """Logs what a finished dataset without validation or test utterances cannot be used for."""
     splits, rejected = read_splits(run.folder), run.folder / REJECTED
-    for name, ids, loss in (
-        ("valid", splits.valid, "stage 2 would train without validation and best checkpoint"),
-        ("test", splits.test, "stages 3 and 4 would have no test utterances"),
+    for name, loss in (
+        ("valid", "stage 2 would train without validation and best checkpoint"),
+        ("test", "stages 3 and 4 would have no test utterances"),
     ):
-        if not ids:
-            _log.warning(
-                "%s: no usable utterance is left in the %s split: %s; before stage 2, raise"
-                " preprocess.split.%s or change preprocess.split.%s_ids, or correct what %s lists,"
-                " and run stage 1 again",
-                *(run.dataset, name, loss, name, name, rejected),
-            )
+        if not getattr(splits, name):
+            keys = f"raise preprocess.split.{name} or change preprocess.split.{name}_ids"
+            remedy = f"{keys}, or correct what {rejected} lists, and run stage 1 again"
+            fault = f"no usable utterance is left in the {name} split: {loss}"
+            _log.warning("%s: %s; before stage 2, %s", run.dataset, fault, remedy)
 
 
 def write_speakers(run: DatasetRun, splits: Splits) -> None:
@@ -275,8 +273,6 @@ def _write_report(
     summary: Summary,
 ) -> None:
     """Writes `report.json`: numbers about the dataset and the work, for people."""
-    n_all = max(1, len(run.listing.utterances))
-    cpu_seconds = sorted(total.cpu_seconds.items())
     report = {
         "dataset": run.dataset,
         "mels_from": run.product.mels_from,
@@ -288,12 +284,8 @@ def _write_report(
         "misfits": report_of(total.scores),
         "notices": run.listing.notices,
         "audio_notices": dict(most_common(total.notices)),
-        "cpu_seconds": {part: round(value, 3) for part, value in cpu_seconds},
-        "cpu_ms_per_utterance": {
-            part: round(1000 * value / n_all, 2) for part, value in cpu_seconds
-        },
+        "cpu_seconds": {part: round(s, 3) for part, s in sorted(total.cpu_seconds.items())},
         "wall_seconds": round(summary.wall_seconds, 2),
         "extracted": summary.n_extracted,
-        "extracted_per_second": round(summary.n_extracted / summary.wall_seconds, 2),
     }
     write_json(run.folder / "report.json", report)
