@@ -57,9 +57,8 @@ def _audio_below(root: Path) -> Iterator[Path]:
 
 def _refuse(error: OSError) -> None:
     """Ends the listing: `os.walk` would leave out a folder that cannot be read."""
-    raise InputError(
-        f"{error.filename}: {error.strerror}; make it readable, or take it out of the corpus"
-    ) from error
+    fault = f"{error.filename}: {error.strerror}"
+    raise InputError(f"{fault}; make it readable, or take it out of the corpus") from error
 
 
 def recording_id(name: str) -> str:

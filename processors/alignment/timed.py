@@ -233,9 +233,8 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
     n_expected = sum(word.end - word.start for word in spoken.words)
     n_phones = sum(phone.label not in symbols.PAUSES for phone in grid.phones)
     if not MIN_PHONE_RATIO <= n_phones / max(n_expected, 1) <= 1 / MIN_PHONE_RATIO:
-        raise AlignmentError(
-            f"it has {n_phones} phones, the text {n_expected}; does it belong to this text?"
-        )
+        fault = f"it has {n_phones} phones, the text {n_expected}"
+        raise AlignmentError(f"{fault}; does it belong to this text?")
     lengths = [phone.end_s - phone.start_s for phone in grid.phones]
     unknown_s = sum(
         length

@@ -63,9 +63,8 @@ def read_audio(path: Path, config: PreprocessConfig) -> Audio:
                 f"{len(wav)} samples are fewer than one analysis window ({config.n_fft})"
             )
     except soundfile.LibsndfileError as error:
-        raise AudioError(
-            f"{path.name}: not readable as audio ({error.error_string}); copy or export it again"
-        ) from error
+        fault = f"{path.name}: not readable as audio ({error.error_string})"
+        raise AudioError(f"{fault}; copy or export it again") from error
     except OSError as error:
         raise AudioError(f"{path.name}: cannot be opened: {error.strerror}") from error
     except UtteranceError as error:
@@ -158,9 +157,8 @@ def _to_mono(samples: np.ndarray, notices: list[str]) -> np.ndarray:
     if n_channels > 1:
         # One channel alone leaves 1 / C of its level; much less means that channels cancel out.
         if wav.std() < 0.2 * loudest / n_channels:
-            raise AudioError(
-                "the channels cancel each other out (one is inverted); export one of them as mono"
-            )
+            fault = "the channels cancel each other out (one is inverted)"
+            raise AudioError(f"{fault}; export one of them as mono")
         notices.append(f"{n_channels} channels averaged to mono")
     return wav
 

@@ -57,9 +57,8 @@ def durations_in(
     """The durations in a file or folder; without a format, by the suffixes of the files."""
     format = format or find_format(path)
     if format != "textgrid" and any(tiers):
-        raise InputError(
-            f"--phone_tier and --word_tier name tiers of TextGrids; {path} holds {format}"
-        )
+        fault = "--phone_tier and --word_tier name tiers of TextGrids"
+        raise InputError(f"{fault}; {path} holds {format}")
     paths = [path] if path.is_file() else _files_below(path, f".{format}")
     if format == "ctm":
         rows = read_ctm(paths, has_words=path.is_dir()).items()

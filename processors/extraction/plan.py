@@ -72,9 +72,8 @@ def choose_dataset(config: Config, name: str | None) -> str:
     datasets = ", ".join(config.dataset)
     if name is None:
         if len(config.dataset) > 1:
-            raise InputError(
-                f"the configuration has several datasets; choose by --dataset: {datasets}"
-            )
+            fault = "the configuration has several datasets"
+            raise InputError(f"{fault}; choose by --dataset: {datasets}")
         return config.dataset[0]
     if name not in config.dataset:
         raise InputError(f"--dataset {name}: the configuration has {datasets}")

@@ -231,9 +231,8 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     usable = {row.id for row in total.rows} & {id for ids in splits for id in ids}
     trained = {speakers[id] for id in splits.train if id in usable}
     if not trained:
-        raise InputError(
-            f"{run.dataset}: no usable utterance is left to train on; see rejected.jsonl"
-        )
+        fault = f"{run.dataset}: no usable utterance is left to train on"
+        raise InputError(f"{fault}; see rejected.jsonl")
     if untrained := sorted({speakers[id] for id in usable} - trained):
         _log.warning(
             "%s: %d speakers have no usable utterance in the train split and are left out: %s",

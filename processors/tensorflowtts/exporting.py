@@ -172,9 +172,8 @@ def _check(config: PreprocessConfig) -> None:
         fault = "preprocess.pitch_extractor is imported"
         raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
     if (found := config.text.phone_extractor) != (expected := layout.SYMBOL_SET):
-        raise InputError(
-            f"preprocess.text.phone_extractor is {found}, expected {expected}; {remedy}"
-        )
+        fault = f"preprocess.text.phone_extractor is {found}, expected {expected}"
+        raise InputError(f"{fault}; {remedy}")
 
 
 def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:
