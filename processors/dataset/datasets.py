@@ -98,13 +98,14 @@ class FeatureDataset(Dataset[TtsItem]):
         except InputError as error:
             raise InputError(f"{features.id}: {error}") from error
         durations = features.durations
-        contours = (features.mel, features.f0, features.energy)
         return TtsItem(
-            features.id,
-            torch.tensor(phone_ids, dtype=torch.int64),
-            self._speaker_ids[features.speaker],
-            None if durations is None else torch.from_numpy(durations),
-            *map(torch.from_numpy, contours),
+            id=features.id,
+            phone_ids=torch.tensor(phone_ids, dtype=torch.int64),
+            speaker_id=self._speaker_ids[features.speaker],
+            durations=None if durations is None else torch.from_numpy(durations),
+            mel=torch.from_numpy(features.mel),
+            f0=torch.from_numpy(features.f0),
+            energy=torch.from_numpy(features.energy),
         )
 
     def _length(self, store: FeatureSource, position: int) -> int:
@@ -131,12 +132,13 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
         first, last = max(0, first - 1), min(N, last + 1)
     frames = slice(int(edges[first]), int(edges[last]))
     return Features(
-        features.id,
-        features.speaker,
-        features.phones[first:last],
-        durations[first:last],
-        np.ascontiguousarray(features.mel[:, frames]),
-        *(features.f0[frames].copy(), features.energy[frames].copy()),
+        id=features.id,
+        speaker=features.speaker,
+        phones=features.phones[first:last],
+        durations=durations[first:last],
+        mel=np.ascontiguousarray(features.mel[:, frames]),
+        f0=features.f0[frames].copy(),
+        energy=features.energy[frames].copy(),
     )
 
 

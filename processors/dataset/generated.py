@@ -142,14 +142,10 @@ class GeneratedFeatures(GeneratedStore):
         f0 *= generator.normal(1, 0.02, T)
         energy = sounds.energy[spoken] * generator.uniform(0.8, 1.2, T)
         f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0)
-        return Features(
-            id,
-            self.speakers[position],
-            tuple(self.symbols[index] for index in chosen),
-            durations if self.timed else None,
-            np.maximum(mel, self.mel.log_floor_value).astype(np.float32),
-            *(f0.astype(np.float32), energy.astype(np.float32)),
-        )
+        arrays = (np.maximum(mel, self.mel.log_floor_value), f0, energy)
+        phones = tuple(self.symbols[index] for index in chosen)
+        about = (id, self.speakers[position], phones, durations if self.timed else None)
+        return Features(*about, *(array.astype(np.float32) for array in arrays))
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """The symbols of an utterance."""

@@ -182,12 +182,10 @@ class _Moments:
         """Those of both sets of values, of which the other is not empty."""
         count = self.count + other.count
         distance = other.mean - self.mean
-        return _Moments(
-            count,
-            self.mean + distance * other.count / count,
-            self.deviation + (other.deviation + distance**2 * self.count * other.count / count),
-            *(min(self.low, other.low), max(self.high, other.high)),
-        )
+        mean = self.mean + distance * other.count / count
+        added = other.deviation + distance**2 * self.count * other.count / count
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return _Moments(count, mean, self.deviation + added, low, high)
 
     def stat(self) -> Stat:
         if self.count == 0:

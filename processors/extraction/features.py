@@ -130,16 +130,13 @@ class FeatureTools:
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
         trace.start("mel")
         with torch.inference_mode():
-            mel, energy = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
+            found = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
         trace.start("f0")
         f0 = self._f0(wav, alignment, durations)
-        return Features(
-            utterance.id,
-            utterance.speaker,
-            alignment.phones,
-            durations if alignment.has_times else None,
-            *(mel[0].numpy(), f0, energy[0].numpy(), start),
-        )
+        mel, energy = (values[0].numpy() for values in found)
+        id, speaker, phones = utterance.id, utterance.speaker, alignment.phones
+        timed = durations if alignment.has_times else None
+        return Features(id, speaker, phones, timed, mel, f0, energy, start)
 
     def _f0(self, wav: np.ndarray, alignment: Alignment, durations: np.ndarray) -> np.ndarray:
         """F0 of each frame: (S,) -> (T,), T the sum of the durations."""
