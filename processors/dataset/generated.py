@@ -141,11 +141,16 @@ class GeneratedFeatures(GeneratedStore):
         f0 = sounds.pitch[spoken] * np.linspace(1, 1 - _DECLINATION, T)
         f0 *= generator.normal(1, 0.02, T)
         energy = sounds.energy[spoken] * generator.uniform(0.8, 1.2, T)
-        f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0)
-        arrays = (np.maximum(mel, self.mel.log_floor_value), f0, energy)
-        phones = tuple(self.symbols[index] for index in chosen)
-        about = (id, self.speakers[position], phones, durations if self.timed else None)
-        return Features(*about, *(array.astype(np.float32) for array in arrays))
+        f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0).astype(np.float32)
+        return Features(
+            id=id,
+            speaker=self.speakers[position],
+            phones=tuple(self.symbols[index] for index in chosen),
+            durations=durations if self.timed else None,
+            mel=np.maximum(mel, self.mel.log_floor_value).astype(np.float32),
+            f0=f0,
+            energy=energy.astype(np.float32),
+        )
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """The symbols of an utterance."""
