@@ -168,6 +168,13 @@ class Outcome:
 
     def __init__(self, source: DurationSource, utterances: Mapping[str, Utterance]) -> None:
         self.matches = match_names(source.entries, utterances.keys(), source.name_pattern)
+        if not self.matches.entries:
+            names = [*self.matches.doubled, *self.matches.extra]
+            raise InputError(
+                f"{source.path}: of its {len(names)} names ({', '.join(names[:3])}, ...) none is"
+                f" that of one of the {len(utterances)} utterances alone; describe them by"
+                " --name_pattern, as in '{id}_phones'"
+            )
         self.utterances = utterances
         self.imported = 0  # utterances that stage 1 can use
         self.off: Counter[int] = Counter()  # frames too many or too few, if the source has frames
@@ -230,13 +237,6 @@ def import_durations(
         fault = f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)})"
         raise InputError(f"{fault}; {source.path} holds {source.format}")
     outcome = Outcome(source, utterances)
-    if not outcome.matches.entries:
-        names = [*outcome.matches.doubled, *outcome.matches.extra]
-        raise InputError(
-            f"{source.path}: of its {len(names)} names ({', '.join(names[:3])}, ...) none is that"
-            f" of one of the {len(utterances)} utterances alone; describe them by --name_pattern,"
-            " as in '{id}_phones'"
-        )
     if table is None and source.format == "npy" and (source.path / TABLE).is_file():
         table = source.path / TABLE
     fitter = Fitter(config.preprocess, replace(interpretation, table=table))

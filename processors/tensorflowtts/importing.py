@@ -39,11 +39,8 @@ def import_dump(
 ) -> Summary | None:
     """Writes the processed data of a dataset, on which stage 2 trains; None if they are up to date.
 
-    With an aligner of stage 1, every utterance needs durations; with `learned` or `none` those of
-    the dump are not read.
-
-    Args:
-        durations_in: Folder with `U-durations.npy`; None: `duration/` of the dump.
+    With an aligner of stage 1, every utterance needs `U-durations.npy` in the folder `durations_in`
+    (None: in `duration/` of the dump); with `learned` or `none` they are not read.
     """
     preprocess = config.preprocess
     _check(preprocess, dump)
