@@ -32,7 +32,7 @@ def main() -> None:
     output = user_path(given.output)
 
     from processors.durations.writing import export_store
-    from processors.extraction.finishing import REJECTED
+    from processors.extraction.run import REJECTED
     from utils.logging import get_logger, setup_logging
 
     setup_logging()

@@ -34,7 +34,7 @@ def main() -> None:
             raise SystemExit(1)
         if given.no_misfits:
             return
-        for room in ("alignment.misfits", "extraction"):  # they name files that are removed
+        for room in ("alignment.fit", "extraction"):  # they name files that are removed
             get_logger(f"processors.{room}").setLevel(logging.ERROR)
         misfits = run_stage_1(config, given.num_workers)
     rows = [row for row in misfits if row["misfit"] > SUSPECT]

@@ -24,12 +24,12 @@ def main() -> None:
     if not 0 <= given.seed < 2**32:
         raise UsageError(f"--seed {given.seed}: expected 0 to {2**32 - 1}")
 
-    from processors.tensorflowtts.exporting import ExportOptions, export_dump
+    from processors.tensorflowtts.exporting import export_dump
     from utils.logging import setup_logging
 
     setup_logging()
-    options = ExportOptions(given.rootdir, given.outdir, given.n_cpus, given.test_size, given.seed)
-    export_dump(*chosen_dataset(given), options)
+    options = {name: getattr(given, name) for name in ("n_cpus", "test_size", "seed")}
+    export_dump(*chosen_dataset(given), given.rootdir, given.outdir, **options)
 
 
 if __name__ == "__main__":

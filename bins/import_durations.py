@@ -76,10 +76,8 @@ def _add_file_flags(flags: Parser) -> None:
 def main() -> None:
     """Imports durations."""
     given = arguments()
-    from processors.durations.fitting import Interpretation
-    from processors.durations.importing import import_durations
-    from processors.durations.pitch import find_pitch
-    from processors.durations.tokens import FrameRate
+    from processors.durations.importing import Interpretation, import_durations
+    from processors.durations.tokens import FrameRate, find_pitch
     from utils.logging import setup_logging
 
     setup_logging()

@@ -21,12 +21,11 @@ def main() -> None:
     given = flags.parse_args()
     check_at_least(given, 1, "n_cpus")
 
-    from processors.tensorflowtts.importing import ImportOptions, import_dump
+    from processors.tensorflowtts.importing import import_dump
     from utils.logging import setup_logging
 
     setup_logging()
-    options = ImportOptions(given.rootdir, given.durations, given.n_cpus)
-    import_dump(*chosen_dataset(given), options)
+    import_dump(*chosen_dataset(given), given.rootdir, given.durations, given.n_cpus)
 
 
 if __name__ == "__main__":

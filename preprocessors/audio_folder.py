@@ -32,13 +32,11 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
         if name.isprintable():
             collector.add_recording(recording_id(name), path, name)
         else:  # such as a name that is not UTF-8, which no JSON file can hold
-            reason = f"{name!a}: its name cannot be printed; rename it"
-            collector.reject(recording_id(name), reason)
+            fault = f"{name!a}: its name cannot be printed"
+            collector.reject(recording_id(name), f"{fault}; rename it")
     if collector.is_empty:
-        raise InputError(
-            f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below; set"
-            f" dataset_path.{dataset} to the folder of the recordings"
-        )
+        fault = f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below"
+        raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the recordings")
     return collector.listing()
 
 
@@ -59,9 +57,8 @@ def _audio_below(root: Path) -> Iterator[Path]:
 
 def _refuse(error: OSError) -> None:
     """Ends the listing: `os.walk` would leave out a folder that cannot be read."""
-    raise InputError(
-        f"{error.filename}: {error.strerror}; make it readable, or take it out of the corpus"
-    ) from error
+    fault = f"{error.filename}: {error.strerror}"
+    raise InputError(f"{fault}; make it readable, or take it out of the corpus") from error
 
 
 def recording_id(name: str) -> str:

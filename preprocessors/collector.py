@@ -1,6 +1,7 @@
 """Shared parts of corpus readers: checks of ids, texts and files, and the search for audio."""
 
 import codecs
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
@@ -21,6 +22,7 @@ class Collector:
         self._utterances: list[Utterance] = []
         self._rejected: list[Rejection] = []
         self._sources: dict[str, str] = {}
+        self._unlisted: list[str] = []  # audio files without a text
 
     def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
         """Takes one entry; one without text or audio, or with control characters, is rejected."""
@@ -33,18 +35,24 @@ class Collector:
         if not text:
             self.reject(id, f"{source}: the text is empty")
         elif shown := control_characters(text):
-            self.reject(
-                id,
-                f"{source}: the text holds control characters: {shown}; remove them, or set"
-                f" preprocess.corpus.{self._dataset}.encoding",
-            )
+            remedy = f"remove them, or set preprocess.corpus.{self._dataset}.encoding"
+            self.reject(id, f"{source}: the text holds control characters: {shown}; {remedy}")
         elif audio is None:
             self.reject(id, f"{source}: no audio file {id}{' or '.join(AUDIO_SUFFIXES)}")
         else:
             name = f"{self._dataset}_{speaker}" if speaker else self._default_speaker
-            self._utterances.append(
-                Utterance(id, audio, text, name, self._options.language, source)
-            )
+            language = self._options.language
+            self._utterances.append(Utterance(id, audio, text, name, language, source))
+
+    def add_texts(
+        self, texts: Mapping[str, Path], audio: Mapping[str, Path], root: Path, speaker: str
+    ) -> None:
+        """Takes the texts in files of a speaker, and their recordings, both by id."""
+        for id, path in texts.items():
+            text = " ".join(read_text(path, self._dataset, self._options).split())
+            self.add(id, text, audio.get(id), path.relative_to(root).as_posix(), speaker)
+        unlisted = (path for id, path in audio.items() if id not in texts)
+        self._unlisted += [path.relative_to(root).as_posix() for path in unlisted]
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
         """Takes one recording without text, by the dataset's speaker."""
@@ -64,10 +72,8 @@ class Collector:
     def _check_new(self, id: str, source: str) -> None:
         first = self._sources.setdefault(id, source)
         if first != source:
-            raise InputError(
-                f"{self._dataset}: the id {id} occurs twice: {first} and {source};"
-                " remove or rename one of them"
-            )
+            fault = f"{self._dataset}: the id {id} occurs twice: {first} and {source}"
+            raise InputError(f"{fault}; remove or rename one of them")
 
     def reject(self, id: str, reason: str) -> None:
         """Lists an entry that cannot be used; the reason includes its place."""
@@ -81,23 +87,17 @@ class Collector:
 
     def listing(self) -> Listing:
         """All entries, sorted by id."""
+        self.unlisted(self._unlisted)
         if not self._utterances:
+            counts = f"no usable utterances, {len(self._rejected)} rejected"
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
-            raise InputError(
-                f"{self._dataset}: no usable utterances, {len(self._rejected)} rejected{reasons}"
-            )
-        return Listing(
-            sorted(self._utterances, key=lambda utterance: utterance.id),
-            sorted(self._rejected),
-            self.notices,
-        )
+            raise InputError(f"{self._dataset}: {counts}{reasons}")
+        by_id = sorted(self._utterances, key=lambda utterance: utterance.id)
+        return Listing(by_id, sorted(self._rejected), self.notices)
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
-    """Makes sure that each of some glob patterns matches something in a dataset's folder.
-
-    The error names the config key, and the subfolder that would fit.
-    """
+    """Makes sure that each of some glob patterns matches something in a dataset's folder."""
     if _fits(root, patterns):
         return
     message = f"{dataset}: expected {wanted} in {root}; set dataset_path.{dataset} to that folder"
@@ -161,12 +161,10 @@ class AudioFiles:
 
 
 def audio_in(folder: Path) -> dict[str, Path]:
-    """The audio files of a folder by name without ending; .wav takes precedence over .flac; sorted.
-
-    Hidden files are left out: macOS adds `._name.wav` to each file on disks of other systems.
-    """
+    """The audio files of a folder by name without ending, sorted; .wav rather than .flac."""
     if not folder.is_dir():
         return {}
+    # macOS adds hidden files `._name.wav` on disks of other systems
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     files: dict[str, Path] = {}
     for suffix in AUDIO_SUFFIXES:

@@ -109,8 +109,6 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
     reader = find_format(dataset, options)
     if not root.is_dir():
         fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""
-        raise InputError(
-            f"{dataset}: no folder {root}; set dataset_path.{dataset} to the folder of the corpus"
-            f"{fetch}"
-        )
+        fault = f"{dataset}: no folder {root}"
+        raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the corpus{fetch}")
     return reader.utterances(root, dataset, options)

@@ -13,10 +13,9 @@ columns, encoding, speaker and language.
 import csv
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 from config.preprocess import CorpusConfig
 from preprocessors.collector import AUDIO_SUFFIXES, AudioFiles, Collector, read_text, require_layout
@@ -34,6 +33,7 @@ _WORDS = {
     "speaker": "speaker speaker_id speaker_name client_id",
 }
 _MEANINGS = {word: name for name, words in _WORDS.items() for word in words.split()}
+_SUFFIX = rf"({'|'.join(map(re.escape, AUDIO_SUFFIXES))})$"
 _DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
 
 
@@ -51,22 +51,13 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
 def _check_columns(columns: tuple[str, ...], key: str) -> None:
     for name in columns:
         if name not in _COLUMNS:
-            raise InputError(
-                f"{key}: unknown column {name!r}; known: {', '.join(_COLUMNS)}"
-                f"{nearest(name, _COLUMNS)}"
-            )
+            fault = f"{key}: unknown column {name!r}"
+            raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
     named = [name for name in columns if name != "-"]
     if len(set(named)) < len(named):
         raise InputError(f"{key}: a column occurs twice in {list(columns)}")
     if "id" not in named or not {"text", "normalized"} & set(named):
         raise InputError(f'{key}: needs "id" and "text" (or "normalized"), found {list(columns)}')
-
-
-class TableRow(NamedTuple):
-    """A line of the table, cells stripped."""
-
-    source: str  # "metadata.csv:12"
-    cells: list[str]
 
 
 def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFiles) -> Listing:
@@ -80,41 +71,39 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
     path = root / options.table
     collector = Collector(dataset, options)
     rows = _rows(path, dataset, options, collector.notices)
-    named = _named_columns(rows)
-    columns = options.columns or named or _columns_by_count(path, dataset, rows)
-    if rows and (named or tuple(cell.lower() for cell in rows[0].cells) == columns):
-        collector.notices.append(f"{rows[0].source}: names of the columns, not an utterance")
-        del rows[0]
+    source, first = next(iter(rows.items()), ("", []))
+    named = _named_columns(first)
+    columns = options.columns or named or _columns_by_count(path, dataset, rows.values())
+    if rows and (named or tuple(cell.lower() for cell in first) == columns):
+        collector.notices.append(f"{source}: names of the columns, not an utterance")
+        del rows[source]
         if not rows:
             raise InputError(f"{path}: no utterance below the names of the columns")
-    for row in rows:
-        _add(row, columns, collector, files)
+    for source, cells in rows.items():
+        _add(source, cells, columns, collector, files)
     collector.unlisted(files.unlisted())
     return collector.listing()
 
 
-def _rows(path: Path, dataset: str, options: CorpusConfig, notices: list[str]) -> list[TableRow]:
+def _rows(
+    path: Path, dataset: str, options: CorpusConfig, notices: list[str]
+) -> dict[str, list[str]]:
+    """The stripped cells of each line, by its place: `metadata.csv:12`."""
     # Not splitlines: in latin-1, 0x85 is a character and no end of a line.
     numbered = enumerate(read_text(path, dataset, options).split("\n"), 1)
     lines = {f"{path.name}:{number}": line for number, line in numbered if line.strip()}
-    delimiter = _delimiter(list(lines.values()), options.delimiter)
+    delimiter = options.delimiter
+    if 2 * sum(delimiter in line for line in lines.values()) < len(lines):  # most lines lack it
+        in_all = (mark for mark in _DELIMITERS if all(mark in line for line in lines.values()))
+        delimiter = next(in_all, delimiter)
     if delimiter != options.delimiter:
         notices.append(f"{path.name}: its columns are separated by {_DELIMITERS[delimiter]}")
     if delimiter == ",":
         cells = [_comma_separated(line, source) for source, line in lines.items()]
     else:
         cells = _separated(lines, delimiter)
-    return [
-        TableRow(source, [cell.strip() for cell in row])
-        for source, row in zip(lines, cells, strict=True)
-    ]
-
-
-def _delimiter(lines: list[str], given: str) -> str:
-    """The separator of the columns: the given one, unless most lack it and all have another."""
-    if 2 * sum(given in line for line in lines) >= len(lines):
-        return given
-    return next((mark for mark in _DELIMITERS if all(mark in line for line in lines)), given)
+    stripped = ([cell.strip() for cell in row] for row in cells)
+    return dict(zip(lines, stripped, strict=True))
 
 
 def _comma_separated(line: str, source: str) -> list[str]:
@@ -149,28 +138,26 @@ def _separated(lines: Mapping[str, str], delimiter: str) -> list[list[str]]:
         pairs = zip(lines, column, strict=True)
         faulty |= {source: cell for source, cell in pairs if cell in quoted - good}
     for source, cell in faulty.items():
-        raise InputError(
-            f"{source}: the cell {cell[:60]} is not quoted as the others are; put double quotes"
-            " around all of it and double those inside"
-        )
+        fault = f"{source}: the cell {cell[:60]} is not quoted as the others are"
+        raise InputError(f"{fault}; put double quotes around all of it and double those inside")
     return [
         [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in row] for row in rows
     ]
 
 
-def _named_columns(rows: list[TableRow]) -> tuple[str, ...]:
+def _named_columns(first: list[str]) -> tuple[str, ...]:
     """The columns that the first line names; empty if it is an utterance."""
     names: list[str] = []
-    for cell in rows[0].cells if rows else ():
+    for cell in first:
         name = _MEANINGS.get("_".join(cell.lower().split()), "-")
         names.append("-" if name in names else name)
     return tuple(names) if "id" in names and {"text", "normalized"} & set(names) else ()
 
 
-def _columns_by_count(path: Path, dataset: str, rows: list[TableRow]) -> tuple[str, ...]:
+def _columns_by_count(path: Path, dataset: str, rows: Collection[list[str]]) -> tuple[str, ...]:
     if not rows:
         raise InputError(f"{path} is empty; expected a line per utterance, such as id|text")
-    n_columns = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
+    n_columns = Counter(len(cells) for cells in rows).most_common(1)[0][0]
     if n_columns not in _BY_COUNT:
         raise InputError(
             f"{path}: most lines have {n_columns} column{'s' * (n_columns != 1)}; expected id|text"
@@ -182,9 +169,9 @@ def _columns_by_count(path: Path, dataset: str, rows: list[TableRow]) -> tuple[s
     return _BY_COUNT[n_columns]
 
 
-def _check_no_speakers(path: Path, dataset: str, rows: list[TableRow]) -> None:
+def _check_no_speakers(path: Path, dataset: str, rows: Collection[list[str]]) -> None:
     """Refuses id|speaker|text without column names: it would be read as id|text|normalized."""
-    middle = Counter(row.cells[1] for row in rows if len(row.cells) == 3)
+    middle = Counter(cells[1] for cells in rows if len(cells) == 3)
     # The name of a speaker is one word and repeats in many lines; few texts repeat.
     in_one_word = all(len(name.split()) == 1 for name in middle)
     if in_one_word and middle.total() >= 4 and len(middle) <= middle.total() / 2:
@@ -196,33 +183,30 @@ def _check_no_speakers(path: Path, dataset: str, rows: list[TableRow]) -> None:
         )
 
 
-def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: AudioFiles) -> None:
-    if len(row.cells) != len(columns):
-        wanted = ", ".join(columns)
-        n_cells = len(row.cells)
-        counts = f"{n_cells} column{'s' * (n_cells != 1)}, expected {len(columns)} ({wanted})"
-        collector.reject(row.cells[0], f"{row.source}: {counts}")
+def _add(
+    source: str,
+    cells: list[str],
+    columns: tuple[str, ...],
+    collector: Collector,
+    files: AudioFiles,
+) -> None:
+    if len(cells) != len(columns):
+        counts = f"{len(cells)} column{'s' * (len(cells) != 1)}, expected {len(columns)}"
+        collector.reject(cells[0], f"{source}: {counts} ({', '.join(columns)})")
         return
-    cells = dict(zip(columns, row.cells, strict=True))
-    name = _without_suffix(cells["id"])
+    named = dict(zip(columns, cells, strict=True))
+    name = re.sub(_SUFFIX, "", named["id"], flags=re.IGNORECASE)
     if not all(is_safe_id(part) for part in name.split("/")):
         # the collector rejects the name; no file is looked up by it
-        collector.add(name, "", None, row.source)
+        collector.add(name, "", None, source)
         return
-    text = cells["normalized"] if "normalized" in cells else cells["text"]
     id, audio = name.replace("/", "_"), files.find(name)
-    if audio is None and row.source.endswith(":1"):
+    if audio is None and source.endswith(":1"):
         hint = "if the line names the columns, name them id and text"
-        collector.reject(id, f"{row.source}: no audio file {name}.wav or .flac; {hint}")
+        collector.reject(id, f"{source}: no audio file {name}.wav or .flac; {hint}")
         return
-    collector.add(id, text, audio, row.source, cells.get("speaker", ""))
-
-
-def _without_suffix(name: str) -> str:
-    for suffix in AUDIO_SUFFIXES:
-        if name.lower().endswith(suffix):
-            return name[: -len(suffix)]
-    return name
+    text = named["normalized"] if "normalized" in named else named["text"]
+    collector.add(id, text, audio, source, named.get("speaker", ""))
 
 
 CORPUS = Corpus(utterances=utterances)

@@ -9,7 +9,7 @@ All subsets found in the folder are used, such as `train-clean-100` and `train-c
 from pathlib import Path
 
 from config.preprocess import CorpusConfig
-from preprocessors.collector import Collector, audio_in, read_text, require_layout
+from preprocessors.collector import Collector, audio_in, require_layout
 from preprocessors.corpora import Corpus
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing
@@ -21,16 +21,10 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of all subsets; speakers are called `<dataset>_<number>`."""
     require_layout(root, dataset, f"<subset>/<speaker>/<chapter>/<id>{_TEXT}", f"*/*/*/*{_TEXT}")
     collector = Collector(dataset, options)
-    unlisted = []
     for chapter in sorted(root.glob("[!.]*/[!.]*/[!.]*/")):
-        audio = audio_in(chapter)
-        for path in sorted(chapter.glob(f"[!.]*{_TEXT}")):
-            id = path.name.removesuffix(_TEXT)
-            text = " ".join(read_text(path, dataset, options).split())
-            source = path.relative_to(root).as_posix()
-            collector.add(id, text, audio.pop(id, None), source, chapter.parent.name)
-        unlisted += [path.relative_to(root).as_posix() for path in audio.values()]
-    collector.unlisted(unlisted)
+        texts = sorted(chapter.glob(f"[!.]*{_TEXT}"))
+        by_id = {path.name.removesuffix(_TEXT): path for path in texts}
+        collector.add_texts(by_id, audio_in(chapter), root, chapter.parent.name)
     return collector.listing()
 
 

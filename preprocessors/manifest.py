@@ -5,7 +5,7 @@ Splits for training, validation and test are functions of ids and seed, never of
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -130,7 +130,10 @@ def split_ids(
     Raises:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
     """
-    test, valid = _listed(seconds, options)
+    test = _checked(seconds, options.test_ids, "test_ids")
+    valid = _checked(seconds, options.valid_ids, "valid_ids")
+    if both := sorted(test & valid):
+        raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
 
     def rank(id: str) -> bytes:
         return hashlib.sha256(f"{options.seed}\n{id}".encode()).digest()
@@ -146,24 +149,12 @@ def split_ids(
         )
     train = set(ranked[n_held:])
     if speakers is not None:
-        train |= _only_ones(ranked[:n_held], train, speakers)
+        trained = {speakers[id] for id in train}
+        # the last of the ranked utterances of each speaker without a training utterance
+        last = {speakers[id]: id for id in ranked[:n_held] if speakers[id] not in trained}
+        train |= set(last.values())
     test, valid = test - train, valid - train
     return Splits(sorted(train), sorted(valid), sorted(test), _golden(seconds, test, options))
-
-
-def _only_ones(held: Sequence[str], train: set[str], speakers: Mapping[str, str]) -> set[str]:
-    """The last of the ranked utterances of each speaker without a training utterance."""
-    trained = {speakers[id] for id in train}
-    last = {speakers[id]: id for id in held if speakers[id] not in trained}
-    return set(last.values())
-
-
-def _listed(seconds: Mapping[str, float], options: SplitConfig) -> tuple[set[str], set[str]]:
-    test = _checked(seconds, options.test_ids, "test_ids")
-    valid = _checked(seconds, options.valid_ids, "valid_ids")
-    if both := sorted(test & valid):
-        raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
-    return test, valid
 
 
 def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
@@ -185,10 +176,8 @@ def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) 
     if options.golden_ids:
         golden = _checked(seconds, options.golden_ids, "golden_ids")
         if outside := sorted(golden - test):
-            raise InputError(
-                f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])};"
-                " add them to test_ids"
-            )
+            fault = f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])}"
+            raise InputError(f"{fault}; add them to test_ids")
         return sorted(golden)
     by_length = sorted(test, key=lambda id: (seconds[id], id))
     size = min(options.golden_size, len(by_length))

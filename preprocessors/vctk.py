@@ -10,7 +10,7 @@ Of the two microphones of 0.92, the first is used: it exists for every speaker.
 from pathlib import Path
 
 from config.preprocess import CorpusConfig
-from preprocessors.collector import Collector, audio_in, read_text, require_layout
+from preprocessors.collector import Collector, audio_in, require_layout
 from preprocessors.corpora import Corpus
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing
@@ -23,24 +23,13 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of VCTK; speakers are called `<dataset>_<speaker>`: `VCTK_p225`."""
     require_layout(root, dataset, f"txt/ and {_TRIMMED}/ or wav48/", "txt/", "wav48*/")
     collector = Collector(dataset, options)
-    unlisted = []
-    for folder in _speaker_folders(root):
-        audio = _recordings(folder)
-        texts = sorted((root / "txt" / folder.name).glob("[!.]*.txt"))
-        for path in texts:
-            text = " ".join(read_text(path, dataset, options).split())
-            source = path.relative_to(root).as_posix()
-            collector.add(path.stem, text, audio.pop(path.stem, None), source, folder.name)
-        unlisted += [path.relative_to(root).as_posix() for path in audio.values()]
-    collector.unlisted(unlisted)
-    return collector.listing()
-
-
-def _speaker_folders(root: Path) -> list[Path]:
-    """A folder of recordings for each speaker that has texts or recordings, sorted."""
     audio_root = root / (_TRIMMED if (root / _TRIMMED).is_dir() else "wav48")
     folders = [*audio_root.glob("[!.]*/"), *(root / "txt").glob("[!.]*/")]
-    return [audio_root / name for name in sorted({folder.name for folder in folders})]
+    for folder in (audio_root / name for name in sorted({folder.name for folder in folders})):
+        texts = sorted((root / "txt" / folder.name).glob("[!.]*.txt"))
+        by_id = {path.stem: path for path in texts}
+        collector.add_texts(by_id, _recordings(folder), root, folder.name)
+    return collector.listing()
 
 
 def _recordings(folder: Path) -> dict[str, Path]:

@@ -28,10 +28,8 @@ from models.teacher_forcing.durations import VoiceData, load_joint_aligner
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Listing, Utterance, read_splits, read_utterances
 from processors.audio.files import read_audio
-from processors.audio.frames import SpanError, cut_span, mel_of
-from processors.audio.pcm import to_pcm16
-from processors.dataset.shard_file import shard_writer
-from processors.dataset.store import FeatureStore, processed_folder
+from processors.audio.frames import SpanError, cut_span, mel_of, to_pcm16
+from processors.dataset.store import FeatureStore, processed_folder, shard_writer
 from processors.extraction.fingerprint import (
     IGNORED,
     MODEL_OF_MELS,

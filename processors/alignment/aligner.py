@@ -1,19 +1,21 @@
-"""What an aligner file defines: it ends with `ALIGNER = Aligner(...)`.
+"""What an aligner file defines, and how timed words become an alignment.
 
-A file is imported when its aligner is chosen, since the packages it needs are slow to import.
+An aligner file ends with `ALIGNER = Aligner(...)`. It is imported when its aligner is chosen, since
+the packages that it needs are slow to import.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.records import Alignment, SpokenText
+from processors.records import Alignment, SpokenText, TimedPhone, Word
+from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
 from utils.errors import InputError, UtteranceError
 from utils.records import record_of
 
@@ -26,20 +28,9 @@ class AlignmentError(UtteranceError):
         self.kind = kind  # in the report of an import
 
 
-class Align(Protocol):
-    """Finds the phones of an utterance in its recording."""
-
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
-        """Aligns one utterance.
-
-        Args:
-            wav: (S,) float32 in [-1, 1].
-
-        Raises:
-            AlignmentError: If this utterance cannot be aligned.
-        """
+Align = Callable[[Utterance, np.ndarray, int, SpokenText], Alignment]
+"""Finds the phones of an utterance in its recording, (S,) float32 in [-1, 1], given its sample rate
+and text; raises AlignmentError if it cannot be aligned."""
 
 
 class TrainingPlan(Protocol):
@@ -68,8 +59,9 @@ class Aligner:
 
 
 def find_aligner(config: PreprocessConfig) -> Aligner:
-    """The aligner that the configuration names."""
-    return record_of(f"processors.alignment.{config.aligner}", "ALIGNER", Aligner)
+    """The aligner that the configuration names; with "none", stage 1 does as with "learned"."""
+    name = "learned" if config.aligner == "none" else config.aligner
+    return record_of(f"processors.alignment.{name}", "ALIGNER", Aligner)
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> Align:
@@ -85,10 +77,8 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Pa
 def check_length(n_phones: int, shortest_s: float, duration_s: float) -> None:
     """Refuses a recording in which so many phones of this length have no room."""
     if n_phones * shortest_s > duration_s:
-        raise AlignmentError(
-            f"{duration_s:.2f} s of audio are too short for {n_phones} phones; does the recording"
-            " match its text?"
-        )
+        fault = f"{duration_s:.2f} s of audio are too short for {n_phones} phones"
+        raise AlignmentError(f"{fault}; does the recording match its text?")
 
 
 @contextmanager
@@ -100,3 +90,82 @@ def naming(place: Path | str) -> Iterator[None]:
         if not str(error).startswith(str(place)):
             error.args = (f"{place}: {error}",)
         raise
+
+
+SHORTEST_PAUSE_S = 0.025  # aligners work in steps of 10 ms, and call nothing below 30 ms a pause
+
+
+class AlignedWord(NamedTuple):
+    """A word in the audio, and the punctuation after it."""
+
+    text: str
+    phones: tuple[TimedPhone, ...]
+    pause: str = ""  # class of the punctuation after the word, or a boundary; "" for none
+
+
+def pauses_after(spoken: SpokenText) -> list[str]:
+    """The pause after each word: its punctuation or, in letters, a boundary; "" for none."""
+    starts = [word.start for word in spoken.words[1:]] + [len(spoken.phones)]
+    between = [
+        spoken.phones[word.end : start] for word, start in zip(spoken.words, starts, strict=True)
+    ]
+    return [pauses[-1] if pauses else "" for pauses in between]
+
+
+def is_punctuated(spoken: SpokenText) -> list[bool]:
+    """Whether each word has punctuation after it."""
+    return [pause not in ("", WORD_BOUNDARY) for pause in pauses_after(spoken)]
+
+
+def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) -> list[AlignedWord]:
+    """Joins the words and the punctuation of a text with the timed phones of each word."""
+    rows = zip(spoken.words, phones, pauses_after(spoken), strict=True)
+    return [AlignedWord(word.text, tuple(timed), pause) for word, timed, pause in rows]
+
+
+def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float) -> Alignment:
+    """Joins timed words and their punctuation into an alignment.
+
+    Its sequence is that of the text frontend, so that a model is trained on what it meets at
+    inference: every punctuation mark is present as its class, 0 s long where the speaker does not
+    pause. Only `<sp>`, a pause without punctuation, comes from the audio alone.
+
+    A pause between two words, also a boundary, lasts as long as the silence there. A silence
+    without either becomes `<sp>` if it lasts `SHORTEST_PAUSE_S`; a shorter one is divided between
+    its neighbours. Of overlapping phones the later one is shortened, and phones past the end of the
+    audio are cut. Of words without phones only the punctuation is kept.
+    """
+    phones: list[str] = []
+    edges: list[float] = []
+    spans: list[Word] = []
+    pause = ""  # class of the punctuation before the next phone
+    for word in words:
+        places = []
+        for phone in word.phones:
+            start = min(max(phone.start_s, 0.0), duration_s)
+            if phones:
+                start = max(start, edges[-1])
+                _fill_gap(phones, edges, start, pause)
+            else:
+                phones, edges = [SILENCE], [max(start - edge_silence_s, 0.0), start]
+            pause = ""  # also before the first word: the frontend leaves punctuation out there
+            places.append(len(phones))
+            phones.append(phone.name)
+            edges.append(min(max(phone.end_s, start), duration_s))
+        if places:
+            spans.append(Word(word.text, places[0], places[-1] + 1))
+        pause = word.pause or pause
+    if not phones or edges[-1] <= edges[1]:
+        raise AlignmentError("no phone of the alignment lies in the audio")
+    phones.append(pause or FULL_STOP)
+    edges.append(min(edges[-1] + edge_silence_s, duration_s))
+    return Alignment(tuple(phones), np.array(edges), tuple(spans))
+
+
+def _fill_gap(phones: list[str], edges: list[float], start: float, pause: str) -> None:
+    gap = start - edges[-1]
+    if pause or gap >= SHORTEST_PAUSE_S:
+        phones.append(pause or SHORT_PAUSE)
+        edges.append(start)
+    else:
+        edges[-1] += gap / 2

@@ -16,6 +16,8 @@ from processors.text.symbols import PAUSES
 from utils.files import write_jsonl
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 SCORES_FILE = "alignment_scores.jsonl"
 SUSPECT = 50.0  # nats; docs/benchmarks.md has the error rates of this threshold
 _SHOWN = 10  # the file holds all
@@ -40,21 +42,15 @@ def list_misfits(
     if not scores:
         return
     texts = {utterance.id: utterance.text for utterance in utterances}
-    ordered = _worst_first(scores)
-    path = folder / SCORES_FILE
-    write_jsonl(
-        path, ({"id": id, **score._asdict(), "text": texts[id]} for id, score in ordered.items())
-    )
+    ordered, path = _worst_first(scores).items(), folder / SCORES_FILE
+    write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in ordered))
     if suspects := report_of(scores):
         n_suspects = sum(score.misfit > SUSPECT for score in scores.values())
+        shown = "".join(f"\n  {id}: {description}" for id, description in suspects.items())
         _log.warning(
             "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"
             " the places that %s lists:%s",
-            n_suspects,
-            len(scores),
-            SUSPECT,
-            path,
-            "".join(f"\n  {id}: {description}" for id, description in suspects.items()),
+            *(n_suspects, len(scores), SUSPECT, path, shown),
         )
 
 
@@ -106,6 +102,3 @@ def _between_phones(alignment: Alignment) -> list[tuple[float, float]]:
     starts = [0.0, *(edges[n + 1] for n in phones)]
     ends = [*(edges[n] for n in phones), np.inf]
     return [*zip(starts, ends, strict=True)]
-
-
-_log = get_logger(__name__)

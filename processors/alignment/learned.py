@@ -4,8 +4,6 @@ The acoustic model learns the durations in training (models/base/acoustic.py). T
 phones are those of the text, with a pause at both ends and at punctuation, and none elsewhere.
 """
 
-from pathlib import Path
-
 import numpy as np
 
 from config.preprocess import PreprocessConfig
@@ -24,9 +22,9 @@ _FASTEST = 40.0  # phones and pauses per second; hurried speech has 20
 class SpeechTrimmer:
     """Finds the span of the speech, and no boundaries in it."""
 
-    def __init__(self, edge_silence_s: float, hop_length: int) -> None:
-        self._margin_s = edge_silence_s + _WEAK_SOUND_S
-        self._hop_length = hop_length
+    def __init__(self, config: PreprocessConfig) -> None:
+        self._margin_s = config.edge_silence_s + _WEAK_SOUND_S
+        self._hop_length = config.hop_length
 
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
@@ -48,8 +46,4 @@ class SpeechTrimmer:
         return Alignment(spoken.phones, np.array([start_s, end_s]), spoken.words)
 
 
-def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> SpeechTrimmer:
-    return SpeechTrimmer(config.edge_silence_s, config.hop_length)
-
-
-ALIGNER = Aligner(make=_make)
+ALIGNER = Aligner(make=lambda config, _root, _folder: SpeechTrimmer(config))

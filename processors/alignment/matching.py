@@ -37,8 +37,7 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
     """
     if not is_comparable(words, others):
         return True
-    first = [letters for letters in map(_letters, words) if letters]
-    second = [letters for letters in map(_letters, others) if letters]
+    first, second = _spelt(words), _spelt(others)
     agree = sum(block.size for block in _matcher(first, second).get_matching_blocks())
     unknown = len(others) - len(second)  # each may be any word of the text
     if agree >= MIN_WORDS * (len(first) - unknown):
@@ -48,8 +47,7 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
 
 def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
     """Whether two transcripts are both words of one writing system."""
-    first = [letters for letters in map(_letters, words) if letters]
-    second = [letters for letters in map(_letters, others) if letters]
+    first, second = _spelt(words), _spelt(others)
     if len(set(second)) <= 2 and len(second) >= N_MARKS:
         return False
     return bool(_scripts(first) & _scripts(second))
@@ -109,6 +107,10 @@ def _letters(word: str) -> str:
     return "".join(
         char for char in unicodedata.normalize("NFKD", word.casefold()) if char.isalpha()
     )
+
+
+def _spelt(words: Sequence[str]) -> list[str]:
+    return [letters for letters in map(_letters, words) if letters]
 
 
 def _scripts(words: Sequence[str]) -> set[str]:

@@ -17,8 +17,7 @@ import soxr
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError, check_length
-from processors.alignment.merge import aligned_words, merge
+from processors.alignment.aligner import Aligner, AlignmentError, aligned_words, check_length, merge
 from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.normalisation.english import is_english
 from processors.text.symbols import CONSONANTS, VOWELS
@@ -61,16 +60,15 @@ class PocketSphinxAligner:
     ) -> Alignment:
         """Aligns one utterance in English (see Aligner)."""
         if not is_english(utterance.language):
-            raise AlignmentError(
-                f"the aligner pocketsphinx knows English, not {utterance.language};"
-                " set preprocess.aligner to hmm"
-            )
+            fault = f"the aligner pocketsphinx knows English, not {utterance.language}"
+            raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         duration_s = len(wav) / sample_rate
         check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
-        spans = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
-        _check_fit([span for word_spans in spans for span in word_spans])
-        timed = [_timed(*pair, duration_s) for pair in zip(words, spans, strict=True)]
+        found = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
+        _check_fit([span for spans in found for span in spans])
+        pairs = (zip(*of_word, strict=True) for of_word in zip(words, found, strict=True))
+        timed = [[_timed(*pair, duration_s) for pair in of_word] for of_word in pairs]
         return merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
 
 
@@ -100,14 +98,11 @@ def _to_pcm(wav: np.ndarray, sample_rate: int) -> bytes:
     return (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
 
 
-def _timed(phones: Phones, spans: Sequence[PhoneSpan], duration_s: float) -> tuple[TimedPhone, ...]:
-    """The phones with their stress, in seconds and without the lead."""
-    timed = []
-    for phone, span in zip(phones, spans, strict=True):
-        start_s = span.start * FRAME_S + LEAD_S if span.start else 0.0
-        end_s = (span.start + span.n_frames) * FRAME_S + LEAD_S
-        timed.append(TimedPhone(phone, start_s, min(end_s, duration_s)))
-    return tuple(timed)
+def _timed(phone: str, span: PhoneSpan, duration_s: float) -> TimedPhone:
+    """A phone with its stress, in seconds and without the lead."""
+    start_s = span.start * FRAME_S + LEAD_S if span.start else 0.0
+    end_s = (span.start + span.n_frames) * FRAME_S + LEAD_S
+    return TimedPhone(phone, start_s, min(end_s, duration_s))
 
 
 def _align(words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:

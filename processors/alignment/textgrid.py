@@ -14,42 +14,25 @@ The file's phones are kept where they differ from the lexicon's: they are what i
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError
-from processors.alignment.timed import FileAligner, Grid, Interval, is_silence, make_grid
-from utils.errors import InputError
+from processors.alignment.aligner import AlignmentError
+from processors.alignment.timed import Grid, Interval, file_aligner, is_silence, make_grid
 from utils.files import user_path
 
 _TIER_NAMES = {
     **{"word": "words", "words": "words", "phone": "phones", "phones": "phones"},
     "pauses": "pauses",
 }
+_PLACE = attrgetter("start_s", "end_s")
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
 )
-
-
-def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
-    textgrids = _textgrid_folder(config, dataset_root)
-    if not textgrids.is_dir():
-        raise InputError(
-            f"preprocess.aligner is textgrid, but there is no folder {textgrids}; put <id>.TextGrid"
-            " files there, set preprocess.textgrid_dir, or align without TextGrids: set"
-            " preprocess.aligner to pocketsphinx (English) or hmm (any language)"
-        )
-    return FileAligner(
-        _files(config, dataset_root), lambda path, _: read_textgrid(path), config.edge_silence_s
-    )
-
-
-def _files(config: PreprocessConfig, dataset_root: Path) -> Callable[[Utterance], Path]:
-    return partial(find_textgrid, _textgrid_folder(config, dataset_root))
 
 
 def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
@@ -57,11 +40,9 @@ def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 
 
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
-    """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it.
-
-    That is named `VCTK_p225` or `p225`.
-    """
+    """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it."""
     name = f"{utterance.id}.TextGrid"
+    # that of VCTK_p225 may be called p225
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
     places = (folder / name, folder / utterance.speaker / name, folder / own_name / name)
     return next((path for path in places if path.is_file()), places[0])
@@ -103,7 +84,7 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     if tiers.words and "words" not in by_kind:
         raise AlignmentError(f"{path}: no words; expected a tier `{tiers.words}`, found {names}")
     pauses = [pause for pause in by_kind.get("pauses", []) if pause.label]
-    phones = sorted([*spoken, *pauses], key=_place)
+    phones = sorted([*spoken, *pauses], key=_PLACE)
     return make_grid(duration_s, by_kind.get("words", []), phones)
 
 
@@ -112,17 +93,11 @@ def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> s
     from praatio.utilities.textgrid_io import getTextgridAsStr
 
     span = {"xmin": 0, "xmax": duration_s}
-    rows = [
-        {
-            "class": "IntervalTier",
-            "name": name,
-            "entries": [(start_s, end_s, label) for label, start_s, end_s in intervals],
-            **span,
-        }
-        for name, intervals in tiers.items()
-    ]
-    text: str = getTextgridAsStr({"tiers": rows, **span}, "long_textgrid", includeBlankSpaces=True)
-    return text
+    rows = []
+    for name, intervals in tiers.items():
+        entries = [(start_s, end_s, label) for label, start_s, end_s in intervals]
+        rows.append({"class": "IntervalTier", "name": name, "entries": entries, **span})
+    return str(getTextgridAsStr({"tiers": rows, **span}, "long_textgrid", includeBlankSpaces=True))
 
 
 def _read_text(path: Path) -> str:
@@ -159,11 +134,13 @@ def _kind(name: str, tiers: Tiers) -> str:
 
 
 def _intervals(entries: Sequence[tuple[str, str, str]]) -> list[Interval]:
-    return sorted((Interval(text, float(a), float(b)) for a, b, text in entries), key=_place)
+    return sorted((Interval(text, float(a), float(b)) for a, b, text in entries), key=_PLACE)
 
 
-def _place(interval: Interval) -> tuple[float, float]:
-    return interval.start_s, interval.end_s
-
-
-ALIGNER = Aligner(make=_make, files=_files)
+ALIGNER = file_aligner(
+    _textgrid_folder,
+    find_textgrid,
+    lambda path, _utterance: read_textgrid(path),
+    "put <id>.TextGrid files there, set preprocess.textgrid_dir, or align without TextGrids: set"
+    " preprocess.aligner to pocketsphinx (English) or hmm (any language)",
+)

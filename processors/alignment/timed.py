@@ -10,6 +10,7 @@ Phones keep the names of the source. There are two kinds of sources:
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -17,27 +18,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import AlignmentError, naming
+from processors.alignment import matching
+from processors.alignment.aligner import (
+    Align,
+    AlignedWord,
+    Aligner,
+    AlignmentError,
+    aligned_words,
+    merge,
+    naming,
+    pauses_after,
+)
 from processors.alignment.fit import check_coverage
-from processors.alignment.matching import (
-    UNKNOWN,
-    first_missing_word,
-    is_comparable,
-    is_same_text,
-    match_boundaries,
-    symbols_of,
-)
-from processors.alignment.merge import AlignedWord, aligned_words, merge, pauses_after
 from processors.records import Alignment, SpokenText, TimedPhone, Word
-from processors.text.symbols import (
-    NOISE,
-    OTHER_PUNCTUATION,
-    PAUSES,
-    PUNCTUATION_PAUSES,
-    SILENCE,
-    WORD_BOUNDARY,
-)
+from processors.text import symbols
+from utils.errors import InputError
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MAX_CUT_S = 0.05  # of a phone past the end of the audio: the analysis window of an aligner
@@ -49,7 +46,7 @@ _SHOWN = 40  # letters of a text in a message
 _AGAIN = "align this recording again"
 
 _SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau", "<pau>", "ssil", "#", "h#", "_", "<p:>"}
-_SYMBOLS = {*OTHER_PUNCTUATION, WORD_BOUNDARY}  # of the symbol sets of NVIDIA
+_SYMBOLS = {*symbols.OTHER_PUNCTUATION, symbols.WORD_BOUNDARY}  # of the symbol sets of NVIDIA
 _UNKNOWN_PHONES = {"spn", "<spn>", "<unk>"}
 
 
@@ -74,8 +71,8 @@ class Grid(NamedTuple):
     def is_complete(self) -> bool:
         """Whether the phones are a complete sequence of this toolkit, with every pause."""
         names = [phone.label for phone in self.phones]
-        if names[:1] == [SILENCE]:
-            return names[-1] in PUNCTUATION_PAUSES
+        if names[:1] == [symbols.SILENCE]:
+            return names[-1] in symbols.PUNCTUATION_PAUSES
         return not _SYMBOLS.isdisjoint(names)  # texts of these have no silence at the start
 
 
@@ -91,7 +88,7 @@ def make_grid(
 
 def is_silence(label: str) -> bool:
     """Whether a label means silence in the files of any aligner, or is a pause of this toolkit."""
-    return label.lower() in _SILENCES or label in PAUSES
+    return label.lower() in _SILENCES or label in symbols.PAUSES
 
 
 def check_times(grid: Grid) -> None:
@@ -104,20 +101,16 @@ def check_times(grid: Grid) -> None:
         for before, after in pairwise(tier):
             overlap_s = before.end_s - after.start_s
             if after.start_s < before.start_s or overlap_s > MAX_OVERLAP_S:
-                raise AlignmentError(
-                    f"times overlap or are not in order: {before.label} lasts until"
-                    f" {before.end_s:.3f} s, and {after.label} after it starts at"
-                    f" {after.start_s:.3f} s"
-                )
+                first = f"{before.label} lasts until {before.end_s:.3f} s"
+                second = f"{after.label} after it starts at {after.start_s:.3f} s"
+                raise AlignmentError(f"times overlap or are not in order: {first}, and {second}")
 
 
 def check_text(text: object, utterance: Utterance) -> None:
     """Refuses an alignment of another text than that of its utterance; None if it is not known."""
     if text not in (None, utterance.text):
-        raise AlignmentError(
-            f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}; make"
-            " it again"
-        )
+        fault = f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}"
+        raise AlignmentError(f"{fault}; make it again")
 
 
 def align_grid(
@@ -142,27 +135,39 @@ def align_grid(
     return replace(merge(words, duration_s, edge_silence_s), notices=notices)
 
 
-class FileAligner:
-    """Reads the alignment of each utterance from a file."""
+def file_aligner(
+    folder_of: Callable[[PreprocessConfig, Path], Path],
+    find: Callable[[Path, Utterance], Path],
+    read: Callable[[Path, Utterance], Grid],
+    remedy: str,
+) -> Aligner:
+    """An aligner that reads the alignment of each utterance from a file.
 
-    def __init__(
-        self,
-        find: Callable[[Utterance], Path],
-        read: Callable[[Path, Utterance], Grid],
-        edge_silence_s: float,
-    ) -> None:
-        self._find, self._read, self._edge_silence_s = find, read, edge_silence_s
+    Args:
+        folder_of: The folder of the files, given the configuration and the folder of the corpus.
+        find: The file of an utterance in it.
+        remedy: What to do if the folder is missing.
+    """
 
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
-        """Reads the alignment of one utterance (see Aligner)."""
-        path = self._find(utterance)
-        with naming(path):
-            grid = self._read(path, utterance)
-            alignment = align_grid(grid, spoken, len(wav) / sample_rate, self._edge_silence_s)
-            notices = check_coverage(alignment, wav, sample_rate)
-        return replace(alignment, notices=(*alignment.notices, *notices))
+    def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> Align:
+        folder = folder_of(config, dataset_root)
+        if not folder.is_dir():
+            missing = f"preprocess.aligner is {config.aligner}, but there is no folder {folder}"
+            raise InputError(f"{missing}; {remedy}")
+
+        def align(
+            utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
+        ) -> Alignment:
+            path = find(folder, utterance)
+            with naming(path):
+                grid = read(path, utterance)
+                alignment = align_grid(grid, spoken, len(wav) / sample_rate, config.edge_silence_s)
+                notices = check_coverage(alignment, wav, sample_rate)
+            return replace(alignment, notices=(*alignment.notices, *notices))
+
+        return align
+
+    return Aligner(make=make, files=lambda config, root: partial(find, folder_of(config, root)))
 
 
 def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
@@ -175,7 +180,7 @@ def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
 
 def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
     """Finds the words of a text in phones and pauses that may differ from those of the text."""
-    places = [place for place, name in enumerate(names) if name not in PAUSES]
+    places = [place for place, name in enumerate(names) if name not in symbols.PAUSES]
     spans = _spans_of_words([names[place] for place in places], spoken)
     return tuple(
         Word(word.text, places[start], places[end - 1] + 1)
@@ -186,7 +191,7 @@ def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
 
 def _spans_of_words(names: Sequence[str], spoken: SpokenText) -> list[tuple[int, int]]:
     """First phone of each word, and one past its last."""
-    ends = match_boundaries(_phones_of_words(spoken), [[_bare(name)] for name in names])
+    ends = matching.match_boundaries(_phones_of_words(spoken), [[_bare(name)] for name in names])
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
@@ -226,16 +231,15 @@ def _check_end(last: Interval, duration_s: float) -> tuple[str, ...]:
 
 def _check_phones(grid: Grid, spoken: SpokenText) -> None:
     n_expected = sum(word.end - word.start for word in spoken.words)
-    n_phones = sum(phone.label not in PAUSES for phone in grid.phones)
+    n_phones = sum(phone.label not in symbols.PAUSES for phone in grid.phones)
     if not MIN_PHONE_RATIO <= n_phones / max(n_expected, 1) <= 1 / MIN_PHONE_RATIO:
-        raise AlignmentError(
-            f"it has {n_phones} phones, the text {n_expected}; does it belong to this text?"
-        )
+        fault = f"it has {n_phones} phones, the text {n_expected}"
+        raise AlignmentError(f"{fault}; does it belong to this text?")
     lengths = [phone.end_s - phone.start_s for phone in grid.phones]
     unknown_s = sum(
         length
         for phone, length in zip(grid.phones, lengths, strict=True)
-        if _timed_phone(phone).name == NOISE
+        if _timed_phone(phone).name == symbols.NOISE
     )
     if unknown_s > MAX_UNKNOWN_SHARE * sum(lengths):
         raise AlignmentError(
@@ -245,38 +249,36 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
 
 
 def _check_words(grid: Grid, spoken: SpokenText) -> None:
-    if not is_same_text([word.text for word in spoken.words], [word.label for word in grid.words]):
-        words = " ".join(word.label for word in grid.words)
-        raise AlignmentError(
-            f"its words are '{_beginning(words)}', those of the text '{_beginning(spoken.text)}';"
-            " does it belong to this text?"
-        )
+    words = [word.label for word in grid.words]
+    if not matching.is_same_text([word.text for word in spoken.words], words):
+        found, wanted = _beginning(" ".join(words)), _beginning(spoken.text)
+        fault = f"its words are '{found}', those of the text '{wanted}'"
+        raise AlignmentError(f"{fault}; does it belong to this text?")
 
 
 def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
     """Refuses sources without phones for a word of the text."""
     for word in grid.words:
-        is_spoken = UNKNOWN not in symbols_of(word.label)
+        is_spoken = matching.UNKNOWN not in matching.symbols_of(word.label)
         if is_spoken and not any(word.start_s <= _middle(p) <= word.end_s for p in grid.phones):
             span = f"{word.start_s:.2f} to {word.end_s:.2f} s"
             raise AlignmentError(f"its word '{word.label}' from {span} has no phones; {_AGAIN}")
     units = grid.words
     labels = [word.label for word in units]
-    if grid.is_complete or not is_comparable([word.text for word in spoken.words], labels):
-        units = [phone for phone in grid.phones if phone.label not in PAUSES]
+    if grid.is_complete or not matching.is_comparable([word.text for word in spoken.words], labels):
+        units = [phone for phone in grid.phones if phone.label not in symbols.PAUSES]
         names = [_timed_phone(phone).name for phone in units]
-        phones = [[UNKNOWN if name == NOISE else _bare(name)] for name in names]
-        missing = first_missing_word(_phones_of_words(spoken), phones)
+        phones = [[matching.UNKNOWN if name == symbols.NOISE else _bare(name)] for name in names]
+        missing = matching.first_missing_word(_phones_of_words(spoken), phones)
     else:
-        words = [symbols_of(word.text) for word in spoken.words]
-        missing = first_missing_word(words, [symbols_of(label) for label in labels])
+        words = [matching.symbols_of(word.text) for word in spoken.words]
+        found = [matching.symbols_of(label) for label in labels]
+        missing = matching.first_missing_word(words, found)
     if missing is not None:
         start_s = units[missing.n_before - 1].end_s if missing.n_before else 0.0
         end_s = units[missing.n_before].start_s if missing.n_before < len(units) else duration_s
-        raise AlignmentError(
-            f"it lacks the word '{spoken.words[missing.word].text}' of the text, between"
-            f" {start_s:.2f} and {end_s:.2f} s; {_AGAIN}"
-        )
+        fault = f"it lacks the word '{spoken.words[missing.word].text}' of the text"
+        raise AlignmentError(f"{fault}, between {start_s:.2f} and {end_s:.2f} s; {_AGAIN}")
 
 
 def _beginning(text: str) -> str:
@@ -286,9 +288,8 @@ def _beginning(text: str) -> str:
 def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The file's words, with the text's punctuation."""
     words = list(_timed_words(grid))
-    matched = match_boundaries(
-        [_letters(word.text) for word in spoken.words], [_letters(word.text) for word in words]
-    )
+    letters = [_letters(word.text) for word in words]
+    matched = matching.match_boundaries([_letters(word.text) for word in spoken.words], letters)
     for pause, count in zip(pauses_after(spoken), matched, strict=True):
         if pause and count:
             words[count - 1] = words[count - 1]._replace(pause=pause)
@@ -318,7 +319,7 @@ def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
 
 
 def _timed_phone(phone: Interval) -> TimedPhone:
-    label = NOISE if phone.label.lower() in _UNKNOWN_PHONES else phone.label
+    label = symbols.NOISE if phone.label.lower() in _UNKNOWN_PHONES else phone.label
     return TimedPhone(label, phone.start_s, phone.end_s)
 
 

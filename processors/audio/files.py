@@ -3,18 +3,19 @@
 libsndfile reads truncated files silently, passes NaN on, and writes NaN as a full-scale click.
 """
 
+import re
+import struct
 import wave
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import soundfile
 import soxr
 
 from config.preprocess import PreprocessConfig
-from processors.audio.containers import check_length
-from processors.audio.pcm import to_pcm16
+from processors.audio.frames import to_pcm16
 from utils.errors import UtteranceError
 from utils.files import replacing
 
@@ -24,6 +25,10 @@ _CLIPPED_SHARE = 0.01  # of all samples
 _QUIETEST_PLATEAU = 100 / 32768  # lower peaks are flat for lack of finer steps
 _WHOLE_SHARE = 0.99  # of the samples that a header promises
 _UNKNOWN_FRAMES = 2**63 - 1  # of libsndfile, where the header gives no length
+# A program that writes to a pipe cannot go back to the header: it says 0xFFFFFFFF, or about 2 GB.
+_STREAMED = 0x7FFF0000
+_LAST_PAGE = 4  # flag in the header of an Ogg page
+_HEADER = struct.Struct("<4sI")  # of a chunk of WAV: name and length
 
 
 class AudioError(UtteranceError):
@@ -58,9 +63,8 @@ def read_audio(path: Path, config: PreprocessConfig) -> Audio:
                 f"{len(wav)} samples are fewer than one analysis window ({config.n_fft})"
             )
     except soundfile.LibsndfileError as error:
-        raise AudioError(
-            f"{path.name}: not readable as audio ({error.error_string}); copy or export it again"
-        ) from error
+        fault = f"{path.name}: not readable as audio ({error.error_string})"
+        raise AudioError(f"{fault}; copy or export it again") from error
     except OSError as error:
         raise AudioError(f"{path.name}: cannot be opened: {error.strerror}") from error
     except UtteranceError as error:
@@ -98,10 +102,8 @@ def _check_seconds(n_frames: int, rate: int, config: PreprocessConfig) -> None:
             f"{seconds:.3f} s is too short (preprocess.min_seconds is {config.min_seconds:g})"
         )
     if seconds > config.max_seconds:
-        raise AudioError(
-            f"{seconds:.1f} s is too long (preprocess.max_seconds is {config.max_seconds:g});"
-            " cut it into sentences"
-        )
+        fault = f"{seconds:.1f} s is too long (preprocess.max_seconds is {config.max_seconds:g})"
+        raise AudioError(f"{fault}; cut it into sentences")
 
 
 def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[str]) -> np.ndarray:
@@ -155,9 +157,8 @@ def _to_mono(samples: np.ndarray, notices: list[str]) -> np.ndarray:
     if n_channels > 1:
         # One channel alone leaves 1 / C of its level; much less means that channels cancel out.
         if wav.std() < 0.2 * loudest / n_channels:
-            raise AudioError(
-                "the channels cancel each other out (one is inverted); export one of them as mono"
-            )
+            fault = "the channels cancel each other out (one is inverted)"
+            raise AudioError(f"{fault}; export one of them as mono")
         notices.append(f"{n_channels} channels averaged to mono")
     return wav
 
@@ -169,10 +170,8 @@ def _to_rate(
     if rate == config.sample_rate:
         return wav
     if config.strict_sample_rate:
-        raise AudioError(
-            f"the rate is {rate} Hz, expected {config.sample_rate} Hz; resample the file, or unset"
-            " preprocess.strict_sample_rate"
-        )
+        fault = f"the rate is {rate} Hz, expected {config.sample_rate} Hz"
+        raise AudioError(f"{fault}; resample the file, or unset preprocess.strict_sample_rate")
     missing = f"; nothing above {rate // 2} Hz" if rate < config.sample_rate else ""
     notices.append(f"resampled from {rate} to {config.sample_rate} Hz{missing}")
     wav = soxr.resample(wav, rate, config.sample_rate, quality="HQ")  # another (S,)
@@ -203,19 +202,14 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
 
 
 def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
-
-    They are clipped to [-1, 1]: the peak of the whole is not known in time to scale it.
-    """
+    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples."""
+    # the peak of the whole is not known in time to scale it
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
     return _write_pcm16(path, clipped, sample_rate)
 
 
 def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes integers, (S,) each, and returns their number.
-
-    By `wave`, as libsndfile gives no reason where a file cannot be written.
-    """
+    # libsndfile gives no reason where a file cannot be written
     with replacing(path) as temporary, wave.open(str(temporary), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
@@ -223,3 +217,59 @@ def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> 
         for steps in blocks:
             file.writeframes(steps.tobytes())
         return file.getnframes()
+
+
+def check_length(path: Path) -> bool:
+    """Compares the length in the header of a WAV, RF64 or Ogg file with the file.
+
+    Returns:
+        False if the header gives no length, since the file was written to a pipe.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(12)
+        if head.startswith(b"OggS"):
+            _check_pages(file, size)
+        is_wav = re.match(rb"(RIFF|RF64)....WAVE", head, re.DOTALL)
+        audio = _audio_chunk(file, size) if is_wav else None
+    if audio is None or audio.stop <= size:
+        return True
+    if len(audio) >= _STREAMED:
+        return False
+    raise UtteranceError(
+        f"cut short: the header promises {len(audio)} bytes of audio, the file holds"
+        f" {size - audio.start}; copy it again"
+    )
+
+
+def _audio_chunk(file: BinaryIO, size: int) -> range | None:
+    """The bytes of the samples, which may end beyond the file."""
+    offset, long_length = 12, 0
+    while offset < size:
+        file.seek(offset)
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            break
+        name, length = _HEADER.unpack(header)
+        start = offset + _HEADER.size
+        if name == b"data":
+            is_long = long_length and length == 0xFFFFFFFF
+            return range(start, start + (long_length if is_long else length))
+        if name == b"ds64":  # RF64: the lengths of the file and of the audio in 64 bits
+            _, long_length = struct.unpack("<QQ", file.read(16).ljust(16, b"\0"))
+        offset = start + length + length % 2
+    return None
+
+
+def _check_pages(file: BinaryIO, size: int) -> None:
+    """Follows the pages of an Ogg file to the one that is marked as the last."""
+    end, is_last = 0, False
+    file.seek(0)
+    while len(header := file.read(27)) == 27 and header.startswith(b"OggS"):
+        is_last = bool(header[5] & _LAST_PAGE)
+        end += 27 + header[26] + sum(file.read(header[26]))
+        file.seek(end)
+    if end > size or not is_last:
+        mark = "" if is_last else " and is not marked as the last"
+        fault = f"cut short: its last Ogg page ends at byte {end}{mark}, the file has {size} bytes"
+        raise UtteranceError(f"{fault}; copy it again")

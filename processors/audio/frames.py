@@ -1,4 +1,4 @@
-"""Audio in whole frames: spans of a recording, and the mel of recordings of any length."""
+"""Audio as samples and frames: 16-bit integers, spans, and the mel of recordings of any length."""
 
 import numpy as np
 import torch
@@ -6,6 +6,8 @@ import torch
 from modules.mel import MelConfig, MelSpectrogram
 from utils.errors import UtteranceError
 
+# 32768 and not 32767: 16-bit audio that is read as floats is written back unchanged.
+_STEPS = 32768
 _PIECE_FRAMES = 4096  # about 48 s; an STFT takes some twenty times the memory of the audio
 
 
@@ -25,10 +27,8 @@ def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.n
     before, after = max(0, -start), max(0, end - len(wav))
     span = wav[max(0, start) : end]
     if max(before, after) >= min(2 * mel.hop_length, len(span)):
-        raise SpanError(
-            f"the features end {after} samples after the recording; run stage 1 of the acoustic"
-            " model again"
-        )
+        fault = f"the features end {after} samples after the recording"
+        raise SpanError(f"{fault}; run stage 1 of the acoustic model again")
     return np.pad(span, (before, after), mode="reflect")
 
 
@@ -48,3 +48,13 @@ def mel_of(wav: np.ndarray, mel: MelSpectrogram, piece: int = _PIECE_FRAMES) -> 
             part = mel(torch.from_numpy(wav[begin * hop : end * hop])[None])[0]  # (M, end - begin)
         whole[:, first:last] = part[:, first - begin : last - begin].numpy()
     return whole
+
+
+def to_pcm16(wav: np.ndarray) -> np.ndarray:
+    """Rounds audio in [-1, 1] to steps of 1 / 32768; 1.0 itself becomes 32767. Any shape."""
+    return np.minimum(np.round(wav * _STEPS), _STEPS - 1).astype(np.int16)
+
+
+def from_pcm16(steps: np.ndarray) -> np.ndarray:
+    """Audio in [-1, 1), float32."""
+    return steps.astype(np.float32) / _STEPS

@@ -61,10 +61,8 @@ def _power(samples: np.ndarray, centres: np.ndarray, f0: np.ndarray) -> np.ndarr
 
 
 def _with_dc(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Power spectra with the band below the fundamental mirrored into it, (T, K); f0 in bins.
-
-    Speech has no power there, and the envelope would fall towards 0 Hz.
-    """
+    """Power spectra with the band below the fundamental mirrored into it, (T, K); f0 in bins."""
+    # speech has no power there, and the envelope would fall towards 0 Hz
     below = np.arange(int(f0.max()) + 1)
     mirrored = f0[:, None] - below  # (T, L), negative above the fundamental
     lower = mirrored.clip(0).astype(int)

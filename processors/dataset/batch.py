@@ -125,7 +125,11 @@ def collate_vocoder(
 ) -> VocoderBatch:
     """Pads recordings, or segments of them, to the longest one; mels with `log_floor`."""
     for item in items:
-        _check_recording(item, hop_length)
+        S, T = len(item.wav), item.mel.shape[1]
+        if T == 0 or T * hop_length != S:
+            _fail(item, f"{S} samples and {T} frames; expected {hop_length} samples per frame")
+        if not bool(item.mel.isfinite().all()):
+            _fail(item, "mel holds numbers that are not finite")
     mels = [item.mel.T for item in items]  # (T, M) each
     return VocoderBatch(
         ids=tuple(item.id for item in items),
@@ -135,20 +139,15 @@ def collate_vocoder(
     )
 
 
-def _check_recording(item: VocoderItem, hop_length: int) -> None:
-    S, T = len(item.wav), item.mel.shape[1]
-    if T == 0 or T * hop_length != S:
-        _fail(item, f"{S} samples and {T} frames; expected {hop_length} samples per frame")
-    if not bool(item.mel.isfinite().all()):
-        _fail(item, "mel holds numbers that are not finite")
-
-
 def _check(item: TtsItem) -> None:
     N, T = len(item.phone_ids), item.mel.shape[1]
     if N == 0 or T == 0:
         _fail(item, f"{N} phones and {T} frames; there must be some of both")
-    if item.durations is not None:
-        _check_durations(item, item.durations)
+    if (durations := item.durations) is not None:
+        if len(durations) != N:
+            _fail(item, f"{N} phones and {len(durations)} durations")
+        if (total := int(durations.sum())) != T or int(durations.min()) < 0:
+            _fail(item, f"durations sum to {total} frames, the mel has {T}")
     elif N > T:
         _fail(item, f"{N} phones and {T} frames; there must be a frame for each phone")
     for name, values in (("f0", item.f0), ("energy", item.energy)):
@@ -157,14 +156,6 @@ def _check(item: TtsItem) -> None:
     for name, values in (("mel", item.mel), ("f0", item.f0), ("energy", item.energy)):
         if not bool(values.isfinite().all()):
             _fail(item, f"{name} holds numbers that are not finite")
-
-
-def _check_durations(item: TtsItem, durations: Tensor) -> None:
-    N, T, total = len(item.phone_ids), item.mel.shape[1], int(durations.sum())
-    if len(durations) != N:
-        _fail(item, f"{N} phones and {len(durations)} durations")
-    if total != T or int(durations.min()) < 0:
-        _fail(item, f"durations sum to {total} frames, the mel has {T}")
 
 
 def _fail(item: TtsItem | VocoderItem, fault: str) -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 from torch.utils.data import Dataset
 
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from processors.dataset.batch import TtsItem, VocoderItem
 from processors.dataset.generated import FeatureSource, RecordingSource
 from processors.dataset.sampler import Draw
@@ -17,6 +18,8 @@ from processors.text import letters
 from processors.text.symbols import Vocabulary
 from utils.errors import InputError
 from utils.seed import derived_seed
+
+S = TypeVar("S", FeatureSource, RecordingSource)
 
 
 class FeatureDataset(Dataset[TtsItem]):
@@ -41,12 +44,9 @@ class FeatureDataset(Dataset[TtsItem]):
         p_arpabet: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self._stores = tuple(stores)
         if crop_phones and (untimed := [store for store in stores if not store.timed]):
-            raise InputError(
-                f"{untimed[0].folder} holds no durations, which crops need: set"
-                " train.crop_phones to 0"
-            )
+            fault = f"{untimed[0].folder} holds no durations, which crops need"
+            raise InputError(f"{fault}: set train.crop_phones to 0")
         self._vocabulary = vocabulary
         self._speaker_ids = {name: index for index, name in enumerate(speakers)}
         self._crop_phones = crop_phones
@@ -54,7 +54,11 @@ class FeatureDataset(Dataset[TtsItem]):
         self._seed = seed
         self._places = _places(stores, ids)
         self.ids = tuple(id for chosen in ids for id in chosen)
-        self._check_speakers()
+        for store, position in self._places:
+            if store.speakers[position] not in self._speaker_ids:
+                spoken = f"{store.ids[position]}, {store.speakers[position]!r}"
+                fault = f"the speaker of {spoken}, is not among the speakers of this model"
+                raise InputError(f"{store.folder}: {fault}")
         self.lengths = np.array([self._length(*place) for place in self._places], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -65,8 +69,12 @@ class FeatureDataset(Dataset[TtsItem]):
 
     def features(self, draw: Draw) -> Features:
         """The features that an item is made of, with its words in letters or phones."""
-        number, position = self._places[draw.item]
-        features = self._mixed(self._stores[number].read(position), draw.epoch)
+        store, position = self._places[draw.item]
+        features = store.read(position)
+        if words := features.word_phones:
+            chosen = letters.draw(words, self._p_arpabet, self._seed, draw.epoch, features.id)
+            phones = letters.substitute(features.phones, chosen)
+            features = replace(features, phones=phones, word_phones=())
         if self._crop_phones:
             seed = derived_seed("crop", self._seed, draw.epoch, features.id)
             features = crop(features, self._crop_phones, np.random.default_rng(seed))
@@ -74,19 +82,15 @@ class FeatureDataset(Dataset[TtsItem]):
 
     def phone_counts(self) -> np.ndarray:
         """Phones of each item at most, however its words are drawn, int64; of whole utterances."""
-        return np.array([self._most_phones(*place) for place in self._places], dtype=np.int64)
+        counts = np.array([store.phones_count[position] for store, position in self._places])
+        for item, (store, position) in enumerate(self._places):
+            if words := store.read_word_phones(position):
+                counts[item] = letters.longest(store.read_phones(position), words)
+        return counts.astype(np.int64)
 
     def store_of(self, item: int) -> FeatureSource:
         """The store that an item is in."""
-        return self._stores[self._places[item][0]]
-
-    def _mixed(self, features: Features, epoch: int) -> Features:
-        if not features.word_phones:
-            return features
-        key = (self._seed, epoch, features.id)
-        chosen = letters.draw(features.word_phones, self._p_arpabet, *key)
-        phones = letters.substitute(features.phones, chosen)
-        return replace(features, phones=phones, word_phones=())
+        return self._places[item][0]
 
     def _item(self, features: Features) -> TtsItem:
         try:
@@ -104,27 +108,11 @@ class FeatureDataset(Dataset[TtsItem]):
             energy=torch.from_numpy(features.energy),
         )
 
-    def _length(self, number: int, position: int) -> int:
-        store = self._stores[number]
+    def _length(self, store: FeatureSource, position: int) -> int:
         frames, phones = int(store.frames[position]), int(store.phones_count[position])
         if 0 < self._crop_phones < phones:
             return -(-frames * self._crop_phones // phones)
         return frames
-
-    def _most_phones(self, number: int, position: int) -> int:
-        store = self._stores[number]
-        if words := store.read_word_phones(position):
-            return letters.longest(store.read_phones(position), words)
-        return int(store.phones_count[position])
-
-    def _check_speakers(self) -> None:
-        for number, position in self._places:
-            store = self._stores[number]
-            if store.speakers[position] not in self._speaker_ids:
-                raise InputError(
-                    f"{store.folder}: the speaker of {store.ids[position]}, "
-                    f"{store.speakers[position]!r}, is not among the speakers of this model"
-                )
 
 
 def crop(features: Features, n_phones: int, generator: np.random.Generator) -> Features:
@@ -175,27 +163,22 @@ class SegmentDataset(Dataset[VocoderItem]):
         seed: int = 0,
         per_second: Sequence[float] = (),
     ) -> None:
-        self._stores = tuple(stores)
-        places = _places(stores, ids)
-        rates = per_second or [0] * len(stores)
-        counts = [max(1, round(rates[n] * float(stores[n].seconds[at]))) for n, at in places]
-        self._places = [
-            (*place, number)
-            for place, count in zip(places, counts, strict=True)
-            for number in range(count)
-        ]
+        self._places: list[tuple[RecordingSource, int, int]] = []  # and number of the segment
+        rates = dict(zip(stores, per_second or [0] * len(stores), strict=True))
+        for store, position in _places(stores, ids):
+            n_segments = max(1, round(rates[store] * float(store.seconds[position])))
+            self._places += [(store, position, number) for number in range(n_segments)]
         self._n_frames = n_frames
         self._log_floor = log_floor
         self._seed = seed
-        self.ids = tuple(stores[store].ids[position] for store, position, _ in self._places)
+        self.ids = tuple(store.ids[position] for store, position, _ in self._places)
         self.lengths = np.full(len(self.ids), n_frames, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __getitem__(self, draw: Draw) -> VocoderItem:
-        number, position, segment = self._places[draw.item]
-        store = self._stores[number]
+        store, position, segment = self._places[draw.item]
         surplus = int(store.frames[position]) - self._n_frames
         first = 0
         if surplus > 0:
@@ -215,34 +198,28 @@ class MelWavDataset(Dataset[VocoderItem]):
     def __init__(
         self, stores: Sequence[RecordingSource], ids: Sequence[Sequence[str]], *, longest_s: float
     ) -> None:
-        self._stores = tuple(stores)
         self._places = _places(stores, ids)
         self.ids = tuple(id for chosen in ids for id in chosen)
-        most = [round(longest_s * s.mel.sample_rate / s.mel.hop_length) for s in stores]
-        lengths = [min(stores[n].frames[position], most[n]) for n, position in self._places]
+        most = {s: round(longest_s * s.mel.sample_rate / s.mel.hop_length) for s in stores}
+        lengths = [min(store.frames[position], most[store]) for store, position in self._places]
         self.lengths = np.array(lengths, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __getitem__(self, draw: Draw) -> VocoderItem:
-        number, position = self._places[draw.item]
-        return _item(self._stores[number].read(position, 0, int(self.lengths[draw.item])))
+        store, position = self._places[draw.item]
+        return _item(store.read(position, 0, int(self.lengths[draw.item])))
 
     def store_of(self, item: int) -> RecordingSource:
         """The store that an item is in."""
-        return self._stores[self._places[item][0]]
+        return self._places[item][0]
 
 
-def _places(
-    stores: Sequence[FeatureSource | RecordingSource], ids: Sequence[Sequence[str]]
-) -> list[tuple[int, int]]:
+def _places(stores: Sequence[S], ids: Sequence[Sequence[str]]) -> list[tuple[S, int]]:
     """Store and position of each utterance."""
-    return [
-        (number, store.index_of(id))
-        for number, (store, chosen) in enumerate(zip(stores, ids, strict=True))
-        for id in chosen
-    ]
+    pairs = zip(stores, ids, strict=True)
+    return [(store, store.index_of(id)) for store, chosen in pairs for id in chosen]
 
 
 def _item(recording: MelWav) -> VocoderItem:

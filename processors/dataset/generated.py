@@ -14,7 +14,7 @@ import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Splits
-from processors.audio.pcm import from_pcm16, to_pcm16
+from processors.audio.frames import from_pcm16, to_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore, Prosody
 from processors.records import Features, MelWav, WordPhones
 from processors.text.symbols import PAUSES
@@ -141,13 +141,14 @@ class GeneratedFeatures(GeneratedStore):
         f0 = sounds.pitch[spoken] * np.linspace(1, 1 - _DECLINATION, T)
         f0 *= generator.normal(1, 0.02, T)
         energy = sounds.energy[spoken] * generator.uniform(0.8, 1.2, T)
+        f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0).astype(np.float32)
         return Features(
             id=id,
             speaker=self.speakers[position],
             phones=tuple(self.symbols[index] for index in chosen),
             durations=durations if self.timed else None,
             mel=np.maximum(mel, self.mel.log_floor_value).astype(np.float32),
-            f0=np.where(f0 > 0, f0.clip(*self._f0_range), 0).astype(np.float32),
+            f0=f0,
             energy=energy.astype(np.float32),
         )
 

@@ -73,10 +73,8 @@ def fitting(shapes: Sequence[Shape], phones: int, frames: int) -> Shape:
     for shape in shapes:
         if phones <= shape.phones and frames <= shape.frames:
             return shape
-    raise ValueError(
-        f"{phones} phones and {frames} frames; the largest of the fixed shapes has "
-        f"{shapes[-1].phones} and {shapes[-1].frames}"
-    )
+    largest = f"the largest of the fixed shapes has {shapes[-1].phones} and {shapes[-1].frames}"
+    raise ValueError(f"{phones} phones and {frames} frames; {largest}")
 
 
 class FixedBatches:
@@ -87,11 +85,9 @@ class FixedBatches:
     next smaller one do; those of the smallest shape are divided into batches that differ by at most
     one utterance. So there is one batch shape more than shapes, at most, and every utterance comes
     once. The number of batches is a multiple of `multiple`; where the corpus is too small for that,
-    there are fewer shapes, or the last batches exceed the budget.
+    there are fewer shapes than `n_shapes`, or the last batches exceed the budget.
 
-    Args:
-        phones: Largest number of phones of each utterance, (K,).
-        n_shapes: How many shapes, at most.
+    `phones` and `frames` are the largest numbers of each utterance, (K,).
     """
 
     def __init__(
@@ -100,7 +96,10 @@ class FixedBatches:
         sizes: list[int] | None = None
         while sizes is None:
             self.shapes = choose_shapes(phones, frames, n_shapes)
-            self._of_item = _smallest_shapes(self.shapes, phones, frames)  # (K,)
+            # index of the smallest shape that holds each utterance, (K,)
+            most_phones, most_frames = np.array(self.shapes).T
+            by_phones = np.searchsorted(most_phones, phones)
+            self._of_item = np.maximum(by_phones, np.searchsorted(most_frames, frames))
             sizes = _batch_sizes(np.sort(self._of_item)[::-1], self.shapes, budget, multiple)
             n_shapes = len(self.shapes) - 1
         self._ends = np.cumsum(sizes)
@@ -122,12 +121,6 @@ class FixedBatches:
         phones = sum(batch.items * batch.phones for batch in self._plan)
         frames = sum(batch.items * batch.frames for batch in self._plan)
         return 1 - self._valid[0] / phones if phones else 0.0, 1 - self._valid[1] / frames
-
-
-def _smallest_shapes(shapes: Sequence[Shape], phones: np.ndarray, frames: np.ndarray) -> np.ndarray:
-    """Index of the smallest shape that holds each utterance, (K,)."""
-    most_phones, most_frames = np.array(shapes).T
-    return np.maximum(np.searchsorted(most_phones, phones), np.searchsorted(most_frames, frames))
 
 
 def _batch_sizes(
@@ -156,12 +149,9 @@ def _batch_sizes(
 
 
 class Draw(NamedTuple):
-    """One utterance in one epoch, as the sampler requests it from the dataset.
+    """One utterance in one epoch, as the sampler requests it from the dataset."""
 
-    The epoch travels with the item, so that random crops are right in worker processes too.
-    """
-
-    epoch: int
+    epoch: int  # travels with the item, so that random crops are right in worker processes too
     item: int
 
 
@@ -252,10 +242,16 @@ class FrameBudgetSampler:
         jitter = generator.uniform(1 - JITTER, 1 + JITTER, len(self._lengths))
         batches = self._filled(np.argsort(self._lengths * jitter, kind="stable"))
         surplus = len(batches) % self._multiple
-        if len(batches) - surplus + self._multiple <= len(self._lengths):
-            self._split(batches)
-        else:
-            self._join(batches, surplus)
+        joins = len(batches) - surplus + self._multiple > len(self._lengths)
+        while len(batches) % self._multiple:
+            if joins:
+                batches.sort(key=lambda batch: len(batch) * self._longest(batch))
+                batches[:2] = [batches[0] + batches[1]]
+            else:
+                largest = max(range(len(batches)), key=lambda i: len(batches[i]))
+                batch = batches[largest]
+                middle = (len(batch) + 1) // 2
+                batches[largest : largest + 1] = [batch[:middle], batch[middle:]]
         return batches
 
     def _filled(self, order: np.ndarray) -> list[list[int]]:
@@ -269,18 +265,6 @@ class FrameBudgetSampler:
                 longest = int(self._lengths[index])
             batches[-1].append(index)
         return batches
-
-    def _split(self, batches: list[list[int]]) -> None:
-        for _ in range(-len(batches) % self._multiple):
-            largest = max(range(len(batches)), key=lambda i: len(batches[i]))
-            batch = batches[largest]
-            middle = (len(batch) + 1) // 2
-            batches[largest : largest + 1] = [batch[:middle], batch[middle:]]
-
-    def _join(self, batches: list[list[int]], surplus: int) -> None:
-        for _ in range(surplus):
-            batches.sort(key=lambda batch: len(batch) * self._longest(batch))
-            batches[:2] = [batches[0] + batches[1]]
 
     def _longest(self, batch: list[int]) -> int:
         return int(self._lengths[batch].max())

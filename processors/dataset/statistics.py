@@ -35,9 +35,7 @@ class Stat:
         """Statistics of both sets of values together."""
         if self.count == 0 or other.count == 0:
             return self if other.count == 0 else other
-        moments = _Moments.of(self)
-        moments.add_moments(_Moments.of(other))
-        return moments.stat()
+        return _Moments.of(self).joined(_Moments.of(other)).stat()
 
 
 @dataclass(frozen=True)
@@ -105,12 +103,23 @@ class CorpusStats:
 
 def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:
     """Statistics over the training split of a store, in one pass and bounded memory."""
-    collected: dict[str, _Collector] = {}
+    removes = {"f0": config.pitch_remove_outlier, "energy": config.energy_remove_outlier}
+    collected: dict[str, dict[str, _Moments]] = {}
+    seconds: dict[str, float] = {}
     for id in store.reading_order(ids):
         position = store.index_of(id)
-        collector = collected.setdefault(store.speakers[position], _Collector(config))
-        collector.add(store.read_prosody(position), float(store.seconds[position]))
-    return CorpusStats({name: collector.stats() for name, collector in collected.items()})
+        speaker = store.speakers[position]
+        seconds[speaker] = seconds.get(speaker, 0.0) + float(store.seconds[position])
+        moments = collected.setdefault(speaker, dict.fromkeys(_QUANTITIES, _Moments()))
+        for name, values in _quantities(store.read_prosody(position)).items():
+            kept = without_outliers(values) if removes[name.partition("_")[0]] else values
+            if kept.size:
+                moments[name] = moments[name].joined(_Moments.of_values(kept))
+    stats = {}
+    for speaker, moments in collected.items():
+        of_speaker = {name: quantity.stat() for name, quantity in moments.items()}
+        stats[speaker] = SpeakerStats(**of_speaker, seconds=seconds[speaker])
+    return CorpusStats(stats)
 
 
 def without_outliers(values: np.ndarray) -> np.ndarray:
@@ -122,35 +131,16 @@ def without_outliers(values: np.ndarray) -> np.ndarray:
     return values[(values >= low - margin) & (values <= high + margin)]
 
 
-class _Collector:
-    """Moments of one speaker."""
-
-    def __init__(self, config: PreprocessConfig) -> None:
-        self._config = config
-        self._moments = {name: _Moments() for name in _QUANTITIES}
-        self._seconds = 0.0
-
-    def add(self, prosody: Prosody, seconds: float) -> None:
-        """Takes in one utterance and its length."""
-        voiced = prosody.f0[prosody.f0 > 0]
-        f0_phone, energy_phone = voiced, prosody.energy
-        if prosody.durations is not None:
-            if voiced.size:  # interpolating nothing gives zeros, which are no pitch
-                f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True)
-            energy_phone = _phone_means(prosody.energy, prosody.durations, fill=False)
-        self._add("f0_frame", voiced, self._config.pitch_remove_outlier)
-        self._add("f0_phone", f0_phone, self._config.pitch_remove_outlier)
-        self._add("energy_frame", prosody.energy, self._config.energy_remove_outlier)
-        self._add("energy_phone", energy_phone, self._config.energy_remove_outlier)
-        self._seconds += seconds
-
-    def _add(self, name: str, values: np.ndarray, remove_outliers: bool) -> None:
-        values = values.astype(np.float64)
-        self._moments[name].add(without_outliers(values) if remove_outliers else values)
-
-    def stats(self) -> SpeakerStats:
-        stats = {name: moments.stat() for name, moments in self._moments.items()}
-        return SpeakerStats(**stats, seconds=self._seconds)
+def _quantities(prosody: Prosody) -> dict[str, np.ndarray]:
+    """The values of an utterance in float64, by the names of `SpeakerStats`."""
+    voiced = prosody.f0[prosody.f0 > 0]
+    f0_phone, energy_phone = voiced, prosody.energy
+    if prosody.durations is not None:
+        if voiced.size:  # interpolating nothing gives zeros, which are no pitch
+            f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True)
+        energy_phone = _phone_means(prosody.energy, prosody.durations, fill=False)
+    values = (voiced, f0_phone, prosody.energy, energy_phone)
+    return {name: row.astype(np.float64) for name, row in zip(_QUANTITIES, values, strict=True)}
 
 
 def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> np.ndarray:
@@ -162,45 +152,40 @@ def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> n
     return means[0].numpy()[durations > 0]
 
 
+@dataclass(frozen=True)
 class _Moments:
-    """Count, mean, sum of squared deviations, least and greatest, in float64.
+    """Moments of some values, in float64.
 
     Deviations from the mean, not sums of squares, are kept: they do not cancel (Chan, Golub and
     LeVeque 1979).
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.mean = 0.0
-        self.deviation = 0.0
-        self.low = np.inf
-        self.high = -np.inf
+    count: int = 0
+    mean: float = 0.0
+    deviation: float = 0.0  # sum of the squared deviations
+    low: float = np.inf
+    high: float = -np.inf
 
     @classmethod
     def of(cls, stat: Stat) -> "_Moments":
-        moments = cls()
-        moments.count, moments.mean = stat.count, stat.mean
-        moments.low, moments.high = stat.min, stat.max
         # a std of 1 also means "no spread"
-        moments.deviation = stat.std**2 * stat.count if stat.max > stat.min else 0.0
-        return moments
+        deviation = stat.std**2 * stat.count if stat.max > stat.min else 0.0
+        return cls(stat.count, stat.mean, deviation, stat.min, stat.max)
 
-    def add(self, values: np.ndarray) -> None:
-        if values.size == 0:
-            return
-        other = _Moments()
-        other.count, other.mean = values.size, float(values.mean())
-        other.deviation = float(np.square(values - other.mean).sum())
-        other.low, other.high = float(values.min()), float(values.max())
-        self.add_moments(other)
+    @classmethod
+    def of_values(cls, values: np.ndarray) -> "_Moments":
+        mean = float(values.mean())
+        deviation = float(np.square(values - mean).sum())
+        return cls(values.size, mean, deviation, float(values.min()), float(values.max()))
 
-    def add_moments(self, other: "_Moments") -> None:
+    def joined(self, other: "_Moments") -> "_Moments":
+        """Those of both sets of values, of which the other is not empty."""
         count = self.count + other.count
         distance = other.mean - self.mean
-        self.deviation += other.deviation + distance**2 * self.count * other.count / count
-        self.mean += distance * other.count / count
-        self.count = count
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        mean = self.mean + distance * other.count / count
+        added = other.deviation + distance**2 * self.count * other.count / count
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return _Moments(count, mean, self.deviation + added, low, high)
 
     def stat(self) -> Stat:
         if self.count == 0:

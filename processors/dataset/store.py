@@ -6,25 +6,31 @@ A dataset's folder holds `audio.json` (the mel definition) and, in `features/`, 
 Features, vocoders on MelWavs; a folder holds either.
 """
 
+import json
 import sys
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, BinaryIO, ClassVar, NamedTuple, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
-from processors.dataset.shard_file import IndexRow, checksum
 from processors.records import Features, MelWav, WordPhones
 from utils.config import ConfigError, build_complete
 from utils.errors import InputError
-from utils.files import iterate_jsonl, read_json, user_path, write_json, write_jsonl
+from utils.files import iterate_jsonl, read_json, replacing, user_path, write_json, write_jsonl
 
 FEATURES = "features"
 INDEX = f"{FEATURES}/index.jsonl"
+# names as safetensors writes them
+_DTYPES = {"uint8": "U8", "int16": "I16", "int64": "I64", "float32": "F32"}
+# tensors of a record, and bytes of each in the header, without the record's id
+_MOST_TENSORS, _ENTRY_BYTES = 6, 128
 # Shards that a process holds open: one of 200 utterances takes 0.2 MB, and a millisecond to open.
 _MOST_OPEN = 512
 
@@ -52,10 +58,127 @@ def write_mel_config(folder: Path, mel: MelConfig) -> None:
     write_json(folder / "audio.json", asdict(mel))
 
 
+class IndexRow(NamedTuple):
+    """One utterance in `index.jsonl`."""
+
+    id: str
+    speaker: str
+    shard: str  # file name without its suffix
+    frames: int
+    phones: int  # 0 of recordings
+    seconds: float
+    crc32: int  # of its tensors, in the order in which they were written
+    start: int  # where the mel begins in the recording, samples
+    timed: bool = True  # whether the durations of its phones are stored
+    mixed: bool = False  # whether words have phones in addition to letters
+
+
 def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
     """Writes `index.jsonl`, sorted by id: the last step that makes a store readable."""
     ordered = sorted(rows, key=lambda row: row.id)
     write_jsonl(folder / INDEX, (row._asdict() for row in ordered))
+
+
+class ShardWriter:
+    """A safetensors file in the making.
+
+    The header comes first in the file and holds the offset of each tensor; it is written last, into
+    reserved space, of which the format allows the rest to be blanks.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, ids: Collection[str], mel: MelConfig) -> None:
+        self.rows: list[IndexRow] = []
+        self._file = file
+        self._name = name
+        self._mel = mel
+        self._header: dict[str, object] = {}
+        room = 2 + sum(_MOST_TENSORS * (len(id) + _ENTRY_BYTES) for id in ids)
+        self._room = -(-room // 8) * 8
+        self._data_start = file.seek(8 + self._room)
+
+    def add(self, record: Features | MelWav) -> None:
+        """Writes the tensors of one utterance."""
+        tensors = tensors_of(record)
+        for name, value in tensors.items():
+            start = self._file.tell() - self._data_start
+            self._file.write(value.data)
+            self._header[f"{record.id}/{name}"] = {
+                "dtype": _DTYPES[value.dtype.name],
+                "shape": value.shape,
+                "data_offsets": (start, start + value.nbytes),
+            }
+        T = record.mel.shape[1]
+        self.rows.append(
+            IndexRow(
+                id=record.id,
+                speaker=record.speaker,
+                shard=self._name,
+                frames=T,
+                phones=len(record.phones) if isinstance(record, Features) else 0,
+                seconds=T * self._mel.hop_length / self._mel.sample_rate,
+                crc32=checksum(tensors),
+                start=record.start,
+                timed=isinstance(record, MelWav) or record.durations is not None,
+                mixed="word_phones" in tensors,
+            )
+        )
+
+    def finish(self) -> None:
+        """Writes the header."""
+        header = json.dumps(self._header, separators=(",", ":")).encode()
+        self._file.seek(0)
+        self._file.write(self._room.to_bytes(8, "little") + header.ljust(self._room))
+
+
+@contextmanager
+def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[ShardWriter]:
+    """Opens the writer of a shard, which is written whole or not at all."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        writer = ShardWriter(file, path.stem, ids, mel)
+        yield writer
+        writer.finish()
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a shard is readable and as long as its header states; tensors are not read."""
+    try:
+        with safe_open(path, framework="numpy"):
+            return True
+    except (OSError, SafetensorError):
+        return False
+
+
+def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:
+    """The stored tensors of an utterance, by name, in the order in which they are written.
+
+    Phone names are one text tensor of bytes (UTF-8, separated by spaces), since safetensors holds
+    numbers only. So are the phones of words, a line for each: word, start, end, phones.
+    """
+    if isinstance(record, MelWav):
+        tensors = {"mel": record.mel.astype("<f4"), "wav": record.wav.astype("<i2")}
+    else:
+        tensors = {"phones": _text(" ".join(record.phones))}
+        if record.word_phones:
+            lines = (" ".join([*map(str, w[:3]), *w.phones]) for w in record.word_phones)
+            tensors["word_phones"] = _text("\n".join(lines))
+        if record.durations is not None:
+            tensors["durations"] = record.durations.astype("<i8")
+        for name in ("mel", "f0", "energy"):
+            tensors[name] = getattr(record, name).astype("<f4")
+    # safetensors holds memory as it lies: a transposed view would be stored wrongly
+    return {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+
+
+def _text(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def checksum(tensors: Mapping[str, np.ndarray]) -> int:
+    """CRC-32 of tensors in their order."""
+    value = 0
+    for tensor in tensors.values():
+        value = zlib.crc32(tensor.data, value)
+    return value
 
 
 class Store:
@@ -63,16 +186,6 @@ class Store:
 
     Lengths and names are in memory; tensors are read from memory-mapped shards, of which each
     process keeps those open that it used last. May be copied to other processes.
-
-    Attributes:
-        mel: Definition of the stored mels, which the reader may expect.
-        ids: Utterance ids, sorted.
-        speakers: Speaker of each utterance.
-        frames: Frames of each utterance, int64.
-        phones_count: Phones of each utterance, int64; 0 of recordings.
-        seconds: Duration of each utterance, float64.
-        starts: Where each begins in its recording, samples, int64.
-        timed: Whether the durations of phones are stored.
     """
 
     TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
@@ -86,25 +199,25 @@ class Store:
                 " (stored and expected); run stage 1 with this configuration, or use the one they"
                 " were made with"
             )
+        path = _existing(folder / INDEX)
         try:
-            self._keep(_read_index(folder))
-        except InputError:
-            raise
+            self._keep([IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)])
+        except InputError as error:
+            raise InputError(f"{error}; run stage 1 again") from error
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"{folder / INDEX}: not an index of this version ({error}); run stage 1 again"
-            ) from error
+            fault = f"not an index of this version ({error})"
+            raise InputError(f"{path}: {fault}; run stage 1 again") from error
         self._open_shards: dict[str, Any] = {}
 
     def _keep(self, rows: Sequence[IndexRow]) -> None:
         """Keeps the index as columns, in a fraction of the memory of its rows."""
-        self.ids = tuple(row.id for row in rows)
+        self.ids = tuple(row.id for row in rows)  # sorted
         self.speakers = tuple(sys.intern(row.speaker) for row in rows)  # one string per speaker
         self.frames = np.array([row.frames for row in rows], dtype=np.int64)
         self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
         self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
-        self.starts = np.array([row.start for row in rows], dtype=np.int64)
-        self.timed = all(row.timed for row in rows)
+        self.starts = np.array([row.start for row in rows], dtype=np.int64)  # samples
+        self.timed = all(row.timed for row in rows)  # whether durations of phones are stored
         self._mixed = tuple(row.mixed for row in rows)
         self._shards = tuple(sys.intern(row.shard) for row in rows)
         self._checksums = np.array([row.crc32 for row in rows], dtype=np.uint32)
@@ -126,6 +239,10 @@ class Store:
         except KeyError:
             raise InputError(f"{self.folder}: no features of {id!r}; run stage 1 again") from None
 
+    def position(self, key: str | int) -> int:
+        """Position of an utterance that is given by its id or position."""
+        return self.index_of(key) if isinstance(key, str) else key
+
     def checksum(self, id: str) -> int:
         """CRC-32 of the stored tensors of an utterance."""
         return int(self._checksums[self.index_of(id)])
@@ -133,11 +250,6 @@ class Store:
     def reading_order(self, ids: Iterable[str]) -> list[str]:
         """The order in which utterances are read fastest: each shard is opened once."""
         return sorted(ids, key=lambda id: (self._shards[self.index_of(id)], id))
-
-    @property
-    def _names(self) -> Sequence[str]:
-        """Tensors of a record of this store."""
-        return [name for name in self.TENSORS if self.timed or name != "durations"]
 
     def _tensors(
         self, position: int, names: Sequence[str], parts: Sequence[tuple[slice, ...]] | None = None
@@ -153,26 +265,24 @@ class Store:
                 for name, part in zip(names, parts, strict=True)
             }
         except (OSError, SafetensorError) as error:
-            path = features_folder(self.folder) / f"{shard}.safetensors"
-            raise InputError(
-                f"{path}: cannot read {id}: {error}; delete this file and run stage 1 again"
-            ) from error
+            fault = f"{self._path(shard)}: cannot read {id}: {error}"
+            raise InputError(f"{fault}; delete this file and run stage 1 again") from error
 
     def _unchanged(self, position: int, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The tensors of a whole record, after a check of their checksum."""
         if checksum(tensors) != self._checksums[position]:
-            raise InputError(
-                f"{features_folder(self.folder) / self._shards[position]}.safetensors:"
-                f" {self.ids[position]} has changed since it was written; delete this file and run"
-                " stage 1 again"
-            )
+            fault = f"{self.ids[position]} has changed since it was written"
+            path = self._path(self._shards[position])
+            raise InputError(f"{path}: {fault}; delete this file and run stage 1 again")
         return tensors
+
+    def _path(self, shard: str) -> Path:
+        return features_folder(self.folder) / f"{shard}.safetensors"
 
     def _shard(self, shard: str) -> Any:  # noqa: ANN401  (safetensors has no public type for it)
         file = self._open_shards.pop(shard, None)
         if file is None:
-            path = features_folder(self.folder) / f"{shard}.safetensors"
-            file = safe_open(path, framework="numpy")
+            file = safe_open(self._path(shard), framework="numpy")
             if len(self._open_shards) >= _MOST_OPEN:
                 del self._open_shards[next(iter(self._open_shards))]  # the least recently used
         self._open_shards[shard] = file
@@ -194,36 +304,31 @@ class FeatureStore(Store):
 
     def read(self, key: str | int) -> Features:
         """Reads one utterance by id or position."""
-        position = self.index_of(key) if isinstance(key, str) else key
-        names = list(self._names)
+        position = self.position(key)
+        names = [name for name in self.TENSORS if self.timed or name != "durations"]
         if self._mixed[position]:
             names.insert(1, "word_phones")  # its place in `tensors_of`
         record = self._unchanged(position, self._tensors(position, names))
-        phones = _names(record.pop("phones"))
-        words = _words(record.pop("word_phones", None))
-        durations = record.pop("durations", None)
-        id, speaker, start = self.ids[position], self.speakers[position], self.starts[position]
-        return Features(
-            id, speaker, phones, durations, **record, start=int(start), word_phones=words
-        )
+        phones, durations = _names(record.pop("phones")), record.pop("durations", None)
+        words = _words(record.pop("word_phones")) if "word_phones" in record else ()
+        id, speaker, start = self.ids[position], self.speakers[position], int(self.starts[position])
+        return Features(id, speaker, phones, durations, **record, start=start, word_phones=words)
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """Reads the names of the phones alone."""
-        position = self.index_of(key) if isinstance(key, str) else key
-        return _names(self._tensors(position, ("phones",))["phones"])
+        return _names(self._tensors(self.position(key), ("phones",))["phones"])
 
     def read_word_phones(self, key: str | int) -> tuple[WordPhones, ...]:
         """Reads the phones of words that are in letters."""
-        position = self.index_of(key) if isinstance(key, str) else key
+        position = self.position(key)
         if not self._mixed[position]:
             return ()
         return _words(self._tensors(position, ("word_phones",))["word_phones"])
 
     def read_prosody(self, key: str | int) -> Prosody:
         """Reads durations, f0 and energy, without the mel."""
-        position = self.index_of(key) if isinstance(key, str) else key
-        names = [name for name in Prosody._fields if name in self._names]
-        record = self._tensors(position, names)
+        names = Prosody._fields if self.timed else Prosody._fields[1:]
+        record = self._tensors(self.position(key), names)
         return Prosody(record.pop("durations", None), **record)
 
 
@@ -245,7 +350,7 @@ class MelWavStore(Store):
 
         One that is read whole is compared with its checksum.
         """
-        position = self.index_of(key) if isinstance(key, str) else key
+        position = self.position(key)
         T, hop = int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)
         mel, wav = (slice(None), slice(first, last)), (slice(first * hop, last * hop),)
@@ -260,9 +365,7 @@ def _names(stored: np.ndarray) -> tuple[str, ...]:
     return tuple(stored.tobytes().decode().split())
 
 
-def _words(stored: np.ndarray | None) -> tuple[WordPhones, ...]:
-    if stored is None:
-        return ()
+def _words(stored: np.ndarray) -> tuple[WordPhones, ...]:
     lines = (line.split() for line in stored.tobytes().decode().split("\n"))
     return tuple(WordPhones(int(a), int(b), int(c), tuple(phones)) for a, b, c, *phones in lines)
 
@@ -271,15 +374,6 @@ def _existing(path: Path) -> Path:
     if not path.is_file():
         raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
     return path
-
-
-def _read_index(folder: Path) -> list[IndexRow]:
-    path = _existing(folder / INDEX)
-    try:
-        rows = iterate_jsonl(path)
-        return [IndexRow(**cast("dict[str, Any]", row)) for row in rows]
-    except InputError as error:
-        raise InputError(f"{error}; run stage 1 again") from error
 
 
 def _read_mel_config(folder: Path) -> MelConfig:

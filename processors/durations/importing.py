@@ -4,64 +4,198 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Literal
 
+import numpy as np
+import soundfile
+
+from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import AlignmentError
+from processors.alignment.aligner import AlignmentError, naming
+from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
-from processors.durations import FRAME_FORMATS
-from processors.durations.fitting import Fitter, Interpretation
-from processors.durations.sources import REPORT, TABLE, DurationSource, Matches, match_names
-from processors.durations.tokens import FrameRate
-from processors.durations.writing import AlignedSpeech
+from processors.alignment.timed import Grid, align_grid, check_text, check_times
+from processors.durations import FRAME_FORMATS, Layout, tokens
+from processors.durations.sources import REPORT, TABLE, DurationSource, SourceEntry, match_names
+from processors.durations.tokens import WRONG_COUNT, FrameRate, Table, TokenPitch
+from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
-from processors.extraction.finishing import check_faults
-from processors.extraction.plan import list_corpus
+from processors.extraction.features import frame_durations
+from processors.extraction.plan import check_faults, list_corpus
+from processors.records import Alignment, SpokenText
+from processors.text.frontend import Frontends
+from processors.text.symbols import PAUSES
 from utils.errors import InputError, UtteranceError
 from utils.files import new_folder, write_json, write_jsonl
 from utils.logging import get_logger, progress
 
+_log = get_logger(__name__)
 
-@dataclass
+
+@dataclass(frozen=True)
+class Interpretation:
+    """Options for reading a source; all but `names` apply to sources of frames only."""
+
+    tokens: Layout = "all"  # which of stage 1's phones have a token
+    end_token: bool = False  # there is one more token at the end
+    table: Path | None = None  # a file that names the tokens instead
+    rate: FrameRate | None = None  # length of a frame; None: that of the table or of stage 1
+    tolerance: int = 3  # frames too many or too few that are corrected
+    pitch: TokenPitch | None = None  # of the same tokens
+    # whether phones keep the names of the source, or take those of the text, in order
+    names: Literal["source", "text"] = "source"
+
+
+class Fitter:
+    """Fits the durations of single recordings to their texts and lengths."""
+
+    def __init__(self, config: PreprocessConfig, interpretation: Interpretation) -> None:
+        self._config = config
+        self._options = interpretation
+        self._frontends = Frontends(config.text)
+        path = interpretation.table
+        self._table = tokens.read_table(path) if path else Table({}, None)
+        stage_1 = FrameRate(config.hop_length, config.sample_rate)
+        self.rate = interpretation.rate or self._table.rate or stage_1
+
+    def __call__(
+        self, entry: SourceEntry, utterance: Utterance
+    ) -> tuple[AlignedSpeech, int | None]:
+        """Fits the entry of an utterance; AlignmentError if it does not fit text and recording.
+
+        Returns:
+            The speech, and the frames that were too many, or too few if negative; None for times.
+        """
+        spoken = self._frontends[utterance.language](utterance.text)
+        with naming(entry.path):
+            check_text(entry.text, utterance)
+            _check_attention(entry.attention, self._config.min_attention)
+            wav, sample_rate = _recording(utterance)
+            seconds = len(wav) / sample_rate
+            found, off = entry.read(), None
+            if isinstance(found, Grid):
+                alignment = self._by_times(found, spoken, seconds)
+            else:
+                of_frames = self._by_table if self._options.table else self._by_layout
+                alignment, off = of_frames(found, spoken, seconds, utterance.id)
+                alignment = self._with_pitch(alignment, found, utterance.id)
+            check_coverage(alignment, wav, sample_rate)
+        mel = self._config.mel
+        frames = frame_durations(alignment.boundaries_s, mel)
+        return aligned_speech(utterance, alignment, seconds, frames, mel), off
+
+    def _by_times(self, grid: Grid, spoken: SpokenText, seconds: float) -> Alignment:
+        check_times(grid)
+        if self._options.names == "text":
+            grid = renamed(grid, spoken)
+        return align_grid(grid, spoken, seconds, self._config.edge_silence_s)
+
+    def _by_layout(
+        self, frames: np.ndarray, spoken: SpokenText, seconds: float, _id: str
+    ) -> tuple[Alignment, int]:
+        options, mel = self._options, self._config.mel
+        frames = tokens.assign_frames(frames, spoken, options.tokens, end_token=options.end_token)
+        frames, off = tokens.correct_sum(frames, seconds, self.rate, options.tolerance)
+        most = int(seconds * mel.sample_rate) // mel.hop_length + 1  # frames of stage 1
+        end_s = most * mel.hop_length / mel.sample_rate
+        boundaries_s = np.minimum(self.rate.boundaries_s(frames), end_s)  # (N + 1,)
+        return Alignment(spoken.phones, boundaries_s, spoken.words), off
+
+    def _by_table(
+        self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str
+    ) -> tuple[Alignment, int]:
+        table, named = self._options.table, self._table.tokens.get(id)
+        if named is None:
+            raise AlignmentError(f"{table} does not have it")
+        if len(frames) != len(named.names):
+            counts = f"it has {len(frames)} durations, {table} {len(named.names)} tokens"
+            raise AlignmentError(counts, WRONG_COUNT)
+        left_s, trimmed = seconds - (named.start_s or 0.0), named.start_s is not None
+        tolerance = self._options.tolerance
+        frames, off = tokens.correct_sum(frames, left_s, self.rate, tolerance, trimmed=trimmed)
+        in_letters = self._config.text.in_letters
+        grid = tokens.grid_of_tokens(named, frames, self.rate, in_letters=in_letters)
+        return self._by_times(grid, spoken, seconds), off
+
+    def _with_pitch(self, alignment: Alignment, frames: np.ndarray, id: str) -> Alignment:
+        """Adds the pitch of tokens that last so many frames, (K,)."""
+        if self._options.pitch is None:
+            return alignment
+        hz = self._options.pitch.read(id, len(frames))  # (K,)
+        named = self._table.tokens.get(id)
+        start_s = (named.start_s or 0.0) if named else 0.0
+        edges_s = self.rate.boundaries_s(frames, start_s * self.rate.sample_rate)
+        return replace(alignment, f0_hz=tokens.pitch_of_phones(edges_s, hz, alignment.boundaries_s))
+
+
+def _check_attention(attention: PathQuality | None, least: float) -> None:
+    if attention is not None and attention.least < least:
+        measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
+        fault = f"poor attention ({measured}; preprocess.min_attention is {least:g})"
+        remedy = "train the voice longer, or check text and recording"
+        raise AlignmentError(f"{fault}; {remedy}", "poor attention")
+
+
+def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:
+    """The recording in mono, (S,), and its sample rate."""
+    try:
+        wav, sample_rate = soundfile.read(utterance.audio, dtype="float32", always_2d=True)
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise AlignmentError(f"{utterance.audio}: not readable as audio ({error})") from None
+    return wav.mean(axis=1), sample_rate
+
+
+def renamed(grid: Grid, spoken: SpokenText) -> Grid:
+    """Gives the phones of a grid the names of the text, in order."""
+    names = [name for word in spoken.words for name in spoken.phones[word.start : word.end]]
+    n_found = sum(phone.label not in PAUSES for phone in grid.phones)
+    if n_found != len(names):
+        counts = f"it has {n_found} phones, the text {len(names)}; --names source keeps its own"
+        raise AlignmentError(counts, WRONG_COUNT)
+    waiting = iter(names)
+    labels = (p.label if p.label in PAUSES else next(waiting) for p in grid.phones)
+    phones = [p._replace(label=label) for p, label in zip(grid.phones, labels, strict=True)]
+    return grid._replace(phones=phones)
+
+
 class Outcome:
-    """The result of an import."""
+    """The result of an import of the entries of a source, by utterance."""
 
-    matches: Matches  # entries of the source, by utterance
-    imported: int = 0  # utterances that stage 1 can use
-    # frames too many or too few, counted, if the source has frames
-    off: Counter[int] = field(default_factory=Counter)
-    rejected: dict[str, tuple[str, str]] = field(default_factory=dict)  # kind and reason, by id
-
-    def __post_init__(self) -> None:
+    def __init__(self, source: DurationSource, utterances: Mapping[str, Utterance]) -> None:
+        self.matches = match_names(source.entries, utterances.keys(), source.name_pattern)
+        if not self.matches.entries:
+            names = [*self.matches.doubled, *self.matches.extra]
+            raise InputError(
+                f"{source.path}: of its {len(names)} names ({', '.join(names[:3])}, ...) none is"
+                f" that of one of the {len(utterances)} utterances alone; describe them by"
+                " --name_pattern, as in '{id}_phones'"
+            )
+        self.utterances = utterances
+        self.imported = 0  # utterances that stage 1 can use
+        self.off: Counter[int] = Counter()  # frames too many or too few, if the source has frames
         doubled = ("doubled", "the source has it several times; remove all but one")
         missing = ("missing", "the source does not have it")
+        # kind and reason, by id
         self.rejected = dict.fromkeys(self.matches.doubled, doubled)
         self.rejected |= dict.fromkeys(self.matches.missing, missing)
-
-    @property
-    def attention(self) -> dict[str, PathQuality]:
-        """Quality of the attention by id, where durations come from it."""
-        entries = self.matches.entries.items()
-        return {id: entry.attention for id, entry in entries if entry.attention is not None}
 
     @property
     def kinds(self) -> Counter[str]:
         """Number of rejected utterances of each kind, sorted."""
         return Counter(sorted(kind for kind, _ in self.rejected.values()))
 
-    def fitted(
-        self, fitter: Fitter, utterances: Mapping[str, Utterance]
-    ) -> Iterator[AlignedSpeech]:
+    def fitted(self, fitter: Fitter) -> Iterator[AlignedSpeech]:
         """Yields the utterances that can be used, and counts the others."""
         with progress(len(self.matches.entries), "durations") as bar:
             for id, entry in self.matches.entries.items():
                 bar.advance()
                 try:
-                    speech, off = fitter(entry, utterances[id])
+                    speech, off = fitter(entry, self.utterances[id])
                 except (UtteranceError, InputError) as error:
                     kind = error.kind if isinstance(error, AlignmentError) else "broken"
                     self.rejected[id] = (kind, str(error))
@@ -98,29 +232,19 @@ def import_durations(
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)
-    if interpretation.pitch is not None and source.format not in FRAME_FORMATS:
-        raise InputError(
-            f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)}); {source.path} holds"
-            f" {source.format}"
-        )
-    matches = match_names(source.entries, utterances.keys(), source.name_pattern)
-    if not matches.entries:
-        names = [*matches.doubled, *matches.extra]
-        raise InputError(
-            f"{source.path}: of its {len(names)} names ({', '.join(names[:3])}, ...) none is that"
-            f" of one of the {len(utterances)} utterances alone; describe them by --name_pattern,"
-            " as in '{id}_phones'"
-        )
-    exported_table = source.path / TABLE
-    if interpretation.table is None and source.format == "npy" and exported_table.is_file():
-        interpretation = replace(interpretation, table=exported_table)
-    fitter = Fitter(config.preprocess, interpretation)
-    outcome = Outcome(matches)
+    pitch, table = interpretation.pitch, interpretation.table
+    if pitch is not None and source.format not in FRAME_FORMATS:
+        fault = f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)})"
+        raise InputError(f"{fault}; {source.path} holds {source.format}")
+    outcome = Outcome(source, utterances)
+    if table is None and source.format == "npy" and (source.path / TABLE).is_file():
+        table = source.path / TABLE
+    fitter = Fitter(config.preprocess, replace(interpretation, table=table))
     with _replaced(target) as folder:
-        write_alignments(folder, outcome.fitted(fitter, utterances))
-        _write_report(folder, source, str(fitter.rate), outcome)
+        write_alignments(folder, outcome.fitted(fitter))
+        _write_report(folder, source, fitter.rate, outcome)
     _log_outcome(target, fitter.rate, outcome)
-    if interpretation.pitch is not None and config.preprocess.pitch_extractor != "imported":
+    if pitch is not None and config.preprocess.pitch_extractor != "imported":
         _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
     ratio, limited_by = config.preprocess.max_bad_ratio, "preprocess.max_bad_ratio"
     if max_bad_ratio is not None:
@@ -138,10 +262,12 @@ def _check_target(target: Path, source: Path) -> None:
         raise InputError(f"{target} holds the source; choose another --output")
     is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
     if not is_empty and not _is_import(target):
-        raise InputError(
-            f"{target} is not an import; choose another --output, and set"
-            " preprocess.imported_dir to it"
-        )
+        fault = f"{target} is not an import"
+        raise InputError(f"{fault}; choose another --output, and set preprocess.imported_dir to it")
+
+
+def _is_import(folder: Path) -> bool:
+    return (folder / f"{REPORT}.json").is_file()
 
 
 @contextmanager
@@ -157,33 +283,29 @@ def _replaced(target: Path) -> Iterator[Path]:
     staging.replace(target)
 
 
-def _is_import(folder: Path) -> bool:
-    return (folder / f"{REPORT}.json").is_file()
-
-
-def _write_report(folder: Path, source: DurationSource, frame: str, outcome: Outcome) -> None:
+def _write_report(folder: Path, source: DurationSource, frame: FrameRate, outcome: Outcome) -> None:
     report = {
         "source": str(source.path),
         "format": source.format,
-        "frame": frame if outcome.off else "",
+        "frame": str(frame) if outcome.off else "",
         "matched": len(outcome.matches.entries),
         "imported": outcome.imported,
         "extra": outcome.matches.extra,
         "rejected": outcome.kinds,
         "frames_off": {f"{off:+d}": n for off, n in sorted(outcome.off.items())},
     }
-    if attention := outcome.attention:
-        worst_first = sorted(attention.items(), key=lambda row: (row[1].least, row[0]))
-        rows = ({"id": id, **_rounded(quality)} for id, quality in worst_first)
+    entries = outcome.matches.entries.items()
+    attention = [(entry.attention, id) for id, entry in entries if entry.attention is not None]
+    if attention:
+        worst_first = sorted(attention, key=lambda row: (row[0].least, row[1]))
+        rows = ({"id": id, **_rounded(quality)} for quality, id in worst_first)
         write_jsonl(folder / "attention.jsonl", rows)
-        medians = PathQuality(*map(median, zip(*attention.values(), strict=True)))
-        report["attention"] = _rounded(medians)
+        qualities = [quality for quality, _ in attention]
+        report["attention"] = _rounded(PathQuality(*map(median, zip(*qualities, strict=True))))
         _log.info("attention, medians: %s; attention.jsonl has each utterance", report["attention"])
     rejected = sorted(outcome.rejected.items())
-    write_jsonl(
-        folder / "rejected.jsonl",
-        ({"id": id, "kind": kind, "reason": reason} for id, (kind, reason) in rejected),
-    )
+    rows = ({"id": id, "kind": kind, "reason": reason} for id, (kind, reason) in rejected)
+    write_jsonl(folder / "rejected.jsonl", rows)
     write_json(folder / f"{REPORT}.json", report)
 
 
@@ -195,14 +317,6 @@ def _log_outcome(target: Path, frame: FrameRate, outcome: Outcome) -> None:
     if outcome.off:
         off = ", ".join(f"{off:+d} ({n})" for off, n in sorted(outcome.off.items()))
         _log.info("a frame is %s; frames too many or too few, and how often: %s", frame, off)
-    _log.info(
-        "%d matched, %d imported, %d extra%s: %s",
-        len(outcome.matches.entries),
-        outcome.imported,
-        len(outcome.matches.extra),
-        "".join(f", {n} {kind}" for kind, n in outcome.kinds.items()),
-        target,
-    )
-
-
-_log = get_logger(__name__)
+    kinds = "".join(f", {n} {kind}" for kind, n in outcome.kinds.items())
+    counts = (len(outcome.matches.entries), outcome.imported, len(outcome.matches.extra))
+    _log.info("%d matched, %d imported, %d extra%s: %s", *counts, kinds, target)

@@ -29,20 +29,15 @@ _AFTER = re.compile(
 _POSITION = re.compile(r"(?<=.)_[BIES]$")
 
 
-class FrameCounts(NamedTuple):
-    """Frames per token, of a source that does not name the tokens."""
-
-    frames: np.ndarray  # (N,) int64, 0 or more
-
-
 @dataclass(frozen=True)
 class SourceEntry:
     """The durations of one recording in a source."""
 
     name: str  # of the recording in the source: an id, or a file name without its suffix
     path: Path  # the file, for messages
-    # reads it; raises AlignmentError if it is damaged, which names the file
-    read: Callable[[], Grid | FrameCounts]
+    # reads times, or frames per token, (N,) int64, of a source without names of tokens; raises
+    # AlignmentError if it is damaged, which names the file
+    read: Callable[[], Grid | np.ndarray]
     text: str | None = None  # that was spoken, if the source knows it
     attention: PathQuality | None = None  # that the durations come from, if they do
 
@@ -62,20 +57,19 @@ def durations_in(
     """The durations in a file or folder; without a format, by the suffixes of the files."""
     format = format or find_format(path)
     if format != "textgrid" and any(tiers):
-        raise InputError(
-            f"--phone_tier and --word_tier name tiers of TextGrids; {path} holds {format}"
-        )
-    paths = _files(path, f".{format}")
+        fault = "--phone_tier and --word_tier name tiers of TextGrids"
+        raise InputError(f"{fault}; {path} holds {format}")
+    paths = [path] if path.is_file() else _files_below(path, f".{format}")
     if format == "ctm":
         rows = read_ctm(paths, has_words=path.is_dir()).items()
         entries = [SourceEntry(id, row.path, row.grid) for id, row in rows]
-    else:
-        read: Callable[[Path], Grid | FrameCounts] = read_alignment
-        if format in FRAME_FORMATS:
-            read = _read_counts
-        elif format == "textgrid":
-            read = partial(read_textgrid, tiers=tiers)
-        entries = [SourceEntry(file.stem, file, partial(read, file)) for file in paths]
+        return DurationSource(path, format, entries, name_pattern)
+    read: Callable[[Path], Grid | np.ndarray] = read_alignment
+    if format == "textgrid":
+        read = partial(read_textgrid, tiers=tiers)
+    elif format in FRAME_FORMATS:
+        read = _read_counts
+    entries = [SourceEntry(file.stem, file, partial(read, file)) for file in paths]
     return DurationSource(path, format, entries, name_pattern)
 
 
@@ -88,17 +82,14 @@ def find_format(source: Path) -> str:
     formats = [name for name in IMPORT_FORMATS if f".{name}" in suffixes]
     if len(formats) != 1:
         several = f"files of several formats, {', '.join(formats)}"
-        raise InputError(
-            f"{source}: {several if formats else 'no file of durations'}; choose one by --format:"
-            f" {', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
-        )
+        known = f"{', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
+        fault = f"{source}: {several if formats else 'no file of durations'}"
+        raise InputError(f"{fault}; choose one by --format: {known}")
     return formats[0]
 
 
-def _files(source: Path, suffix: str) -> list[Path]:
-    """The file itself, or the files of a format in a folder and all folders below, sorted."""
-    if source.is_file():
-        return [source]
+def _files_below(source: Path, suffix: str) -> list[Path]:
+    """The files of a format in a folder and all folders below, sorted."""
     paths = sorted(path for path in source.rglob("*") if path.suffix.lower() == suffix)
     if (source / _DUMP).is_file():
         paths = [path for path in paths if path.parent.name == _DUMP_FOLDER]
@@ -121,16 +112,13 @@ def read_row(path: Path) -> np.ndarray:
     return row.astype(np.float64)
 
 
-def _read_counts(path: Path) -> FrameCounts:
+def _read_counts(path: Path) -> np.ndarray:
     row = read_row(path)
-    wrong = ~(np.isfinite(row) & (row >= 0) & (row == np.round(row)))
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        raise AlignmentError(
-            f"{path}: token {place + 1} of {row.size} lasts {row[place]:g} frames, expected a whole"
-            " number from 0"
-        )
-    return FrameCounts(row.astype(np.int64))
+    wrong = np.flatnonzero(~(np.isfinite(row) & (row >= 0) & (row == np.round(row))))
+    if wrong.size:
+        token = f"token {wrong[0] + 1} of {row.size} lasts {row[wrong[0]]:g} frames"
+        raise AlignmentError(f"{path}: {token}, expected a whole number from 0")
+    return row.astype(np.int64)
 
 
 class Matches(NamedTuple):
@@ -184,7 +172,7 @@ class CtmRows:
     fault: str = ""  # its first damaged line
 
     def grid(self) -> Grid:
-        """Phones and words."""
+        """Phones and words; AlignmentError if a line is damaged."""
         if self.fault:
             raise AlignmentError(self.fault)
         return make_grid(None, self.words, self.phones)
@@ -215,19 +203,15 @@ def _lines(path: Path) -> Iterator[tuple[str, Interval | str]]:
         raise InputError(f"{path} is empty; make it again")
     last_id = ""
     for n, line in enumerate(text.split("\n"), 1):
-        if not line.strip() or line.startswith(";;"):
-            continue
         cells = line.split()
+        if not cells or line.startswith(";;"):
+            continue
         # a single cell may be an id cut short: then the fault is that of the utterance before
         last_id = last_id if len(cells) == 1 and last_id else cells[0]
         try:
             _, _, start, length, label = cells[:5]
-            start_s, length_s = float(start), float(length)
+            start_s, end_s = float(start), float(start) + float(length)
+            yield last_id, Interval(_POSITION.sub("", label), start_s, end_s)
         except ValueError:
-            yield (
-                last_id,
-                f"{path}:{n}: expected `utterance channel start length label`, found"
-                f" {line.strip()[:80]!r}; was it cut short?",
-            )
-            continue
-        yield last_id, Interval(_POSITION.sub("", label), start_s, start_s + length_s)
+            form, found = "`utterance channel start length label`", line.strip()[:80]
+            yield last_id, f"{path}:{n}: expected {form}, found {found!r}; was it cut short?"

@@ -15,9 +15,7 @@ from processors.text.clauses import cut_cost, split_sentences
 
 LINE = 42  # characters
 MOST_LINES = 2
-SHORTEST_S = 5 / 6
-LONGEST_S = 7.0
-
+SHORTEST_S, LONGEST_S = 5 / 6, 7.0
 _NO_BREAK = "\u00a0"
 Cue = list[TimedWord]  # words as written that are shown together
 
@@ -47,17 +45,17 @@ def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], fo
     """
     cues = [cue for sentence in _by_sentence(sentences, words) for cue in _split(sentence)]
     cues = _merged(cues)
-    if format == "vtt":
-        return _vtt(cues)
-    texts = ("\n".join(_lines(_text(cue))) for cue in cues)
-    return _srt([(*span, text) for span, text in zip(_spans(cues), texts, strict=True)])
+    rows = zip(cues, _spans(cues), strict=True)
+    if format == "srt":
+        return _srt([(*span, "\n".join(_lines(_text(cue)))) for cue, span in rows])
+    times = ((f"{_clock(start)} --> {_clock(end)}", cue) for cue, (start, end) in rows)
+    return "\n".join(["WEBVTT\n", *(f"{span}\n{_timed_text(cue)}\n" for span, cue in times)])
 
 
 def word_subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> str:
     """The content of an .srt file with a cue for each word."""
-    by_sentence = _by_sentence(sentences, words)
-    rows = [(w.start_s, w.end_s, w.text) for sentence in by_sentence for w in sentence]
-    return _srt(rows)
+    written = (word for sentence in _by_sentence(sentences, words) for word in sentence)
+    return _srt([(word.start_s, word.end_s, word.text) for word in written])
 
 
 def _by_sentence(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> Iterator[Cue]:
@@ -158,13 +156,6 @@ def _srt(rows: Sequence[tuple[float, float, str]]) -> str:
         f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{text}\n"
         for n, (start, end, text) in enumerate(rows, start=1)
     )
-
-
-def _vtt(cues: Sequence[Cue]) -> str:
-    blocks = ["WEBVTT\n"]
-    for cue, (start, end) in zip(cues, _spans(cues), strict=True):
-        blocks.append(f"{_clock(start)} --> {_clock(end)}\n{_timed_text(cue)}\n")
-    return "\n".join(blocks)
 
 
 def _wrapped(text: str, width: int) -> list[str]:

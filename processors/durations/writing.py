@@ -1,8 +1,9 @@
 """Speech with the times of its phones and words, as files of other programs."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,9 +26,10 @@ from utils.errors import InputError
 from utils.files import read_json, replacing
 from utils.logging import get_logger, progress
 
+_log = get_logger(__name__)
+
 # Praat refuses intervals of no length: a phone or pause of 0 frames is this long.
 SHORTEST_S = 1e-4
-FindDurations = Callable[[Features], Features]  # adds durations to features that have none
 
 
 @dataclass(frozen=True)
@@ -54,18 +56,11 @@ def aligned_speech(
     """Adds an alignment of N phones and pauses, with their frames, (N,), to its utterance."""
     edges: list[float] = alignment.boundaries_s.tolist()
     words = tuple(TimedWord(w.text, edges[w.start], edges[w.end]) for w in alignment.words)
-    return AlignedSpeech(
-        id=utterance.id,
-        text=utterance.text,
-        seconds=seconds,
-        phones=tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:])),
-        words=words,
-        sentences=sentences_of(utterance.text, words),
-        frames=frames,
-        hop_length=mel.hop_length,
-        sample_rate=mel.sample_rate,
-        f0_hz=alignment.f0_hz,
-    )
+    phones = tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:]))
+    id, text, sentences = utterance.id, utterance.text, sentences_of(utterance.text, words)
+    hop_length, sample_rate, f0_hz = mel.hop_length, mel.sample_rate, alignment.f0_hz
+    tiers = (phones, words, sentences)
+    return AlignedSpeech(id, text, seconds, *tiers, frames, hop_length, sample_rate, f0_hz)
 
 
 def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
@@ -86,19 +81,15 @@ def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     """Writes `<id>.json`, which stage 1 reads: text, sentences, words, phones with known pitch."""
     for speech in utterances:
-        sentences = [
-            {"sentence": s.text, "start_s": s.start_s, "end_s": s.end_s} for s in speech.sentences
-        ]
-        words = [{"word": w.text, "start_s": w.start_s, "end_s": w.end_s} for w in speech.words]
-        phones: list[dict[str, object]] = [
-            {"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones
-        ]
-        if speech.f0_hz is not None:
-            for phone, f0_hz in zip(phones, speech.f0_hz.tolist(), strict=True):
-                phone["f0_hz"] = f0_hz
         head = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds}
         members = [f"{_plain(key)}: {_plain(value)}" for key, value in head.items()]
-        tiers = {"sentences": sentences, "words": words, "phones": phones}
+        tiers = {}
+        for name in ("sentence", "word", "phone"):
+            keys, rows = (name, "start_s", "end_s"), getattr(speech, f"{name}s")
+            tiers[f"{name}s"] = [dict(zip(keys, row, strict=True)) for row in rows]
+        if speech.f0_hz is not None:
+            for phone, f0_hz in zip(tiers["phones"], speech.f0_hz.tolist(), strict=True):
+                phone["f0_hz"] = f0_hz
         if speech.marks:
             tiers["marks"] = [{"mark": mark.name, "time_s": mark.time_s} for mark in speech.marks]
         # one word or phone per line, to be readable
@@ -135,42 +126,30 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     sequence.
     """
     for speech in utterances:
-        phones = _stretched(speech.phones)
+        phones: list[Interval] = []
+        end_s = 0.0
+        for phone in speech.phones:  # one after another, each at least `SHORTEST_S` long
+            start_s = max(phone.start_s, end_s)
+            end_s = max(phone.end_s, start_s + SHORTEST_S)
+            phones.append(Interval(phone.name, start_s, end_s))
         tiers = {
             "words": [Interval(*word) for word in speech.words if word.end_s > word.start_s],
-            "phones": [phone for phone in phones if phone.label not in PAUSES],
-            "pauses": [phone for phone in phones if phone.label in PAUSES],
+            "phones": [interval for interval in phones if interval.label not in PAUSES],
+            "pauses": [interval for interval in phones if interval.label in PAUSES],
         }
         content = textgrid_of(tiers, max(speech.seconds, phones[-1].end_s))
         path = folder / f"{speech.id}.TextGrid"
         path.write_text(content, encoding="utf-8", newline="\n")
 
 
-def write_srt(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `<id>.srt` by sentences, and `<id>.words.srt` with a cue for each word."""
+def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format: str) -> None:
+    """Writes `<id>.srt` or `<id>.vtt` by sentences; with srt, `<id>.words.srt` by words too."""
     for speech in utterances:
-        by_sentence = subtitles(speech.sentences, speech.words, "srt")
-        (folder / f"{speech.id}.srt").write_text(by_sentence, encoding="utf-8")
-        by_word = word_subtitles(speech.sentences, speech.words)
-        (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
-
-
-def write_vtt(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `<id>.vtt` by sentences, with the time of each word in them."""
-    for speech in utterances:
-        content = subtitles(speech.sentences, speech.words, "vtt")
-        (folder / f"{speech.id}.vtt").write_text(content, encoding="utf-8")
-
-
-def _stretched(phones: Sequence[TimedPhone]) -> list[Interval]:
-    """Phones and pauses one after another, each at least `SHORTEST_S` long."""
-    intervals: list[Interval] = []
-    end_s = 0.0
-    for phone in phones:
-        start_s = max(phone.start_s, end_s)
-        end_s = max(phone.end_s, start_s + SHORTEST_S)
-        intervals.append(Interval(phone.name, start_s, end_s))
-    return intervals
+        content = subtitles(speech.sentences, speech.words, format)
+        (folder / f"{speech.id}.{format}").write_text(content, encoding="utf-8")
+        if format == "srt":
+            by_word = word_subtitles(speech.sentences, speech.words)
+            (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
 
 
 # Each writes all utterances into a folder that exists, by the names of `EXPORT_FORMATS`.
@@ -178,9 +157,9 @@ WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
     "ctm": write_ctm,
     "json": write_json,
     "npy": write_npy,
-    "srt": write_srt,
+    "srt": partial(write_subtitles, format="srt"),
     "textgrid": write_textgrid,
-    "vtt": write_vtt,
+    "vtt": partial(write_subtitles, format="vtt"),
 }
 
 
@@ -189,12 +168,14 @@ def export_store(
     folder: Path,
     format: str,
     output: Path,
-    find: FindDurations | None = None,
+    find: Callable[[Features], Features] | None = None,
 ) -> None:
     """Writes the alignments of a dataset that stage 1 has prepared.
 
-    Times are those of the training frames, in seconds from the start of the recording. `find` adds
-    durations to features that have none.
+    Times are those of the training frames, in seconds from the start of the recording.
+
+    Args:
+        find: Adds durations to features that have none.
     """
     store = FeatureStore(folder)
     if not store.timed and find is None:
@@ -203,14 +184,14 @@ def export_store(
             " trained on it with learned has found them; give it as --infer_expt_dir"
         )
     output.mkdir(parents=True, exist_ok=True)
-    WRITERS[format](output, _aligned(config, store, folder, find))
+    WRITERS[format](output, _aligned(config, store, find or (lambda features: features)))
     _log.info("alignments as %s: %d in %s", format, len(store), output)
 
 
 def _aligned(
-    config: PreprocessConfig, store: FeatureStore, folder: Path, find: FindDurations | None
+    config: PreprocessConfig, store: FeatureStore, find: Callable[[Features], Features]
 ) -> Iterator[AlignedSpeech]:
-    utterances = read_utterances(folder)
+    folder, utterances = store.folder, read_utterances(store.folder)
     seconds: dict[str, float] = {}
     for path in features_folder(folder).glob("shard-*.json"):
         seconds |= cast("Mapping[str, Any]", read_json(path))["audio_seconds"]
@@ -223,13 +204,10 @@ def _aligned(
             utterance = utterances[id]
             read = frontends[utterance.language](utterance.text)
             spoken = mix(read, config.text.certain_p_arpabet)
-            features = store.read(id) if find is None else find(store.read(id))
+            features = find(store.read(id))
             if features.durations is None:
                 raise InputError(f"{folder}: {id} has no durations; run stage 1 again")
             edges = rate.boundaries_s(features.durations, features.start)  # (N + 1,)
             alignment = Alignment(features.phones, edges, find_words(features.phones, spoken))
             yield aligned_speech(utterance, alignment, seconds[id], features.durations, store.mel)
             bar.advance()
-
-
-_log = get_logger(__name__)

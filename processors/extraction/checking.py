@@ -10,17 +10,8 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from preprocessors.manifest import Listing, Rejection, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
-from processors.extraction.finishing import allowed_faults, limit_of
-from processors.extraction.plan import list_corpus
-from processors.extraction.shards import (
-    Trace,
-    UtteranceReader,
-    crash_rejections,
-    extract_or_reject,
-    plan_shards,
-    read_recording,
-    tools_for,
-)
+from processors.extraction import shards
+from processors.extraction.plan import allowed_faults, limit_of, list_corpus
 from utils.errors import listed
 from utils.logging import progress
 from utils.parallel import run_chunks
@@ -36,7 +27,7 @@ class CorpusCheck:
     max_bad_ratio: float  # config key of this name
     computing_aligner: str  # that stage 1 runs after this check; empty if it computes nothing
     rejected: list[Rejection]  # what stage 1 would reject, sorted by id
-    traces: dict[str, Trace]  # by id
+    traces: dict[str, shards.Trace]  # by id
 
     @property
     def n_listed(self) -> int:
@@ -44,14 +35,10 @@ class CorpusCheck:
         return len(self.listing.utterances) + len(self.listing.rejected)
 
     @property
-    def n_allowed(self) -> int:
-        """Rejections that stage 1 accepts."""
-        return allowed_faults(self.n_listed, self.max_bad_ratio)
-
-    @property
     def passes(self) -> bool:
         """Whether stage 1 would accept the corpus."""
-        return len(self.rejected) < self.n_listed and len(self.rejected) <= self.n_allowed
+        n_allowed = allowed_faults(self.n_listed, self.max_bad_ratio)
+        return len(self.rejected) < self.n_listed and len(self.rejected) <= n_allowed
 
     def report(self) -> str:
         """The findings as text, a line for each faulty utterance."""
@@ -75,19 +62,14 @@ class CorpusCheck:
         words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
         yield from _grouped("Words in no lexicon, whose pronunciation is guessed:", words)
         if self.computing_aligner:
-            yield (
-                f"Not checked: whether preprocess.aligner {self.computing_aligner} can align the"
-                " recordings; stage 1 computes the alignments"
-            )
-        yield self._verdict()
-
-    def _verdict(self) -> str:
-        if not self.rejected:
-            return f"{self.dataset}: all utterances can be used"
-        rule = limit_of(self.n_listed, self.max_bad_ratio)
-        if self.passes:
-            return f"{self.dataset}: stage 1 would leave them out and go on; {rule}"
-        return f"{self.dataset}: stage 1 would fail; {rule}; correct them or raise it"
+            what = f"whether preprocess.aligner {self.computing_aligner} can align the recordings"
+            yield f"Not checked: {what}; stage 1 computes the alignments"
+        rule, verdict = limit_of(self.n_listed, self.max_bad_ratio), "all utterances can be used"
+        if self.rejected:
+            verdict = f"stage 1 would fail; {rule}; correct them or raise it"
+            if self.passes:
+                verdict = f"stage 1 would leave them out and go on; {rule}"
+        yield f"{self.dataset}: {verdict}"
 
 
 def _grouped(title: str, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -111,12 +93,13 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     make_tools = partial(CheckTools, options, root, with_text=config.task == "tts")
     tools = make_tools()  # a fault of no single utterance shows now
     computes = tools.with_text and not tools.align and options.has_aligner
-    rejected, traces = list(listing.rejected), dict[str, Trace]()
-    chunks = plan_shards(listing.utterances, options.shard_size)
+    rejected, traces = list(listing.rejected), dict[str, shards.Trace]()
+    chunks = shards.plan_shards(listing.utterances, options.shard_size)
+    work = partial(_check, make_tools)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
-        for done in run_chunks(_Work(make_tools), chunks, n_jobs, options.backend):
+        for done in run_chunks(work, chunks, n_jobs, options.backend):
             found, of_chunk = done.result
-            rejected += [*found, *crash_rejections(done.lost, "audio")]
+            rejected += [*found, *shards.crash_rejections(done.lost, "audio")]
             traces |= of_chunk
             bar.advance(len(chunks[done.key]))
     aligner = options.aligner if computes else ""
@@ -125,38 +108,33 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     )
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Checks a part of a corpus; it is sent to the worker processes."""
-
-    make_tools: "partial[CheckTools]"
-
-    def __call__(
-        self, _name: str, utterances: Sequence[Utterance]
-    ) -> tuple[list[Rejection], dict[str, Trace]]:
-        tools = tools_for(self.make_tools, repr(self))
-        tools.reader.prepare(utterances if tools.with_text else ())
-        rejected: list[Rejection] = []
-        traces = {utterance.id: Trace() for utterance in utterances}
-        for utterance in utterances:
-            extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
-        return rejected, traces
+def _check(
+    make_tools: "partial[CheckTools]", _name: str, utterances: Sequence[Utterance]
+) -> tuple[list[Rejection], dict[str, shards.Trace]]:
+    """Checks a part of a corpus, in a worker process."""
+    tools = shards.tools_for(make_tools, repr(make_tools))
+    tools.reader.prepare(utterances if tools.with_text else ())
+    rejected: list[Rejection] = []
+    traces = {utterance.id: shards.Trace() for utterance in utterances}
+    for utterance in utterances:
+        shards.extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
+    return rejected, traces
 
 
 class CheckTools:
     """Reads utterances as stage 1 does; built once per process."""
 
     def __init__(self, config: PreprocessConfig, root: Path, *, with_text: bool) -> None:
-        self.reader = UtteranceReader(config)
+        self.reader = shards.UtteranceReader(config)
         self.with_text = with_text
         self._config = config
         reads_files = with_text and find_aligner(config).files is not None
         self.align = make_aligner(config, root) if reads_files else None
 
-    def read(self, utterance: Utterance, trace: Trace) -> None:
+    def read(self, utterance: Utterance, trace: shards.Trace) -> None:
         """Reads recording, text and alignment file; raises as stage 1 does."""
         if not self.with_text:
-            read_recording(utterance, self._config, trace)
+            shards.read_recording(utterance, self._config, trace)
             return
         wav, spoken = self.reader.read(utterance, trace)
         trace.out_of_vocabulary = spoken.out_of_vocabulary

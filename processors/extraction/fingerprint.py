@@ -30,25 +30,19 @@ IGNORED = {
     | {"text", "aligner", "edge_silence_s", "max_misfit"}
     | {"pitch_extractor", "f0_min", "f0_max", "pitch_remove_outlier", "energy_remove_outlier"},
 }
-_WITHOUT_EFFECT_ON_TEXT = {
-    "preprocess.text.pauses",  # of imported voices; stage 1 takes one value only
-    "preprocess.text.p_arpabet",  # the store holds letters and phones of each word
-}
+# `pauses` are those of imported voices, and the store holds letters and phones of each word
+_WITHOUT_EFFECT_ON_TEXT = {"preprocess.text.pauses", "preprocess.text.p_arpabet"}
 # Keys that splits, statistics and limits depend on, and records do not.
 _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad_ratio"}
-# Entries of stores whose mels an acoustic model predicted.
-PREDICTED_BY = "from_acoustic.weights"
-MODEL_OF_MELS = "from_acoustic.model"
-# Entry of stores of a corpus: its folder
-DATASET_PATH = "dataset_path"
-# Entry of stores of a table that is not metadata.csv: its name
-TABLE = "preprocess.corpus.table"
+# Entries of stores whose mels an acoustic model predicted
+PREDICTED_BY, MODEL_OF_MELS = "from_acoustic.weights", "from_acoustic.model"
+DATASET_PATH = "dataset_path"  # entry of stores of a corpus: its folder
+TABLE = "preprocess.corpus.table"  # of stores of a table that is not metadata.csv: its name
 # A renamed key is stored under its former name, so that older stores stay valid.
 _PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
 _FORMER = {new: old for old, new in _PRESENT.items()}
 _DERIVED = re.compile(r"data/(tts|vocoder)_\w+_\d+_[0-9a-f]{8}")
 _LEXICON = "preprocess.text.lexicon_path"
-_LIMITS = {"preprocess.max_bad_ratio"}  # may end the stage, and changes nothing that it writes
 
 
 @dataclass(frozen=True)
@@ -122,9 +116,8 @@ def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) ->
     if task == "tts":
         ignored -= ALIGNMENTS
     keys, defaults = _keys(config, ignored), _keys(PreprocessConfig(), ignored)
-    changed = {key: value for key, value in keys.items() if value != defaults[key]}
+    digest = _digest(sorted(item for item in keys.items() if item[1] != defaults[item[0]]))[:8]
     kind = config.aligner if task == "tts" else config.mel_padding
-    digest = _digest(sorted(changed.items()))[:8]
     return f"data/{task}_{kind}_{config.sample_rate}_{digest}"
 
 
@@ -178,6 +171,29 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[s
     ]
 
 
+def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint) -> None:
+    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
+
+    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted. A
+    corpus that was moved with the times of its files has the same shards.
+    """
+    if previous is None:
+        return
+    elsewhere = "set preprocess.processed_dir to another folder, or remove this one"
+    if previous.task != new.task:
+        raise InputError(f"{folder} holds the data of a {previous.task} experiment; {elsewhere}")
+    if PREDICTED_BY in previous.features and PREDICTED_BY not in new.features:
+        model = previous.finishing.get(MODEL_OF_MELS)
+        raise InputError(
+            f"{folder} holds mels that the acoustic model {model} predicted: give"
+            f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
+        )
+    old_path, new_path = (made.finishing.get(DATASET_PATH) for made in (previous, new))
+    if old_path and new_path and old_path != new_path and previous.shards != new.shards:
+        fault = f"{folder} holds the data of another corpus, {old_path}, not of {new_path}"
+        raise InputError(f"{fault}: {elsewhere} (also if it is the same corpus, changed and moved)")
+
+
 def check_made_with(
     folder: Path, config: PreprocessConfig, dataset_path: Mapping[str, str] | None = None
 ) -> None:
@@ -191,14 +207,11 @@ def check_made_with(
     if made is None or not made.finished:
         raise InputError(f"{path}: stage 1 was not finished; run it")
     if made.version != VERSION:
-        raise InputError(
-            f"{path}: features of version {made.version}, expected {VERSION}; run stage 1 again"
-        )
+        versions = f"features of version {made.version}, expected {VERSION}"
+        raise InputError(f"{path}: {versions}; run stage 1 again")
     if changed := _changed(made, config):
-        raise InputError(
-            f"{folder} was made with another configuration: {changed}; run stage 1 with this one,"
-            " or undo the change"
-        )
+        fault = f"{folder} was made with another configuration: {changed}"
+        raise InputError(f"{fault}; run stage 1 with this one, or undo the change")
     table = config.corpus.get(folder.name, CorpusConfig()).table
     made_of = made.finishing.get(TABLE, CorpusConfig.table)
     if table != made_of:
@@ -225,7 +238,8 @@ def _changed(made: Fingerprint, config: PreprocessConfig) -> str:
     elif config.text.lexicon_path:
         del expected[_LEXICON]
     stored = made.features | made.finishing
-    common = (stored.keys() & expected.keys()) - _LIMITS
+    common = stored.keys() & expected.keys()
+    common -= {"preprocess.max_bad_ratio"}  # may end the stage, and changes nothing that it writes
     stored, expected = ({key: keys[key] for key in common} for keys in (stored, expected))
     return "; ".join(_differences(stored, expected))
 
@@ -263,10 +277,8 @@ def check_prepared(
     nearest, changed = min(prepared.items(), key=lambda item: item[1].count(" was "))
     keys = f"another configuration: {changed}" if changed else "the same keys"
     use = "undo the change" if changed and same_keys else f"use it by {flag}={nearest}"
-    raise InputError(
-        f"{folder} is missing: stage 1 was not run with this configuration; {nearest / dataset} was"
-        f" made with {keys}; run stage 1, or {use}"
-    )
+    fault = f"{folder} is missing: stage 1 was not run with this configuration"
+    raise InputError(f"{fault}; {nearest / dataset} was made with {keys}; run stage 1, or {use}")
 
 
 def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:

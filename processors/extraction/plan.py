@@ -1,4 +1,4 @@
-"""The plan of a run of stage 1 over one dataset, and its summary."""
+"""The plan of a run of stage 1 over one dataset, how many faults it may have, and its summary."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,15 @@ from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fingerprint_of
 from processors.extraction.shards import ShardReport, plan_shards
 from utils.errors import InputError
+from utils.logging import get_logger
 from utils.parallel import Backend
 
+_log = get_logger(__name__)
+
+# A share means little in a small corpus: up to this many bad utterances never end the stage, unless
+# they are more than half of it. Only `max_bad_ratio` 0 allows none.
+_TOLERATED = 3
+_SHOWN = 5  # reasons; the file holds all of them
 Work = Callable[[str, Sequence[Utterance]], ShardReport]
 
 
@@ -65,9 +72,8 @@ def choose_dataset(config: Config, name: str | None) -> str:
     datasets = ", ".join(config.dataset)
     if name is None:
         if len(config.dataset) > 1:
-            raise InputError(
-                f"the configuration has several datasets; choose by --dataset: {datasets}"
-            )
+            fault = "the configuration has several datasets"
+            raise InputError(f"{fault}; choose by --dataset: {datasets}")
         return config.dataset[0]
     if name not in config.dataset:
         raise InputError(f"--dataset {name}: the configuration has {datasets}")
@@ -102,3 +108,48 @@ def plan_run(
     return DatasetRun(
         config, dataset, folder, listing, shards, fingerprint, product, work, config.backend
     )
+
+
+def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
+    """Largest number of unusable utterances of a corpus, by the config key `max_bad_ratio`."""
+    tolerated = min(_TOLERATED, n_utterances // 2) if max_bad_ratio > 0 else 0
+    return max(int(max_bad_ratio * n_utterances), tolerated)
+
+
+def limit_of(
+    n_utterances: int, max_bad_ratio: float, limited_by: str = "preprocess.max_bad_ratio"
+) -> str:
+    """How many unusable utterances a corpus may have, and why, for messages."""
+    allowed = allowed_faults(n_utterances, max_bad_ratio)
+    limit = f"{limited_by} {max_bad_ratio:g} allows {allowed} of {n_utterances}"
+    if allowed > max_bad_ratio * n_utterances:
+        limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
+    return limit
+
+
+def check_faults(
+    what: str,
+    reasons: Sequence[str],
+    n_all: int,
+    max_bad_ratio: float,
+    file: Path | None = None,
+    limited_by: str = "preprocess.max_bad_ratio",
+) -> None:
+    """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
+
+    Args:
+        what: The beginning of the message.
+        limited_by: Key or flag that gives the ratio.
+    """
+    if not reasons:
+        return
+    shown = "".join(f"\n  {reason}" for reason in reasons[:_SHOWN])
+    if len(reasons) > _SHOWN:
+        shown += f"\n  and {len(reasons) - _SHOWN} more"
+    listed = f"{file} lists all of them:{shown}" if file else f"the first:{shown}"
+    allowed = allowed_faults(n_all, max_bad_ratio)
+    if len(reasons) <= allowed:
+        _log.warning("%s; %s", what, listed)
+        return
+    limit = limit_of(n_all, max_bad_ratio, limited_by)
+    raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")

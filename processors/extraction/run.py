@@ -1,56 +1,60 @@
 """Runs stage 1: shards in parallel, then splits, statistics and the report."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from config.schema import Config
-from preprocessors.manifest import MANIFEST, Splits, write_manifest, write_splits
-from processors.alignment.fit import SCORES_FILE, list_misfits
-from processors.dataset.shard_file import is_whole
-from processors.dataset.store import INDEX, features_folder, write_index, write_mel_config
-from processors.extraction import finishing
+from preprocessors.manifest import (
+    MANIFEST,
+    Rejection,
+    Splits,
+    read_splits,
+    split_ids,
+    write_manifest,
+    write_splits,
+)
+from processors.alignment.fit import SCORES_FILE, list_misfits, report_of
+from processors.dataset.store import INDEX, features_folder, is_whole, write_index, write_mel_config
+from processors.extraction.features import plan_tts, plan_vocoder
 from processors.extraction.fingerprint import (
-    DATASET_PATH,
-    MODEL_OF_MELS,
-    PREDICTED_BY,
-    Fingerprint,
     changes,
+    check_same_data,
     read_fingerprint,
     write_fingerprint,
 )
-from processors.extraction.plan import DatasetRun, Summary
+from processors.extraction.plan import DatasetRun, Summary, check_faults
 from processors.extraction.shards import (
     ShardReport,
     crash_rejections,
+    most_common,
     read_shard_report,
     shard_path,
     write_shard_report,
 )
-from processors.extraction.tts import plan_tts
-from processors.extraction.vocoder import plan_vocoder
-from utils.errors import InputError, nearest
-from utils.files import read_json, read_jsonl, read_text, write_jsonl
+from utils.errors import InputError, listed, nearest
+from utils.files import read_json, read_jsonl, read_text, write_json, write_jsonl
 from utils.locks import locked
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
-_OF_THE_RUN = (finishing.REJECTED, "report.json")  # removed first: each run writes them anew
+_log = get_logger(__name__)
+
+REJECTED = "rejected.jsonl"
+_SHOWN = 5  # notices; the report has all of them
+_OF_THE_RUN = (REJECTED, "report.json")  # removed first: each run writes them anew
 _OUTPUTS = (
-    *(MANIFEST, "audio.json", "speakers.json", *_OF_THE_RUN),
-    INDEX,
+    *(MANIFEST, INDEX, "audio.json", "speakers.json", *_OF_THE_RUN),
     *(f"{name}.json" for name in Splits._fields),
 )
 
 
 def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
-    """Runs stage 1 for every dataset of an experiment, as `config.task` needs it.
+    """Runs stage 1 for every dataset of an experiment; None for those with nothing to do.
 
     Finished work is kept: after an interruption, and when only some utterances or keys of the
     config have changed.
-
-    Returns:
-        What was done for each dataset; None if there was nothing to do.
 
     Raises:
         InputError: Before any work if one of the corpora or the config cannot be used; in the
@@ -69,21 +73,21 @@ def carry_out(run: DatasetRun, n_jobs: int) -> Summary | None:
     if read_fingerprint(run.folder) == run.fingerprint:
         if not (fault := _fault_in(run)):
             _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
-            finishing.warn_of_empty_splits(run)
+            _warn_of_empty_splits(run)
             return None
         _log.warning("%s: %s; what depends on it is made again", run.dataset, fault)
     with locked(run.folder, "wait for its end, or set preprocess.processed_dir to another folder"):
         try:
             summary = _work(run, n_jobs)
         except BaseException:
-            _remove_unfinished(run)  # of worker processes that were ended
+            _remove_unfinished(run)
             raise
-    finishing.warn_of_empty_splits(run)
+    _warn_of_empty_splits(run)
     return summary
 
 
 def _remove_unfinished(run: DatasetRun) -> None:
-    """Removes what killed processes were writing: hidden files."""
+    """Removes what worker processes that were ended were writing: hidden files."""
     for path in features_folder(run.folder).glob(".*"):
         path.unlink(missing_ok=True)
 
@@ -91,17 +95,19 @@ def _remove_unfinished(run: DatasetRun) -> None:
 def _work(run: DatasetRun, n_jobs: int) -> Summary:
     start = time.monotonic()
     previous = read_fingerprint(run.folder)
-    _check_same_data(run, previous)
+    check_same_data(run.folder, previous, run.fingerprint)
     if run.check is not None:
         run.check()
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
         _log.info("%s: %s", run.dataset, line)
-    finished = _finished_shards(run)
+    of_shards = run.fingerprint.shards.items()
+    reports = {name: read_shard_report(shard_path(run.folder, name), of) for name, of in of_shards}
+    finished = {name: report for name, report in reports.items() if report is not None}
     _begin(run, finished)
     total = ShardReport()
     for report in [*finished.values(), *_extract(run, finished, n_jobs)]:
         total.add(report)
-    n_extracted = len(run.listing.utterances) - sum(len(run.shards[name]) for name in finished)
+    n_extracted = sum(len(items) for name, items in run.shards.items() if name not in finished)
     summary = _finish(run, total, n_extracted, start)
     counts = f"{summary.n_usable} utterances, {summary.hours:.2f} h, {summary.n_rejected} rejected"
     times = f"in {summary.wall_seconds:.0f} s ({summary.n_extracted} extracted)"
@@ -109,40 +115,14 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
     return summary
 
 
-def _check_same_data(run: DatasetRun, previous: Fingerprint | None) -> None:
-    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
-
-    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted. A
-    corpus that was moved with the times of its files has the same shards.
-    """
-    if previous is None:
-        return
-    elsewhere = "set preprocess.processed_dir to another folder, or remove this one"
-    if previous.task != run.fingerprint.task:
-        raise InputError(
-            f"{run.folder} holds the data of a {previous.task} experiment; {elsewhere}"
-        )
-    if PREDICTED_BY in previous.features and PREDICTED_BY not in run.fingerprint.features:
-        model = previous.finishing.get(MODEL_OF_MELS)
-        raise InputError(
-            f"{run.folder} holds mels that the acoustic model {model} predicted: give"
-            f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
-        )
-    old, new = (made.finishing.get(DATASET_PATH) for made in (previous, run.fingerprint))
-    if old and new and old != new and previous.shards != run.fingerprint.shards:
-        raise InputError(
-            f"{run.folder} holds the data of another corpus, {old}, not of {new}: {elsewhere} (also"
-            " if it is the same corpus, changed and moved)"
-        )
-
-
 def _fault_in(run: DatasetRun) -> str:
     """Names a file that is missing or was cut short since it was made; empty if all are whole."""
     n_rows = {}
-    for path in (run.folder / name for name in (*_OUTPUTS, *run.product.outputs)):
+    for name in (*_OUTPUTS, *run.product.outputs):
+        path = run.folder / name
         try:
             if path.suffix == ".jsonl":
-                n_rows[path] = len(read_jsonl(path))
+                n_rows[name] = len(read_jsonl(path))
             else:
                 (read_json if path.suffix == ".json" else read_text)(path)
         except InputError as error:
@@ -153,19 +133,9 @@ def _fault_in(run: DatasetRun) -> str:
     report = read_json(run.folder / "report.json")
     n_usable = report.get("utterances") if isinstance(report, dict) else None
     for name, expected in ((MANIFEST, len(run.listing.utterances)), (INDEX, n_usable)):
-        if n_rows[run.folder / name] != expected:
-            return f"{run.folder / name}: {n_rows[run.folder / name]} lines, expected {expected}"
+        if n_rows[name] != expected:
+            return f"{run.folder / name}: {n_rows[name]} lines, expected {expected}"
     return ""
-
-
-def _finished_shards(run: DatasetRun) -> dict[str, ShardReport]:
-    """Reports on the shards that need no work."""
-    reports = {}
-    for name, fingerprint in run.fingerprint.shards.items():
-        report = read_shard_report(shard_path(run.folder, name), fingerprint)
-        if report is not None:
-            reports[name] = report
-    return reports
 
 
 def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
@@ -210,20 +180,19 @@ def _extract(
 def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float) -> Summary:
     """Writes what follows from all utterances together, the fingerprint last."""
     rejected = sorted([*run.listing.rejected, *total.rejected])
-    write_jsonl(run.folder / finishing.REJECTED, (rejection._asdict() for rejection in rejected))
+    write_jsonl(run.folder / REJECTED, (rejection._asdict() for rejection in rejected))
     list_misfits(run.folder, run.listing.utterances, total.scores)
     n_all = len(run.listing.utterances) + len(run.listing.rejected)
     what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = [f"{item.id}: {item.reason}" for item in rejected]
-    file = run.folder / finishing.REJECTED
-    finishing.check_faults(what, reasons, n_all, run.config.max_bad_ratio, file)
-    finishing.log_notices(run, total)
+    check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
+    _log_notices(run, total)
     if run.product.before_split is not None:
         run.product.before_split(run, total)
     write_index(run.folder, total.rows)
-    splits = finishing.usable_splits(run, total)
+    splits = usable_splits(run, total)
     write_splits(run.folder, splits)
-    finishing.write_speakers(run, splits)
+    write_speakers(run, splits)
     if run.product.after_split is not None:
         run.product.after_split(run, splits)
     summary = Summary(
@@ -233,9 +202,89 @@ def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float)
         hours=sum(row.seconds for row in total.rows) / 3600,
         wall_seconds=time.monotonic() - start,
     )
-    finishing.write_report(run, total, rejected, splits, summary)
+    _write_report(run, total, rejected, splits, summary)
     write_fingerprint(run.folder, run.fingerprint)
     return summary
 
 
-_log = get_logger(__name__)
+def _log_notices(run: DatasetRun, total: ShardReport) -> None:
+    """Logs the most frequent notices with an example each; the report has all of them."""
+    for notice, n in most_common(total.notices)[:_SHOWN]:
+        example = total.examples[notice]
+        which = example if n == 1 else f"{n} of its utterances, such as {example}"
+        _log.info("%s: %s: %s", run.dataset, which, notice)
+    if (more := len(total.notices) - _SHOWN) > 0:
+        _log.info("%s: %d more notices are in report.json", run.dataset, more)
+
+
+def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
+    """Splits all readable recordings and leaves out the unusable ones afterwards.
+
+    The split of an utterance does then not depend on which others another aligner or text frontend
+    rejects: what one model is tested on, no other model of the same corpus was trained on. An
+    acoustic model knows the speakers that it is trained on: others are left out.
+    """
+    speakers = {u.id: u.speaker for u in run.listing.utterances}
+    if run.fingerprint.task == "vocoder":  # does not distinguish them
+        speakers = dict.fromkeys(speakers, "")
+    splits = run.product.splits or split_ids(total.audio_seconds, run.config.split, speakers)
+    usable = {row.id for row in total.rows} & {id for ids in splits for id in ids}
+    trained = {speakers[id] for id in splits.train if id in usable}
+    if not trained:
+        fault = f"{run.dataset}: no usable utterance is left to train on"
+        raise InputError(f"{fault}; see rejected.jsonl")
+    if untrained := sorted({speakers[id] for id in usable} - trained):
+        _log.warning(
+            "%s: %d speakers have no usable utterance in the train split and are left out: %s",
+            *(run.dataset, len(untrained), listed(untrained)),
+        )
+    kept = {id for id in usable if speakers[id] in trained}
+    return Splits(*([id for id in ids if id in kept] for ids in splits))
+
+
+def _warn_of_empty_splits(run: DatasetRun) -> None:
+    """Logs what a finished dataset without validation or test utterances cannot be used for."""
+    splits, rejected = read_splits(run.folder), run.folder / REJECTED
+    for name, loss in (
+        ("valid", "stage 2 would train without validation and best checkpoint"),
+        ("test", "stages 3 and 4 would have no test utterances"),
+    ):
+        if not getattr(splits, name):
+            keys = f"raise preprocess.split.{name} or change preprocess.split.{name}_ids"
+            remedy = f"{keys}, or correct what {rejected} lists, and run stage 1 again"
+            fault = f"no usable utterance is left in the {name} split: {loss}"
+            _log.warning("%s: %s; before stage 2, %s", run.dataset, fault, remedy)
+
+
+def write_speakers(run: DatasetRun, splits: Splits) -> None:
+    """Writes name and language of each speaker with utterances in a split, sorted by name."""
+    split = {id for ids in splits for id in ids}
+    languages = {u.speaker: u.language for u in run.listing.utterances if u.id in split}
+    speakers = [{"name": name, "language": languages[name]} for name in sorted(languages)]
+    write_json(run.folder / "speakers.json", speakers)
+
+
+def _write_report(
+    run: DatasetRun,
+    total: ShardReport,
+    rejected: Sequence[Rejection],
+    splits: Splits,
+    summary: Summary,
+) -> None:
+    """Writes `report.json`: numbers about the dataset and the work, for people."""
+    report = {
+        "dataset": run.dataset,
+        "mels_from": run.product.mels_from,
+        "utterances": summary.n_usable,
+        "hours": round(summary.hours, 4),
+        "splits": {name: len(ids) for name, ids in splits._asdict().items()},
+        "rejected": dict(sorted(Counter(item.stage for item in rejected).items())),
+        "out_of_vocabulary": len(total.out_of_vocabulary),
+        "misfits": report_of(total.scores),
+        "notices": run.listing.notices,
+        "audio_notices": dict(most_common(total.notices)),
+        "cpu_seconds": {part: round(s, 3) for part, s in sorted(total.cpu_seconds.items())},
+        "wall_seconds": round(summary.wall_seconds, 2),
+        "extracted": summary.n_extracted,
+    }
+    write_json(run.folder / "report.json", report)

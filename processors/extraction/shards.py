@@ -14,16 +14,15 @@ from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.files import read_audio
-from processors.dataset.shard_file import IndexRow, is_whole, shard_writer
-from processors.dataset.store import features_folder
+from processors.dataset.store import IndexRow, features_folder, is_whole, shard_writer
 from processors.records import AlignmentScore, Features, MelWav, SpokenText
 from processors.text.frontend import Frontends
 from utils.errors import InputError, UtteranceError
 from utils.files import read_json, write_json
 from utils.seed import derived_seed
 
-_LEAST_SHARDS = 16  # small corpora too are spread over the cores, and show progress
-_LEAST_SIZE = 8  # utterances per shard, if there are so many
+# small corpora too are spread over the cores, and show progress
+_LEAST_SHARDS, _LEAST_SIZE = 16, 8  # the size in utterances, if there are so many
 _COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices", "cpu_seconds")
 _STAGES = {"mel": "features", "f0": "features"}  # parts that are not a stage of their own
 Record = TypeVar("Record")
@@ -98,10 +97,8 @@ class ShardReport:
 
 
 def most_common(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Names and their counts, the most frequent first; equally frequent ones by name.
-
-    `Counter.most_common` depends on the order of counting, and so on which shard ends first.
-    """
+    """Names and their counts, the most frequent first; equally frequent ones by name."""
+    # `Counter.most_common` depends on the order of counting, and so on which shard ends first
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -113,22 +110,15 @@ def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, l
     shard, or the two between which a shard is split when there are too many. `shard_size` is a
     mean; single shards have up to about twice as many.
     """
-    n_utterances = len(utterances)
-    n_shards = max(
-        math.ceil(n_utterances / shard_size), min(_LEAST_SHARDS, n_utterances // _LEAST_SIZE), 1
-    )
+    n = len(utterances)
+    n_shards = max(math.ceil(n / shard_size), min(_LEAST_SHARDS, n // _LEAST_SIZE), 1)
+    power = 1 << (n_shards - 1).bit_length()
     shards: dict[str, list[Utterance]] = {}
     for utterance in sorted(utterances, key=lambda utterance: utterance.id):
-        number = _linear_hash(derived_seed("shard", utterance.id), n_shards)
+        number = derived_seed("shard", utterance.id) % power  # the lowest bits
+        number -= power // 2 if number >= n_shards else 0  # one less: it is not split yet
         shards.setdefault(f"shard-{number:05d}", []).append(utterance)
     return dict(sorted(shards.items()))
-
-
-def _linear_hash(key: int, n_shards: int) -> int:
-    """Number of the shard of a key: its lowest bits, one less for shards that are not split yet."""
-    power = 1 << (n_shards - 1).bit_length()
-    number = key % power
-    return number if number < n_shards else number - power // 2
 
 
 class Tools(Protocol):

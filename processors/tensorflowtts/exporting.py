@@ -7,10 +7,10 @@ of the quartiles take the largest of the other values.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -20,48 +20,35 @@ from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.pitch import extract_f0
-from processors.extraction.finishing import check_faults
-from processors.extraction.plan import list_corpus
-from processors.extraction.shards import (
-    Trace,
-    UtteranceReader,
-    crash_rejections,
-    extract_or_reject,
-    tools_for,
-)
+from processors.extraction import shards
+from processors.extraction.plan import check_faults, list_corpus
 from processors.tensorflowtts import layout
-from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10
+from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10, write_array
 from processors.text.symbols import nvidia_vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
+_log = get_logger(__name__)
+
 _CHUNK = 50  # utterances that a process works on at a time
 Split = dict[str, str]  # "train" or "valid", by id
-_TRIM_DB, _TRIM_FRAME, _TRIM_HOP = 60.0, 2048, 512
-
-
-class DumpedSpeech(NamedTuple):
-    """The arrays of one utterance."""
-
-    mel: np.ndarray  # (T, M) float32, log10
-    f0: np.ndarray  # (T,) float32 Hz, 0 = unvoiced
-    energy: np.ndarray  # (T,) float32
-    wav: np.ndarray  # (T * hop,) float32
 
 
 def trim(wav: np.ndarray) -> np.ndarray:
     """Removes the edges that are 60 dB below the loudest part, (S,) -> (<= S,)."""
     import librosa  # takes a second
 
-    trimmed: np.ndarray = librosa.effects.trim(
-        wav, top_db=_TRIM_DB, frame_length=_TRIM_FRAME, hop_length=_TRIM_HOP
-    )[0]
+    trimmed: np.ndarray = librosa.effects.trim(wav, top_db=60.0, frame_length=2048, hop_length=512)[
+        0
+    ]
     return trimmed
 
 
-def analyse(wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConfig) -> DumpedSpeech:
+def analyse(
+    wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConfig
+) -> dict[ArrayFile, np.ndarray]:
     """Extracts the features of trimmed audio, (S,) float32, of at least one analysis window."""
     mel = spectrogram.config
     n_frames = 1 + len(wav) // mel.hop_length
@@ -77,12 +64,12 @@ def analyse(wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConf
         f0_min=config.f0_min,
         f0_max=config.f0_max,
     )
-    return DumpedSpeech(
-        mel=to_log10(log_mel[0, :, :n_frames].numpy()),
-        f0=capped(f0),
-        energy=capped(energy[0, :n_frames].numpy()),
-        wav=np.pad(wav, (0, mel.n_fft), mode="edge")[: n_frames * mel.hop_length],
-    )
+    return {
+        layout.RAW_MEL: to_log10(log_mel[0, :, :n_frames].numpy()),
+        layout.F0: capped(f0),
+        layout.ENERGY: capped(energy[0, :n_frames].numpy()),
+        layout.WAV: np.pad(wav, (0, mel.n_fft), mode="edge")[: n_frames * mel.hop_length],
+    }
 
 
 def capped(values: np.ndarray) -> np.ndarray:
@@ -93,33 +80,31 @@ def capped(values: np.ndarray) -> np.ndarray:
     return np.where(outliers, values[~outliers].max(initial=0.0), values).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class ExportOptions:
-    """The options of TensorFlowTTS's preprocessing."""
-
-    rootdir: Path  # the corpus
-    outdir: Path  # the dump, to be made
-    n_cpus: int = 4
-    test_size: float = 0.05  # share of the utterances in `valid`
-    seed: int = 1234  # of the split
-
-
-def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
-    """Writes the dump of a corpus, complete or not at all."""
+def export_dump(
+    config: Config,
+    dataset: str,
+    rootdir: Path,
+    outdir: Path,
+    *,
+    n_cpus: int = 4,
+    test_size: float = 0.05,
+    seed: int = 1234,
+) -> None:
+    """Writes the dump of a corpus, complete or not at all; `test_size` is the share of `valid`."""
     preprocess = config.preprocess
     _check(preprocess)
-    whole = replace(config, dataset_path={**config.dataset_path, dataset: str(options.rootdir)})
+    whole = replace(config, dataset_path={**config.dataset_path, dataset: str(rootdir)})
     _, listing = list_corpus(whole, dataset)
-    utterances = {utterance.id: utterance for utterance in listing.utterances}
-    split = split_of(list(utterances), options.test_size, options.seed)
-    with new_folder(options.outdir) as folder:
-        extract = Extraction(preprocess, folder, split)
+    utterances = listing.utterances
+    split = split_of([utterance.id for utterance in utterances], test_size, seed)
+    with new_folder(outdir) as folder:
         rejected = list(listing.rejected)
         with progress(len(utterances), "features") as bar:
             starts = range(0, len(utterances), _CHUNK)
-            chunks = {f"{n}": list(utterances.values())[n : n + _CHUNK] for n in starts}
-            for done in run_chunks(extract, chunks, options.n_cpus, preprocess.backend):
-                rejected += [*done.result, *crash_rejections(done.lost, "features")]
+            chunks = {f"{n}": utterances[n : n + _CHUNK] for n in starts}
+            extract = partial(_extract, preprocess, folder, split)
+            for done in run_chunks(extract, chunks, n_cpus, preprocess.backend):
+                rejected += [*done.result, *shards.crash_rejections(done.lost, "features")]
                 bar.advance(len(chunks[done.key]))
         reasons = [f"{item.id}: {item.reason}" for item in sorted(rejected)]
         what = f"{len(reasons)} of {len(utterances)} utterances cannot be used"
@@ -128,50 +113,32 @@ def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
             split.pop(rejection.id, None)
         _finish(folder, split, preprocess)
     counts = [sum(name == kind for name in split.values()) for kind in layout.SPLITS]
-    _log.info("%d train, %d valid: %s", *counts, options.outdir)
+    _log.info("%d train, %d valid: %s", *counts, outdir)
 
 
 def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
-    """The split of scikit-learn's `train_test_split`, which TensorFlowTTS uses.
-
-    The share of `valid` is rounded up.
-
-    Returns:
-        `train` or `valid` by id, in a shuffled order.
-    """
+    """The split of scikit-learn's `train_test_split`, which TensorFlowTTS uses, in its order."""
     n_valid = math.ceil(test_size * len(ids))
     if not 0 < n_valid < len(ids):
-        raise InputError(
-            f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid; at"
-            " least one must be there, and one in train"
-        )
+        fault = f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid"
+        raise InputError(f"{fault}; at least one must be there, and one in train")
     order = np.random.RandomState(seed).permutation(len(ids))  # as the original
     return {ids[place]: "valid" if n < n_valid else "train" for n, place in enumerate(order)}
 
 
-@dataclass(frozen=True)
-class Extraction:
-    """Extracts and writes a chunk of utterances; it is sent to the worker processes."""
-
-    config: PreprocessConfig
-    folder: Path
-    split: Split
-
-    def __call__(self, _name: str, utterances: Sequence[Utterance]) -> list[Rejection]:
-        """Writes the arrays of some utterances, and returns those that cannot be used."""
-        tools = tools_for(partial(_Tools, self.config), repr(self.config))
-        tools.reader.prepare(utterances)
-        rejected: list[Rejection] = []
-        for utterance in utterances:
-            arrays = extract_or_reject(tools.extract, utterance, Trace(), rejected)
-            if arrays is not None:
-                self._write(utterance.id, *arrays)
-        return rejected
-
-    def _write(self, id: str, ids: np.ndarray, speech: DumpedSpeech) -> None:
-        files = (layout.RAW_MEL, layout.F0, layout.ENERGY, layout.WAV)
-        for file, values in ((layout.IDS, ids), *zip(files, speech, strict=True)):
-            layout.write_array(file.path(self.folder, self.split[id], id), values)
+def _extract(
+    config: PreprocessConfig, folder: Path, split: Split, _name: str, utterances: list[Utterance]
+) -> list[Rejection]:
+    """Writes the arrays of some utterances, and returns those that cannot be used."""
+    tools = shards.tools_for(partial(_Tools, config), repr(config))
+    tools.reader.prepare(utterances)
+    rejected: list[Rejection] = []
+    for utterance in utterances:
+        id = utterance.id
+        arrays = shards.extract_or_reject(tools.extract, utterance, shards.Trace(), rejected) or {}
+        for file, values in arrays.items():
+            write_array(file.path(folder, split[id], id), values)
+    return rejected
 
 
 class _Tools:
@@ -179,41 +146,34 @@ class _Tools:
 
     def __init__(self, config: PreprocessConfig) -> None:
         self.config = config
-        self.reader = UtteranceReader(config)
+        self.reader = shards.UtteranceReader(config)
         self.spectrogram = MelSpectrogram(config.mel)
         self.vocabulary = nvidia_vocabulary(layout.SYMBOL_SET)
 
-    def extract(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, DumpedSpeech]:
+    def extract(self, utterance: Utterance, trace: shards.Trace) -> dict[ArrayFile, np.ndarray]:
         """Reads an utterance, and computes its features."""
         wav, spoken = self.reader.read(utterance, trace)
         trace.start("features")
         trimmed = trim(wav)
-        if len(trimmed) < self.config.n_fft:
+        if (S := len(trimmed)) < (window := self.config.n_fft):
             raise InputError(
-                f"{len(trimmed)} samples of speech are fewer than one analysis window of"
-                f" {self.config.n_fft}"
+                f"{S} samples of speech are fewer than one analysis window of {window}"
             )
         ids = np.array(self.vocabulary.ids(spoken.phones), dtype=np.int32)
-        return ids, analyse(trimmed, self.spectrogram, self.config)
+        return {layout.IDS: ids, **analyse(trimmed, self.spectrogram, self.config)}
 
 
 def _check(config: PreprocessConfig) -> None:
     remedy = "use egs/tts/FastSpeech2/exp_config_tensorflowtts.json, or a configuration on it"
     if different := config.mel.differences(DEFINITION):
-        raise InputError(
-            f"the mel is not that of TensorFlowTTS: {', '.join(different)} (the configuration's and"
-            f" its); {remedy}"
-        )
+        keys = f"{', '.join(different)} (the configuration's and its)"
+        raise InputError(f"the mel is not that of TensorFlowTTS: {keys}; {remedy}")
     if config.pitch_extractor == "imported":
-        raise InputError(
-            "preprocess.pitch_extractor is imported; a dump has that of the recordings: set"
-            " parselmouth or pyworld"
-        )
-    if config.text.phone_extractor != layout.SYMBOL_SET:
-        raise InputError(
-            f"preprocess.text.phone_extractor is {config.text.phone_extractor}, expected"
-            f" {layout.SYMBOL_SET}; {remedy}"
-        )
+        fault = "preprocess.pitch_extractor is imported"
+        raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
+    if (found := config.text.phone_extractor) != (expected := layout.SYMBOL_SET):
+        fault = f"preprocess.text.phone_extractor is {found}, expected {expected}"
+        raise InputError(f"{fault}; {remedy}")
 
 
 def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:
@@ -228,27 +188,22 @@ def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:
             yield values[values != 0][:, None] if nonzero else values
 
     stats = mean_and_scale(partial(arrays, layout.RAW_MEL, nonzero=False))
-    layout.write_array(folder / layout.STATS, stats)
+    write_array(folder / layout.STATS, stats)
     for name, file in ((layout.STATS_F0, layout.F0), (layout.STATS_ENERGY, layout.ENERGY)):
-        layout.write_array(folder / name, mean_and_scale(partial(arrays, file, nonzero=True)))
-    longest = [0, 0]
+        write_array(folder / name, mean_and_scale(partial(arrays, file, nonzero=True)))
+    symbols = layout.symbols()
+    lengths = {"max_seq_length": 0, "max_mel_length": 0, "vocab_size": len(symbols)}
     for id, name in split.items():
         mel = np.load(layout.RAW_MEL.path(folder, name, id))
-        normalised = (mel - stats[0]) / stats[1]
-        layout.write_array(layout.NORM_MEL.path(folder, name, id), normalised)
+        write_array(layout.NORM_MEL.path(folder, name, id), (mel - stats[0]) / stats[1])
         n_symbols = len(np.load(layout.IDS.path(folder, name, id)))
-        longest = [max(longest[0], n_symbols), max(longest[1], len(mel))]
+        lengths["max_seq_length"] = max(lengths["max_seq_length"], n_symbols)
+        lengths["max_mel_length"] = max(lengths["max_mel_length"], len(mel))
     for name in layout.SPLITS:
         ids = [id for id, kind in split.items() if kind == name]
-        layout.write_array(layout.ids_file(folder, name), np.array(ids))
-    _write_symbols(folder)
-    lengths = {"max_seq_length": longest[0], "max_mel_length": longest[1]}
-    write_json(folder / layout.LENGTHS, lengths | {"vocab_size": len(layout.symbols())})
+        write_array(layout.ids_file(folder, name), np.array(ids))
+    write_json(folder / layout.LENGTHS, lengths)
     write_json(folder / layout.MEL_DEFINITION, asdict(config.mel))
-
-
-def _write_symbols(folder: Path) -> None:
-    symbols = layout.symbols()
     (folder / layout.VOCABULARY).write_text("".join(f"{s}\n" for s in symbols), encoding="utf-8")
     mapper = {
         "symbol_to_id": {symbol: id for id, symbol in enumerate(symbols)},
@@ -273,6 +228,3 @@ def mean_and_scale(arrays: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
         deviation = deviation + np.square(values - mean).sum(axis=0)
     scale = np.sqrt(deviation / max(count, 1))
     return np.stack([mean, np.where(scale > 0, scale, 1.0)]).astype(np.float32)
-
-
-_log = get_logger(__name__)

@@ -16,11 +16,11 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Rejection, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
+from processors.extraction.features import FeatureError, tts_product
 from processors.extraction.fingerprint import ALIGNMENTS, Dependence
 from processors.extraction.plan import Summary, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardWork, Trace
-from processors.extraction.tts import FeatureError, tts_product
 from processors.records import Features
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.layout import DEFINITION, to_nats
@@ -34,24 +34,17 @@ _READ = (layout.IDS, layout.RAW_MEL, layout.F0, layout.ENERGY, layout.WAV)
 _WAVS = "wavs"  # folder of the recordings in that of the dataset
 
 
-@dataclass(frozen=True)
-class ImportOptions:
-    """Options of the import."""
-
-    rootdir: Path  # the dump
-    durations: Path | None = None  # folder with `U-durations.npy`; None: `duration/` of the dump
-    n_cpus: int = 4
-
-
-def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary | None:
+def import_dump(
+    config: Config, dataset: str, dump: Path, durations_in: Path | None = None, n_cpus: int = 4
+) -> Summary | None:
     """Writes the processed data of a dataset, on which stage 2 trains; None if they are up to date.
 
-    With an aligner of stage 1, every utterance needs durations; with `learned` or `none` those of
-    the dump are not read.
+    With an aligner of stage 1, every utterance needs `U-durations.npy` in the folder `durations_in`
+    (None: in `duration/` of the dump); with `learned` or `none` they are not read.
     """
-    preprocess, dump = config.preprocess, options.rootdir
+    preprocess = config.preprocess
     _check(preprocess, dump)
-    if options.durations is not None and not preprocess.has_aligner:
+    if durations_in is not None and not preprocess.has_aligner:
         raise InputError(
             f"--durations is not read with preprocess.aligner {preprocess.aligner!r}: leave it out,"
             " or set preprocess.aligner=imported"
@@ -60,7 +53,7 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
     split_of = {id: name for name in layout.SPLITS for id in getattr(splits, name)}
     durations = None
     if preprocess.has_aligner:
-        durations = _find_durations(dump, options.durations, split_of)
+        durations = _find_durations(dump, durations_in, split_of)
     corpus = preprocess.corpus.get(dataset, CorpusConfig())
     folder = processed_folder(preprocess, dataset)
     safe = sorted(id for id in split_of if is_safe_id(id))
@@ -87,9 +80,8 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
     work = ShardWork(reader, folder, preprocess.mel)
     listing = Listing(utterances, unsafe, [])
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
-    product = tts_product(splits)
-    run = plan_run(preprocess, dataset, listing, dependence, product, work)
-    return carry_out(run, options.n_cpus)
+    run = plan_run(preprocess, dataset, listing, dependence, tts_product(splits), work)
+    return carry_out(run, n_cpus)
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ class DumpReader:
     dump: Path
     mel: MelConfig
     splits: dict[str, str]  # by id
-    durations: dict[str, list[Path]] | None  # files by id; None: durations are not needed
+    durations: dict[str, list[Path]] | None  # files by id; None: they are not needed
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
         """Reads the arrays of one utterance, and checks that they fit together."""
@@ -122,15 +114,8 @@ class DumpReader:
             raise FeatureError(f"wave of shape {wav.shape}, expected ({T * self.mel.hop_length},)")
         write_wav(utterance.audio, wav.astype(np.float32), self.mel.sample_rate)
         trace.phones = trace.text_phones = phones
-        return Features(
-            id=id,
-            speaker=utterance.speaker,
-            phones=phones,
-            durations=durations,
-            mel=to_nats(mel),
-            f0=f0.astype(np.float32),
-            energy=energy.astype(np.float32),
-        )
+        f0, energy = f0.astype(np.float32), energy.astype(np.float32)
+        return Features(id, utterance.speaker, phones, durations, to_nats(mel), f0, energy)
 
     def _read(self, file: layout.ArrayFile, id: str) -> np.ndarray:
         return _read_numbers(file.path(self.dump, self.splits[id], id))
@@ -140,10 +125,8 @@ class DumpReader:
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
             raise FeatureError(f"ids of shape {ids.shape} and type {ids.dtype}, expected integers")
         symbols = nvidia_vocabulary(layout.SYMBOL_SET).symbols
-        if ids.min() < 1 or ids.max() >= len(symbols):
-            raise FeatureError(
-                f"ids from {ids.min()} to {ids.max()}, expected 1 to {len(symbols) - 1}"
-            )
+        if (low := ids.min()) < 1 or (high := ids.max()) >= len(symbols):
+            raise FeatureError(f"ids from {low} to {high}, expected 1 to {len(symbols) - 1}")
         return tuple(symbols[number] for number in ids)
 
     def _durations(self, id: str, n_tokens: int, n_frames: int) -> np.ndarray | None:
@@ -190,9 +173,8 @@ def _check(config: PreprocessConfig, dump: Path) -> None:
             f" {layout.SYMBOL_SET} and p_arpabet 0, the symbols of a dump; use"
             " egs/tts/FastSpeech2/exp_config_tensorflowtts.json"
         )
-    stored = DEFINITION
-    if (path := dump / layout.MEL_DEFINITION).is_file():
-        stored = build_complete(MelConfig, read_json(path), path)
+    path = dump / layout.MEL_DEFINITION
+    stored = build_complete(MelConfig, read_json(path), path) if path.is_file() else DEFINITION
     if different := config.mel.differences(stored):
         raise InputError(
             f"{dump}: another mel definition than the configuration: {', '.join(different)} (the"
@@ -200,11 +182,10 @@ def _check(config: PreprocessConfig, dump: Path) -> None:
         )
     mapper = read_json(dump / layout.MAPPER)
     ids = mapper.get("symbol_to_id") if isinstance(mapper, dict) else None
-    if ids != {symbol: id for id, symbol in enumerate(layout.symbols())}:
-        raise InputError(
-            f"{dump / layout.MAPPER}: its symbols are not the {len(layout.symbols())} of"
-            " TensorFlowTTS for LJ Speech"
-        )
+    symbols = layout.symbols()
+    if ids != {symbol: id for id, symbol in enumerate(symbols)}:
+        fault = f"its symbols are not the {len(symbols)} of TensorFlowTTS for LJ Speech"
+        raise InputError(f"{dump / layout.MAPPER}: {fault}")
 
 
 def _read_splits(dump: Path) -> Splits:
@@ -225,12 +206,10 @@ def _find_durations(
     dump: Path, source: Path | None, split_of: dict[str, str]
 ) -> dict[str, list[Path]]:
     """Files of durations by id, in whichever split they are."""
-    roots = (
-        [source] if source else [dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
-    )
+    roots = [source or dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
     end = f"-{layout.DURATIONS.end}.npy"
     files: dict[str, list[Path]] = {}
-    for path in sorted(path for root in roots for path in root.rglob(f"*{end}")):
+    for path in sorted({path for root in roots for path in root.rglob(f"*{end}")}):
         files.setdefault(path.name.removesuffix(end), []).append(path)
     if not files.keys() & split_of.keys():
         raise InputError(

@@ -26,7 +26,7 @@ from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
 from processors.durations.sources import durations_in
-from processors.tensorflowtts.importing import ImportOptions, import_dump
+from processors.tensorflowtts.importing import import_dump
 from processors.text.clauses import ClauseSplitter
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet, read_lexicon
@@ -313,7 +313,7 @@ def _write_dump(folder: Path) -> None:
 def _read_dump(folder: Path) -> object:
     processed, dump = folder / "data", folder / "dump"
     config = dump_config(dump, processed, aligner="imported")
-    import_dump(config, "LJSpeech", ImportOptions(dump, folder / "durations", n_cpus=1))
+    import_dump(config, "LJSpeech", dump, folder / "durations", n_cpus=1)
     return FeatureStore(processed / "LJSpeech").ids
 
 

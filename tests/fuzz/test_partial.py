@@ -21,8 +21,7 @@ from processors.alignment.aligner import AlignmentError, find_aligner, make_alig
 from processors.alignment.textgrid import read_textgrid
 from processors.alignment.timed import Grid, Interval
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
-from processors.durations.fitting import Interpretation
-from processors.durations.importing import import_durations
+from processors.durations.importing import Interpretation, import_durations
 from processors.durations.sources import durations_in
 from processors.durations.tokens import FrameRate
 from processors.extraction.plan import list_corpus
@@ -62,7 +61,7 @@ def spoken(id: str) -> SpokenText:
 
 def frames_of(id: str, grid: Grid) -> np.ndarray:
     """Frames of the phones of the text, evenly over the span of a grid, and of pauses around it."""
-    n_frames = RATE.limits(soundfile.info(DEMO / f"wavs/{id}.flac").duration)[0]
+    n_frames = soundfile.info(DEMO / f"wavs/{id}.flac").frames // RATE.hop_length
     frame_s = RATE.hop_length / RATE.sample_rate
     start, end = (round(s / frame_s) for s in (grid.phones[0].start_s, grid.phones[-1].end_s))
     names = spoken(id).phones

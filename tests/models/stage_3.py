@@ -8,7 +8,7 @@ from config.preprocess import PreprocessConfig
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder, TextLine
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from processors.dataset.store import MelWavStore
 from processors.records import TimedPhone
 from tests.processors.mel_wavs import make_mel_wav_store

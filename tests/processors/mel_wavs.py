@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from modules.mel import MelConfig, MelSpectrogram
-from processors.audio.pcm import from_pcm16, to_pcm16
+from processors.audio.frames import from_pcm16, to_pcm16
 from processors.dataset.store import MelWavStore, write_index, write_mel_config
 from processors.records import MelWav
 from tests.processors.stores import write_finished, write_shard

@@ -4,8 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from modules.mel import MelConfig
-from processors.dataset.shard_file import IndexRow, checksum, shard_writer, tensors_of
-from processors.dataset.store import FeatureStore, MelWavStore
+from processors.dataset.store import (
+    FeatureStore,
+    IndexRow,
+    MelWavStore,
+    checksum,
+    shard_writer,
+    tensors_of,
+)
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.records import Features, MelWav
 from utils.errors import InputError

@@ -30,8 +30,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.audio.files import AudioError, read_audio
-from processors.audio.frames import mel_of
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16, mel_of
 from processors.dataset.store import FeatureStore, MelWavStore
 from processors.extraction.fingerprint import check_prepared
 from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile

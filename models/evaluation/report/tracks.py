@@ -17,7 +17,7 @@ import torch
 
 from models.plots import colour_limits
 from modules.mel import MelConfig, MelSpectrogram
-from processors.audio.pcm import to_pcm16
+from processors.audio.frames import to_pcm16
 from processors.audio.pitch import extract_f0
 from processors.metrics.utterance_scorer import EvaluatedUtterance, Waveform, read_waveform
 from processors.records import TimedPhone

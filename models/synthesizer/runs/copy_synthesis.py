@@ -31,8 +31,7 @@ from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import AudioError, read_audio, write_wav_blocks
-from processors.audio.frames import mel_of
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16, mel_of
 from processors.dataset.store import MelWavStore
 from processors.extraction.fingerprint import check_prepared
 from processors.metrics.families.copies import mel_l1, piece_spans

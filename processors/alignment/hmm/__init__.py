@@ -4,21 +4,50 @@ Stage 1 trains the model on a part of the recordings before it aligns the first 
 it in the folder of the processed data. A few utterances more or less do not train it again.
 """
 
-from dataclasses import replace
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from hashlib import sha256
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError, check_length
+from processors.alignment.aligner import (
+    Aligner,
+    AlignmentError,
+    aligned_words,
+    check_length,
+    is_punctuated,
+    merge,
+)
+from processors.alignment.hmm import model
 from processors.alignment.hmm.chain import N_STATES, segments_of
 from processors.alignment.hmm.edits import score_of
-from processors.alignment.hmm.mfcc import FRAME_S, mfcc
-from processors.alignment.hmm.model import load_model
-from processors.alignment.hmm.plan import MODEL_FILE, plan_training
-from processors.alignment.merge import aligned_words, is_punctuated, merge
+from processors.alignment.hmm.training import Example, train
+from processors.audio.files import read_audio
 from processors.records import Alignment, SpokenText, TimedPhone
+from processors.text.frontend import Frontends
+from utils.errors import InputError, UtteranceError
+from utils.files import sha256_of, size_and_time
+from utils.logging import get_logger, progress
+from utils.parallel import run_chunks
+from utils.seed import derived_seed
+
+_log = get_logger(__name__)
+
+MODEL_FILE = "aligner.safetensors"
+MOST_UTTERANCES = 1500  # of the training: two or three hours; more of them change little
+MOST_FRAMES = 1_440_000  # four hours, however long recordings are: half a gigabyte of features
+_SAME_SHARE = 0.9  # of the training utterances that are unchanged: the model is kept
+_LEAST_S = 60  # seconds: with 86, 68 % of the boundaries were within 20 ms of MFA's
+_PER_CHUNK = 25  # utterances that a process reads at a time
+# Keys of the configuration that training features depend on, besides the section `text`
+_KEYS = ("sample_rate", "strict_sample_rate", "rescale", "min_seconds", "max_seconds")
 
 
 class HmmAligner:
@@ -26,7 +55,7 @@ class HmmAligner:
 
     def __init__(self, path: Path, edge_silence_s: float) -> None:
         self.edge_silence_s = edge_silence_s
-        self._model = load_model(path)
+        self._model = model.load_model(path)
 
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
@@ -34,10 +63,10 @@ class HmmAligner:
         """Aligns one utterance, with a score (see Aligner)."""
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         duration_s = len(wav) / sample_rate
-        check_length(sum(map(len, words)), N_STATES * FRAME_S, duration_s)
+        check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
         units = [self._model.numbers_of(phones) for phones in words]
         segments = segments_of(units, is_punctuated(spoken))
-        frames = self._model.normalized(mfcc(wav, sample_rate), utterance.speaker)
+        frames = self._model.normalized(model.mfcc(wav, sample_rate), utterance.speaker)
         aligned = self._model.align(frames, segments)
         if aligned is None:
             raise AlignmentError("text and recording do not fit: no path leads through all words")
@@ -49,8 +78,116 @@ class HmmAligner:
         return replace(alignment, score=score)
 
 
-def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> HmmAligner:
-    return HmmAligner(folder / MODEL_FILE, config.edge_silence_s)
+@dataclass(frozen=True)
+class HmmTraining:
+    """The training of the model on a corpus."""
+
+    config: PreprocessConfig  # of stage 1
+    path: Path  # where the model is written
+    utterances: tuple[Utterance, ...]  # training utterances, in order
+    origin: dict[str, Any]  # what the model depends on: keys of the config, and utterances by id
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the file contains this model already."""
+        return model.read_origin(self.path) == self.origin
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """Dependences of alignments other than keys of the config, for the fingerprint."""
+        return {"preprocess.aligner.model": f"sha256 {_digest([model.FORMAT, self.origin])[:16]}"}
+
+    def carry_out(self, n_jobs: int) -> None:
+        """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
+        if self.is_trained:  # also by another run, since this was planned
+            return
+        _log.info("aligner hmm: trains on %d recordings", len(self.utterances))
+        n_chunks = -(-len(self.utterances) // _PER_CHUNK)
+        # by strides, so that the limit of frames cuts all speakers alike
+        chunks = {f"{start:06d}": self.utterances[start::n_chunks] for start in range(n_chunks)}
+        work = partial(_examples, self.config, MOST_FRAMES // max(n_chunks, 1))
+        examples: dict[str, list[Example]] = {}
+        with progress(len(self.utterances), "aligner hmm: reads") as bar:
+            for done in run_chunks(work, chunks, n_jobs, self.config.backend):
+                examples[done.key] = done.result
+                bar.advance(len(chunks[done.key]))
+        in_order = [example for key in sorted(examples) for example in examples[key]]
+        seconds = sum(len(example.frames) for example in in_order) * model.FRAME_S
+        if seconds < _LEAST_S:
+            _log.warning(
+                "aligner hmm: %.0f s of recordings, which is too little: expect boundaries that are"
+                " far off; it needs a few minutes (for less in English there is pocketsphinx)",
+                seconds,
+            )
+        model.save_model(self.path, train(in_order, n_jobs), self.origin)
 
 
-ALIGNER = Aligner(make=_make, plan_training=plan_training)
+def plan_training(
+    config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
+) -> HmmTraining:
+    """Plans the training of the model.
+
+    A model in the folder is kept if it has the same configuration and nearly the same training
+    utterances.
+    """
+    path = folder / MODEL_FILE
+    chosen = tuple(choose(utterances, MOST_UTTERANCES))
+    read = {u.id: _digest([u.text, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen}
+    origin: dict[str, Any] = {"config": _digest(_relevant(config)), "utterances": read}
+    previous = model.read_origin(path)
+    if previous is not None and previous["config"] == origin["config"]:
+        same = previous["utterances"].items() & read.items()
+        if len(same) >= _SAME_SHARE * max(len(previous["utterances"]), len(read)):
+            origin = previous
+    return HmmTraining(config, path, chosen, origin)
+
+
+def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
+    """Chooses training utterances, if possible equally many per speaker, by hash of the id."""
+    by_speaker: dict[str, list[Utterance]] = {}
+    for utterance in sorted(utterances, key=lambda u: derived_seed("aligner", u.id)):
+        by_speaker.setdefault(utterance.speaker, []).append(utterance)
+    rounds = zip_longest(*(by_speaker[speaker] for speaker in sorted(by_speaker)))
+    return [utterance for turn in rounds for utterance in turn if utterance is not None][:most]
+
+
+def _relevant(config: PreprocessConfig) -> dict[str, object]:
+    """The part of the configuration that training features depend on."""
+    text = asdict(config.text)
+    del text["p_arpabet"]  # of training without an aligner
+    if config.text.lexicon_path:
+        text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
+    return {"text": text, **{key: getattr(config, key) for key in _KEYS}}
+
+
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _examples(
+    config: PreprocessConfig, most_frames: int, name: str, utterances: Sequence[Utterance]
+) -> list[Example]:
+    """The utterances that can be read, up to `most_frames` together; extraction reports others."""
+    frontends = Frontends(config.text)
+    examples: list[Example] = []
+    n_frames = 0
+    for utterance in utterances:
+        frontend = frontends[utterance.language]
+        try:
+            audio, spoken = read_audio(utterance.audio, config), frontend(utterance.text)
+        except (UtteranceError, InputError):
+            continue
+        frames = model.mfcc(audio.wav, config.sample_rate)
+        n_frames += len(frames)
+        if n_frames > most_frames:
+            break
+        words = tuple(spoken.phones[word.start : word.end] for word in spoken.words)
+        punctuated = tuple(is_punctuated(spoken))
+        examples.append(Example(utterance.speaker, frames, words, punctuated))
+    return examples
+
+
+ALIGNER = Aligner(
+    make=lambda config, _root, folder: HmmAligner(folder / MODEL_FILE, config.edge_silence_s),
+    plan_training=plan_training,
+)

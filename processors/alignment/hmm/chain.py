@@ -57,12 +57,9 @@ def chain_of(
     stay: np.ndarray,
     silence_shares: dict[SilencePlace, float],
 ) -> Chain:
-    """The states of segments.
+    """The states of segments, from the distribution of each of them, (S,).
 
-    Args:
-        pdfs: Distribution of each of their states, (S,).
-        stay: Probability of staying, by distribution, (P,).
-        silence_shares: Probability of silence, by place.
+    `stay` has the probability of staying by distribution, (P,), `silence_shares` that of silence.
     """
     S = len(pdfs)
     stays = stay[pdfs]

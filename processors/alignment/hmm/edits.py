@@ -13,8 +13,7 @@ import numpy as np
 
 from modules.compiled import compiled
 from processors.alignment.hmm.chain import N_STATES, SKIP, Chain, Segment
-from processors.alignment.hmm.mfcc import FRAME_S
-from processors.alignment.hmm.model import HmmAlignment
+from processors.alignment.hmm.model import FRAME_S, HmmAlignment
 from processors.records import AlignmentScore, SpokenText
 
 MOST_WORDS = 3
@@ -79,7 +78,8 @@ def best_edit(
     """
     logs = Chain(chain.pdfs, *map(_log, chain[1:]))  # of its probabilities
     forward = _forward_scores(emissions, logs)  # (T, S)
-    backward = _backward_scores(emissions, logs)  # (T, S)
+    # of the frames from t on, t included: the best path from the end through the reversed chain
+    backward = _forward_scores(np.ascontiguousarray(emissions[::-1]), _reversed(logs))[::-1, ::-1]
     silences = np.array([number for number, segment in enumerate(segments) if segment.place])
     leaving = _log(1 - chain.stay)
     exits = _exits(forward, leaving, silences * N_STATES)  # (W + 1, T + 1)
@@ -138,22 +138,10 @@ def _forward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
     return scores
 
 
-@compiled
-def _backward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
-    # of the frames from t on, t included
-    T, S = len(emissions), len(logs.pdfs)
-    scores = np.empty((T, S))
-    for s in range(S):
-        scores[T - 1, s] = logs.final[s] + emissions[T - 1, logs.pdfs[s]]
-    for t in range(T - 2, -1, -1):
-        for s in range(S):
-            best = scores[t + 1, s] + logs.stay[s]
-            if s + 1 < S:
-                best = max(best, scores[t + 1, s + 1] + logs.step[s])
-            if s + SKIP < S and logs.skip[s + SKIP] > _NEVER:
-                best = max(best, scores[t + 1, s + SKIP] + logs.skip[s + SKIP])
-            scores[t, s] = best + emissions[t, logs.pdfs[s]]
-    return scores
+def _reversed(logs: Chain) -> Chain:
+    """The chain from right to left; transitions stay with the state that they lead from or to."""
+    pdfs, stay, step, skip, start, final = (np.ascontiguousarray(part[::-1]) for part in logs)
+    return Chain(pdfs, stay, np.roll(step, -1), np.roll(skip, SKIP), final, start)
 
 
 @compiled

@@ -34,9 +34,8 @@ class Sums(NamedTuple):
 
 
 @compiled
-def _log_density(
-    frame: np.ndarray, gaussians: Gaussians, pdf: int, logs: np.ndarray
-) -> float:  # fills logs (K,) with the posteriors of the components
+def _posteriors(frame: np.ndarray, gaussians: Gaussians, pdf: int, logs: np.ndarray) -> None:
+    # fills logs (K,) with the posteriors of the components
     K, D = gaussians.means.shape[1:]
     best = UNUSED
     for k in range(K):
@@ -54,7 +53,6 @@ def _log_density(
         total += logs[k]
     for k in range(K):
         logs[k] /= total
-    return best + np.log(total)
 
 
 @compiled
@@ -104,7 +102,7 @@ def accumulate(
         for t in range(T):
             if occupancy[t, s] < _NEGLIGIBLE:
                 continue
-            _log_density(frames[t], gaussians, p, shares)
+            _posteriors(frames[t], gaussians, p, shares)
             for k in range(len(shares)):
                 weight = occupancy[t, s] * shares[k]
                 if weight > 0:
@@ -118,9 +116,7 @@ def accumulate(
 def background_of(emissions: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Log-likelihood of frames under the background model, a mixture of all distributions, (T,).
 
-    Args:
-        emissions: Log-likelihood of frames under each distribution, (T, P).
-        counts: Training frames of each distribution, (P,); their shares are its weights.
+    From that under each of them, (T, P), and their training frames, (P,), which give the weights.
     """
     return np.asarray(_log_mix(emissions, np.log(np.maximum(counts, 1e-9) / counts.sum())))
 
@@ -166,15 +162,12 @@ class Mixtures:
 
 
 def single_gaussians(sums: np.ndarray) -> Mixtures:
-    """One Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D).
-
-    Of mean 0 and variance 1 where there are no frames.
-    """
+    """One Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D)."""
     D = sums.shape[1] // 2
     counts = np.maximum(sums[:, :1], 1e-3)
     means = sums[:, 1 : 1 + D] / np.maximum(counts, 1)
     variances = np.maximum(sums[:, 1 + D :] / np.maximum(counts, 1) - means**2, LEAST_VARIANCE)
-    variances[counts[:, 0] < 1] = 1
+    variances[counts[:, 0] < 1] = 1  # without frames
     ready = (array[:, None].astype(np.float32) for array in (means, variances))
     return Mixtures(counts, *ready)
 
@@ -211,19 +204,16 @@ def split_gaussians(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:
 
     Up to `most` for each mixture, (P,); None if no mixture can grow.
     """
-    P, K, D = mixtures.means.shape
+    K = mixtures.means.shape[1]
     n_used = (mixtures.counts > 0).sum(axis=1)
     wanted = np.clip(mixtures.counts.sum(axis=1) // _FRAMES_PER_GAUSSIAN, 1, most).astype(int)
     if (wanted <= n_used).all():
         return None
     size = max(int(wanted.max()), K)
-    counts = np.zeros((P, size))
-    means = np.zeros((P, size, D), np.float32)
-    variances = np.ones((P, size, D), np.float32)
-    counts[:, :K], means[:, :K], variances[:, :K] = (
-        mixtures.counts, mixtures.means, mixtures.variances,
-    )  # fmt: skip
-    for p in range(P):
+    more = ((0, 0), (0, size - K), (0, 0))
+    counts, means = np.pad(mixtures.counts, more[:2]), np.pad(mixtures.means, more)
+    variances = np.pad(mixtures.variances, more, constant_values=1)
+    for p in range(len(counts)):
         apart = np.full(size, _APART)  # halved each time, or Gaussians split twice would meet
         for new in range(n_used[p], wanted[p]):
             old = int(counts[p].argmax())

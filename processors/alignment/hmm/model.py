@@ -1,10 +1,10 @@
-"""The acoustic model of the aligner: one HMM of N_STATES states for each phone in its context."""
+"""The acoustic model of the aligner, one HMM for each phone in its context, and its features."""
 
 import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from processors.alignment.hmm.chain import (
     chain_of,
     forward_backward,
 )
-from processors.alignment.hmm.mfcc import FRAME_S
 from processors.alignment.hmm.mixtures import Mixtures, background_of, log_likelihoods
 from processors.alignment.hmm.tying import Tying, n_states, no_context
 from processors.text.symbols import SILENCE
@@ -34,26 +33,84 @@ _METADATA_KEY = "aligner"
 _EMISSION_SCALE = 0.3
 _STRESS = re.compile(r"^[ˈˌ']+|[0-9]+$")  # also tones: they change the pitch more than the spectrum
 
+RATE = 16000  # Hz
+FRAME_S = 0.01
+N_FEATURES = 39  # cepstra, their first and their second derivatives
+_HOP = round(FRAME_S * RATE)
+_WINDOW = round(0.025 * RATE)
+_N_FFT = 512
+_N_MELS = 26
+_N_CEPSTRA = N_FEATURES // 3
+_LOWEST_HZ, _HIGHEST_HZ = 64.0, 7600.0
+_PREEMPHASIS = 0.97
+_FLOOR = 1e-10  # of power: digital silence stays finite
+_REACH = 2  # frames on each side that the regression of a derivative uses
+
+
+def mfcc(wav: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Mel-frequency cepstral coefficients and their derivatives of audio, (S,) in [-1, 1].
+
+    Davis and Mermelstein 1980, "Comparison of parametric representations for monosyllabic word
+    recognition". Frame t covers the 10 ms from t * 10 ms on, and its window of 25 ms has the same
+    centre, so that boundaries between frames are boundaries in the audio, without a lead.
+
+    Returns:
+        (T, 39) float32, T whole frames of 10 ms; the first column is the loudness.
+    """
+    static = _log_mel(wav, sample_rate) @ _cosines()  # (T, 13)
+    deltas = _deltas(static)
+    return np.concatenate([static, deltas, _deltas(deltas)], axis=1).astype(np.float32)
+
+
+def _log_mel(wav: np.ndarray, sample_rate: int) -> np.ndarray:
+    import soxr
+
+    if sample_rate != RATE:
+        wav = soxr.resample(wav, sample_rate, RATE)
+    T = len(wav) // _HOP
+    sharp = np.append(wav[:1], wav[1:] - _PREEMPHASIS * wav[:-1])
+    padded = np.pad(sharp, (_WINDOW, _WINDOW + _HOP))
+    first = _WINDOW + _HOP // 2 - _WINDOW // 2  # of the samples of frame 0
+    frames = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[first::_HOP][:T]
+    spectrum = np.fft.rfft(frames * np.hanning(_WINDOW), _N_FFT)
+    return np.log(np.abs(spectrum) ** 2 @ _filters() + _FLOOR)  # (T, 26)
+
+
+@lru_cache(maxsize=1)
+def _filters() -> np.ndarray:
+    """Triangles on the mel scale, (257, 26)."""
+    lowest, highest = (2595 * np.log10(1 + hz / 700) for hz in (_LOWEST_HZ, _HIGHEST_HZ))
+    edges = 700 * (10 ** (np.linspace(lowest, highest, _N_MELS + 2) / 2595) - 1)
+    hz = np.arange(_N_FFT // 2 + 1)[:, None] * RATE / _N_FFT
+    rising = (hz - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - hz) / (edges[2:] - edges[1:-1])
+    return np.maximum(np.minimum(rising, falling), 0)
+
+
+@lru_cache(maxsize=1)
+def _cosines() -> np.ndarray:
+    """The cosine transform from mels to cepstra, (26, 13)."""
+    mel, order = np.arange(_N_MELS)[:, None], np.arange(_N_CEPSTRA)
+    return np.sqrt(2 / _N_MELS) * np.cos(np.pi * order * (mel + 0.5) / _N_MELS)
+
+
+def _deltas(values: np.ndarray) -> np.ndarray:
+    """Slope per frame of the regression line through the frames around each one, (T, D)."""
+    T = len(values)
+    padded = np.pad(values, ((_REACH, _REACH), (0, 0)), mode="edge")
+    steps = range(1, _REACH + 1)
+    rise = sum(k * (padded[_REACH + k :][:T] - padded[_REACH - k :][:T]) for k in steps)
+    return np.asarray(rise) / (2 * sum(k * k for k in steps))
+
 
 def unit_of(phone: str) -> str:
     """The acoustic unit of a phone: the phone without marks of stress and tone."""
     return _STRESS.sub("", phone) or phone
 
 
-class Norm(NamedTuple):
-    """Mean and variance normalisation of a speaker's features."""
-
-    mean: np.ndarray  # (D,)
-    deviation: np.ndarray  # (D,)
-
-    def apply(self, frames: np.ndarray) -> np.ndarray:
-        """Frames of mean 0 and variance 1, (T, D) float32."""
-        return ((frames - self.mean) / self.deviation).astype(np.float32)
-
-
-def norm_of(frames: np.ndarray) -> Norm:
-    """The normalisation of a speaker, from features (T, D)."""
-    return Norm(frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3))
+def norm_of(frames: np.ndarray) -> np.ndarray:
+    """Mean and deviation of a speaker's features, (T, D) -> (2, D)."""
+    return np.array([frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3)])
 
 
 class HmmAlignment(NamedTuple):
@@ -76,7 +133,7 @@ class PhoneHmm:
     mixtures: Mixtures  # one for each distribution, (P, ...)
     stay: np.ndarray  # probability of staying in a state for another frame, (P,)
     silence_shares: dict[SilencePlace, float]  # probability of silence, by place
-    norms: dict[str, Norm]  # by speaker
+    norms: dict[str, np.ndarray]  # mean and deviation of the features, by speaker, (2, D)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -88,8 +145,9 @@ class PhoneHmm:
         return [self._numbers.get(unit_of(phone), other) for phone in phones]
 
     def normalized(self, frames: np.ndarray, speaker: str) -> np.ndarray:
-        """Normalises features (T, D), of an unknown speaker by these frames alone."""
-        return (self.norms.get(speaker) or norm_of(frames)).apply(frames)
+        """Normalises features (T, D), of an unknown speaker by these frames alone; float32."""
+        mean, deviation = self.norms[speaker] if speaker in self.norms else norm_of(frames)
+        return ((frames - mean) / deviation).astype(np.float32)
 
     def chain(self, segments: Sequence[Segment]) -> Chain:
         """The states of an utterance."""
@@ -118,9 +176,8 @@ class PhoneHmm:
         counts = self.mixtures.counts.sum(axis=1)
         counts[-N_STATES:] = 0  # `OTHER` fits any sound a little
         background = _EMISSION_SCALE * background_of(unscaled, counts)
-        return HmmAlignment(
-            np.cumsum(lengths) * FRAME_S, posteriors.occupancy, emissions, background
-        )
+        ends_s = np.cumsum(lengths) * FRAME_S
+        return HmmAlignment(ends_s, posteriors.occupancy, emissions, background)
 
 
 def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
@@ -149,21 +206,17 @@ def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
         "silence_shares": model.silence_shares,
         "speakers": list(model.norms),
     }
-    norms = np.array([[norm.mean, norm.deviation] for norm in model.norms.values()])
     tensors = {
         "counts": model.mixtures.counts,
         "means": model.mixtures.means,
         "variances": model.mixtures.variances,
         "stay": model.stay,
-        "norms": norms,  # (speakers, 2, D)
+        "norms": np.array([*model.norms.values()]),  # (speakers, 2, D)
         **{f"tying.{name}": array for name, array in model.tying._asdict().items()},
     }
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     with replacing(path) as temporary:
-        save_file(
-            {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
-            temporary,
-            metadata={_METADATA_KEY: json.dumps(about, ensure_ascii=True)},
-        )
+        save_file(tensors, temporary, metadata={_METADATA_KEY: json.dumps(about)})
 
 
 def read_origin(path: Path) -> dict[str, Any] | None:
@@ -180,10 +233,7 @@ def load_model(path: Path) -> PhoneHmm:
 
     about = _read_about(path)
     tensors = load_file(path)
-    norms = {
-        speaker: Norm(mean, deviation)
-        for speaker, (mean, deviation) in zip(about["speakers"], tensors["norms"], strict=True)
-    }
+    norms = dict(zip(about["speakers"], tensors["norms"], strict=True))
     mixtures = Mixtures(tensors["counts"], tensors["means"], tensors["variances"])
     units = tuple(about["units"])
     tying = Tying(**{name: tensors[f"tying.{name}"] for name in Tying._fields})
@@ -199,8 +249,6 @@ def _read_about(path: Path) -> dict[str, Any]:
         if about["format"] != FORMAT:
             raise ValueError(f"it is of version {about['format']}, expected {FORMAT}")
     except (OSError, SafetensorError, LookupError, ValueError) as error:
-        raise InputError(
-            f"{path}: no model of the aligner hmm can be read ({error}); remove the file, and stage"
-            " 1 trains it again"
-        ) from error
+        fault = f"{path}: no model of the aligner hmm can be read ({error})"
+        raise InputError(f"{fault}; remove the file, and stage 1 trains it again") from error
     return dict(about)

@@ -5,7 +5,7 @@ Rabiner 1989, "A tutorial on hidden Markov models", section III.C) alternates wi
 Gaussians. At last the states are tied by context, and the Gaussians grow again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -16,7 +16,6 @@ from processors.alignment.hmm.chain import (
     N_STATES,
     SILENCE_PLACES,
     Segment,
-    SilencePlace,
     segments_of,
 )
 from processors.alignment.hmm.mixtures import (
@@ -31,12 +30,15 @@ from processors.alignment.hmm.tying import Contexts, accumulate_contexts, merge_
 from utils.errors import InputError
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 MOST_GAUSSIANS = 4  # per context-independent state
 MOST_IN_CONTEXT = 2  # per state in its context
 _MOST_ITERATIONS = 12
 _LEAST_GAIN = 0.01  # nats per frame; an iteration that gains less is the last of its size
 _PARTS = 16  # partial sums, whatever the number of threads, so that rounding agrees
 _LOUD = 0.4  # of the way from a recording's background (5 % of frames) to its loud parts (90 %)
+_PRIOR = np.array([1.0, 2.0])  # of silences and of their places
 _SHORTEST_STAY, _LONGEST_STAY = 0.05, 0.98
 
 
@@ -49,9 +51,7 @@ class Example(NamedTuple):
     punctuated: tuple[bool, ...]  # whether punctuation follows the word
 
 
-class _NormalizedExample(NamedTuple):
-    frames: np.ndarray  # (T, D)
-    segments: tuple[Segment, ...]
+_NormalizedExample = tuple[np.ndarray, tuple[Segment, ...]]  # frames, (T, D), and segments
 
 
 @dataclass
@@ -61,10 +61,8 @@ class _Expectations:
     sums: Sums  # of the Gaussians
     dwelt: np.ndarray  # frames in each state, (P,)
     visits: np.ndarray  # entries into each state, (P,)
-    # silences at each place, and the number of such places; with a prior of 1 in 2
-    silences: dict[SilencePlace, list[float]] = field(
-        default_factory=lambda: {place: [1.0, 2.0] for place in SILENCE_PLACES}
-    )
+    # silences at each of SILENCE_PLACES, and the number of such places, with the prior, (3, 2)
+    silences: np.ndarray = field(default_factory=lambda: np.tile(_PRIOR, (len(SILENCE_PLACES), 1)))
     log_likelihood: float = 0.0  # of all frames
     n_frames: int = 0  # number of them
 
@@ -74,9 +72,7 @@ class _Expectations:
             total += part
         self.dwelt += other.dwelt
         self.visits += other.visits
-        for place, (n_silences, places) in other.silences.items():
-            self.silences[place][0] += n_silences - 1.0  # the prior counts once
-            self.silences[place][1] += places - 2.0
+        self.silences += other.silences - _PRIOR  # which counts once
         self.log_likelihood += other.log_likelihood
         self.n_frames += other.n_frames
 
@@ -87,7 +83,12 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
     The same examples in the same order give the same model, with any number of threads.
     """
     model = _untrained(examples)
-    utterances = list(_normalized(model, examples))
+    utterances: list[_NormalizedExample] = []
+    for speaker, frames, phones, punctuated in examples:
+        words = [model.numbers_of(word) for word in phones]
+        if len(frames) >= N_STATES * sum(map(len, words)) > 0:
+            normalized = model.normalized(frames, speaker)
+            utterances.append((normalized, segments_of(words, punctuated)))
     if not utterances:
         raise InputError(
             "no recording is long enough for the phones of its text, so that there is nothing for"
@@ -111,14 +112,6 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     return replace(blank_model(sorted(units), n_features), norms=norms)
 
 
-def _normalized(model: PhoneHmm, examples: Sequence[Example]) -> Iterator[_NormalizedExample]:
-    for example in examples:
-        words = [model.numbers_of(word) for word in example.words]
-        if len(example.frames) >= N_STATES * sum(map(len, words)) > 0:
-            segments = segments_of(words, example.punctuated)
-            yield _NormalizedExample(model.normalized(example.frames, example.speaker), segments)
-
-
 def _train_growing(
     pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample], most: int
 ) -> PhoneHmm:
@@ -126,12 +119,8 @@ def _train_growing(
     size = 1
     while True:
         model = _train_to_convergence(pool, model, utterances)
-        _log.info(
-            "aligner hmm: trained up to %d Gaussians for each of %d states, of %d at most",
-            size,
-            len(model.stay),
-            most,
-        )
+        grown = "aligner hmm: trained up to %d Gaussians for each of %d states, of %d at most"
+        _log.info(grown, size, len(model.stay), most)
         size = min(2 * size, most)
         allowed = np.full(len(model.stay), size)
         allowed[0] *= N_STATES  # silence has one mixture where phones have N_STATES
@@ -240,8 +229,7 @@ def _expect(model: PhoneHmm, utterance: _NormalizedExample, expectations: _Expec
     for number, segment in enumerate(segments):
         if segment.place:
             visits[number] = 1 - _skip_probability(occupancy, skipped, number)
-            expectations.silences[segment.place][0] += visits[number]
-            expectations.silences[segment.place][1] += 1
+            expectations.silences[SILENCE_PLACES.index(segment.place)] += visits[number], 1
     np.add.at(expectations.dwelt, chain.pdfs, occupancy.sum(axis=0))
     np.add.at(expectations.visits, chain.pdfs, np.repeat(visits, N_STATES))
     expectations.log_likelihood += log_likelihood
@@ -266,11 +254,7 @@ def _m_step(model: PhoneHmm, expectations: _Expectations) -> PhoneHmm:
     # prior: three visits of each state, of 3 frames each
     frames = (expectations.dwelt + 9) / (expectations.visits + 3)
     stay = np.clip(1 - 1 / np.maximum(frames, 1.0), _SHORTEST_STAY, _LONGEST_STAY)
-    shares = {
-        place: float(np.clip(n_silences / places, 0.01, 0.98))
-        for place, (n_silences, places) in expectations.silences.items()
-    }
-    return replace(model, mixtures=mixtures, stay=stay, silence_shares=shares)
-
-
-_log = get_logger(__name__)
+    n_silences, places = expectations.silences.T
+    shares = np.clip(n_silences / places, 0.01, 0.98).tolist()
+    by_place = dict(zip(SILENCE_PLACES, shares, strict=True))
+    return replace(model, mixtures=mixtures, stay=stay, silence_shares=by_place)

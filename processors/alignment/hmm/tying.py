@@ -59,25 +59,20 @@ def n_states(n_units: int) -> int:
 
 
 def states_of(segments: Sequence[Segment]) -> np.ndarray:
-    """Number of each state of segments, (N * N_STATES,).
-
-    All states of silence are state 0; separate ones absorbed phone onsets.
-    """
+    """Number of each state of segments, (N * N_STATES,)."""
     units = np.array([segment.unit for segment in segments])
     numbers = (units[:, None] - 1) * N_STATES + 1 + np.arange(N_STATES)  # (N, N_STATES)
+    # all states of silence are state 0: separate ones absorbed phone onsets
     return np.where(units[:, None] == 0, 0, numbers).ravel()
 
 
 def neighbours(segments: Sequence[Segment]) -> np.ndarray:
-    """Units to the left and right of each segment, (2, N); 0 for those of silence.
-
-    Silences without punctuation are skipped, since they are rare.
-    """
+    """Units to the left and right of each segment, (2, N); 0 for those of silence."""
     context = np.zeros((2, len(segments)), np.int64)
     for number, segment in enumerate(segments):
         for side, step in enumerate((-1, 1)):
             if not segment.place:
-                past = segments[number + step].place == "word"
+                past = segments[number + step].place == "word"  # such silences are rare
                 context[side, number] = segments[number + (2 * step if past else step)].unit
     return context
 
@@ -147,16 +142,13 @@ class _Forest:
         heapify(open_splits)
         while open_splits and len(self.members) - len(self.splits) < MOST_LEAVES:
             split = heappop(open_splits)
-            yes = self._answers(split)
+            yes = self.sets[split.asked, self.keys[self.members[split.node], 1 + split.side]]
             self.splits[split.node] = (split, len(self.members))
             for answers in (~yes, yes):
                 self.members.append(self.members[split.node][answers])
                 for further in self._best_split(len(self.members) - 1):
                     heappush(open_splits, further)
         return self._numbered(n_roots)
-
-    def _answers(self, split: _Split) -> np.ndarray:
-        return self.sets[split.asked, self.keys[self.members[split.node], 1 + split.side]]
 
     def _best_split(self, node: int) -> list[_Split]:
         """The question with the largest gain at a leaf, if it gains enough."""

@@ -23,8 +23,7 @@ from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.tts._tacotron2_network import LocationAttention
 from modules.mel import MelConfig
 from processors.dataset.store import FeatureStore
-from processors.durations.fitting import Interpretation
-from processors.durations.importing import import_durations
+from processors.durations.importing import Interpretation, import_durations
 from processors.text.symbols import arpabet_vocabulary
 from tests.models.checkpoint.importers.tacotron2_originals import SMALL as SMALL_ORIGINAL
 from tests.models.checkpoint.importers.tacotron2_originals import original

@@ -22,7 +22,7 @@ from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import read_splits
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
 from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset

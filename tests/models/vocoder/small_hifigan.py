@@ -20,7 +20,7 @@ from models.vocoder.hifigan import (
     normalise_weights,
 )
 from modules.mel import MelSpectrogram
-from processors.audio.pcm import from_pcm16, to_pcm16
+from processors.audio.frames import from_pcm16, to_pcm16
 from processors.dataset.batch import VocoderBatch
 from processors.dataset.datasets import MelWavDataset, SegmentDataset
 from processors.dataset.store import MelWavStore, write_index, write_mel_config

@@ -11,7 +11,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.fit import check_coverage, check_fit, list_misfits, report_of
 from processors.alignment.textgrid import read_textgrid
-from processors.alignment.timed import FileAligner, Grid
+from processors.alignment.timed import Grid, file_aligner
 from processors.records import Alignment, AlignmentScore, SpokenText
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, texts
@@ -140,7 +140,8 @@ class Real(NamedTuple):
     def check(self, grid: Grid) -> str:
         """The reason for a rejection, or the notices."""
         utterance = Utterance("u", DEMO, self.spoken.text, "ann", "en-us")
-        align = FileAligner(lambda _: DEMO, lambda *_: grid, 0.1)
+        aligner = file_aligner(lambda *_: DEMO, lambda *_: DEMO, lambda *_: grid, "")
+        align = aligner.make(PreprocessConfig(edge_silence_s=0.1), DEMO, DEMO)
         try:
             return " ".join(align(utterance, self.wav, 22050, self.spoken).notices)
         except AlignmentError as error:

@@ -1,4 +1,5 @@
 import resource
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,8 @@ import pytest
 import soundfile
 
 from config.preprocess import PreprocessConfig
-from processors.audio.files import AudioError, read_audio, write_wav, write_wav_blocks
+from processors.audio.files import AudioError, check_length, read_audio, write_wav, write_wav_blocks
+from utils.errors import UtteranceError
 
 DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini/wavs"
 RATE = 22050
@@ -309,3 +311,62 @@ def test_blocks_that_end_in_an_error_leave_no_file(tmp_path):
     with pytest.raises(AudioError, match="no more"):
         write_wav_blocks(tmp_path / "out.wav", blocks(), RATE)
     assert list(tmp_path.iterdir()) == []
+
+
+CLIP_RATE = 16000
+KINDS = [
+    *(("WAV", subtype) for subtype in ("PCM_U8", "PCM_16", "PCM_24", "FLOAT", "ULAW")),
+    *(("WAV", subtype) for subtype in ("IMA_ADPCM", "MS_ADPCM", "GSM610", "G721_32")),
+    *(("WAVEX", "PCM_16"), ("RF64", "PCM_24"), ("OGG", "VORBIS"), ("OGG", "OPUS")),
+]
+
+
+@pytest.fixture
+def noise(tmp_path):
+    """Writes three seconds of noise to a file, and gives the file and its content."""
+
+    def write(format="WAV", subtype="PCM_16", samples=3 * CLIP_RATE):
+        path = tmp_path / "clip"
+        noise = 0.1 * np.random.default_rng(0).standard_normal(samples)
+        soundfile.write(path, noise, CLIP_RATE, format=format, subtype=subtype)
+        return path, path.read_bytes()
+
+    return write
+
+
+def with_length(content: bytes, length: int) -> bytes:
+    """The file with another length of its audio in the header."""
+    start = content.index(b"data") + 4
+    return content[:start] + struct.pack("<I", length) + content[start + 4 :]
+
+
+@pytest.mark.parametrize(("format", "subtype"), KINDS)
+def test_whole_files_are_accepted_and_cut_ones_refused(noise, format, subtype):
+    path, content = noise(format, subtype)
+    assert check_length(path)
+    for n_bytes in (len(content) - 1, len(content) // 2, len(content) // 3):
+        path.write_bytes(content[:n_bytes])
+        with pytest.raises(UtteranceError, match=r"cut short: .* \d+.* \d+.*; copy it again"):
+            check_length(path)
+
+
+@pytest.mark.parametrize("length", [0xFFFFFFFF, 0x7FFFF000, 0x80000000])
+def test_a_header_written_to_a_pipe_gives_no_length(noise, length):
+    path, content = noise()
+    path.write_bytes(with_length(content, length))
+    assert not check_length(path)
+
+
+def test_chunks_before_the_audio_are_passed(noise):
+    path, content = noise()
+    path.write_bytes(content[:12] + b"note" + struct.pack("<I", 5) + b"hello\0" + content[12:])
+    assert check_length(path)
+
+
+def test_an_ogg_file_that_ends_between_two_pages_is_refused(noise):
+    path, content = noise("OGG", "VORBIS")
+    last = content.rindex(b"OggS")
+    path.write_bytes(content[:last])
+    match = f"page ends at byte {last} and is not marked as the last, the file has {last} bytes"
+    with pytest.raises(UtteranceError, match=match):
+        check_length(path)

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from modules.mel import MelConfig, MelSpectrogram
-from processors.audio.frames import SpanError, cut_span, mel_of
+from processors.audio.frames import SpanError, cut_span, from_pcm16, mel_of, to_pcm16
 from tests.processors.mel_wavs import MEL
 
 WAV = np.arange(1000, dtype=np.float32)  # hops of 64 samples
@@ -35,3 +35,19 @@ def test_a_mel_in_pieces_is_the_mel_of_the_whole(padding):
     whole = mel(torch.from_numpy(wav)[None])[0].numpy()
     for piece in (1, 64, 199, 200):
         np.testing.assert_allclose(mel_of(wav, mel, piece), whole, atol=1e-5)
+
+
+def test_sixteen_bits_come_back_bit_by_bit():
+    steps = np.arange(-32768, 32768).astype(np.int16)
+    wav = from_pcm16(steps)
+    assert wav.dtype == np.float32
+    assert (wav.min(), wav.max()) == (-1, 32767 / 32768)
+    np.testing.assert_array_equal(to_pcm16(wav), steps)
+
+
+def test_full_scale_does_not_wrap_around():
+    assert to_pcm16(np.array([1.0, -1.0, 0.99999])).tolist() == [32767, -32768, 32767]
+
+
+def test_steps_are_rounded_to_the_nearest():
+    assert to_pcm16(np.array([0.4, 0.6, -0.6]) / 32768).tolist() == [0, 1, -1]

@@ -4,7 +4,7 @@ import torch
 
 from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig, MelSpectrogram
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from processors.dataset.generated import (
     N_LJSPEECH,
     GeneratedFeatures,

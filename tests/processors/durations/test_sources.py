@@ -38,8 +38,8 @@ def test_phones_with_times_are_read_without_silences(tmp_path, format):
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
 def test_frames_are_read_as_whole_numbers(tmp_path, format, dtype):
     write_counts(tmp_path / COUNTED[format], np.array([3, 0, 12], dtype=dtype))
-    assert read(tmp_path, format).frames.tolist() == [3, 0, 12]
-    assert read(tmp_path, format).frames.dtype == np.int64
+    assert read(tmp_path, format).tolist() == [3, 0, 12]
+    assert read(tmp_path, format).dtype == np.int64
 
 
 @pytest.mark.parametrize("format", TIMED)
@@ -128,12 +128,12 @@ def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
         np.save(tmp_path / f"{name}.npy", np.arange(3))
     entries = durations_in(tmp_path).entries
     assert [entry.name for entry in entries] == ["u1-durations"]
-    assert entries[0].read().frames.tolist() == [0, 1, 2]
+    assert entries[0].read().tolist() == [0, 1, 2]
 
 
 def test_a_tensor_that_was_trained_is_read(tmp_path):
     torch.save(torch.tensor([3.0, 2.0], requires_grad=True), tmp_path / "u1.pt")
-    assert read(tmp_path, "pt").frames.tolist() == [3, 2]
+    assert read(tmp_path, "pt").tolist() == [3, 2]
 
 
 def test_real_textgrids_of_other_tiers_are_read_by_name(tmp_path):

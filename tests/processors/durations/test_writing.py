@@ -10,8 +10,7 @@ import pytest
 
 from processors.dataset.store import FeatureStore
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS, SUBTITLES
-from processors.durations.fitting import Interpretation
-from processors.durations.importing import import_durations
+from processors.durations.importing import Interpretation, import_durations
 from processors.durations.sources import durations_in
 from processors.durations.writing import WRITERS, AlignedSpeech, export_store
 from tests.processors.durations.examples import FILES, SPEECH

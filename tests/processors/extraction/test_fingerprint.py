@@ -13,6 +13,7 @@ from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from config.text import TextConfig
 from preprocessors.manifest import Listing, Utterance, read_manifest
 from processors.dataset.store import FeatureStore
+from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import (
     Fingerprint,
     changes,
@@ -23,7 +24,6 @@ from processors.extraction.fingerprint import (
     read_fingerprint,
     write_fingerprint,
 )
-from processors.extraction.tts import feature_dependence
 from tests.processors.small_corpus import (
     DEMO,
     IDS,

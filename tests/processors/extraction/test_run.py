@@ -192,7 +192,7 @@ def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("processors.extraction.tts.ShardWork", CrashOn("LJ001-0011"))
+    monkeypatch.setattr("processors.extraction.shards.ShardWork", CrashOn("LJ001-0011"))
     prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
     stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
     assert stage == "features"

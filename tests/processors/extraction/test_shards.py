@@ -7,7 +7,7 @@ import pytest
 
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
-from processors.dataset.shard_file import IndexRow
+from processors.dataset.store import IndexRow
 from processors.extraction.shards import (
     ShardReport,
     Trace,

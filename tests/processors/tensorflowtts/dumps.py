@@ -10,7 +10,7 @@ from config.preprocess import SplitConfig
 from config.schema import Config
 from config.text import TextConfig
 from processors.tensorflowtts import layout
-from processors.tensorflowtts.exporting import ExportOptions, export_dump
+from processors.tensorflowtts.exporting import export_dump
 from tests.processors.small_corpus import config_of
 
 IDS = ["LJ001-0002", "LJ001-0008", "LJ001-0013", "LJ002-0020", "LJ011-0202"]
@@ -34,7 +34,7 @@ def export(corpus: Path, outdir: Path, n_cpus: int = 1, **keys: object) -> Path:
     """Writes the dump of a corpus."""
     config = dump_config(corpus, outdir, **keys)
     config = replace(config, dataset_path={"LJSpeech": "elsewhere"})
-    export_dump(config, "LJSpeech", ExportOptions(corpus, outdir, n_cpus, 0.3, 42))
+    export_dump(config, "LJSpeech", corpus, outdir, n_cpus=n_cpus, test_size=0.3, seed=42)
     return outdir
 
 

@@ -8,10 +8,10 @@ from config.text import TextConfig
 from preprocessors.manifest import read_manifest, read_splits
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore
+from processors.extraction.features import FeatureError
 from processors.extraction.fingerprint import check_made_with
-from processors.extraction.tts import FeatureError
 from processors.tensorflowtts import layout
-from processors.tensorflowtts.importing import ImportOptions, checked_durations, import_dump
+from processors.tensorflowtts.importing import checked_durations, import_dump
 from tests.processors.small_corpus import copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, export, hashes
 from utils.errors import InputError
@@ -34,7 +34,7 @@ def imported(dump, processed, durations=None, **keys):
     """Configuration, folder and store of an import."""
     aligner = "learned" if durations is None else "imported"
     config = dump_config(dump, processed, aligner=aligner, **keys)
-    import_dump(config, "LJSpeech", ImportOptions(dump, durations, n_cpus=1))
+    import_dump(config, "LJSpeech", dump, durations, n_cpus=1)
     folder = processed / "LJSpeech"
     return config, folder, FeatureStore(folder, config.preprocess.mel)
 
@@ -106,7 +106,7 @@ def test_the_durations_in_a_dump_are_found(dump, tmp_path):
         split = "train" if id in np.load(dump / "train_utt_ids.npy") else "valid"
         layout.write_array(layout.DURATIONS.path(dump, split, id), frames)
     config = dump_config(dump, tmp_path / "data", aligner="imported")
-    import_dump(config, "LJSpeech", ImportOptions(dump, None, 1))
+    import_dump(config, "LJSpeech", dump, None, 1)
     assert FeatureStore(tmp_path / "data/LJSpeech").timed
 
 
@@ -152,7 +152,7 @@ def test_a_missing_eos_lasts_no_frame():
 
 def test_a_second_import_finds_nothing_to_do(original, tmp_path):
     config, _, _ = imported(original, tmp_path / "data")
-    assert import_dump(config, "LJSpeech", ImportOptions(original, None, 1)) is None
+    assert import_dump(config, "LJSpeech", original, None, 1) is None
 
 
 def test_a_configuration_that_does_not_fit_the_dump_is_refused(original, tmp_path):
@@ -162,12 +162,12 @@ def test_a_configuration_that_does_not_fit_the_dump_is_refused(original, tmp_pat
         imported(original, tmp_path / "data", text=TextConfig())
     config = dump_config(original, tmp_path / "data", aligner="imported")
     with pytest.raises(InputError, match="no durations of its utterances; give their folder"):
-        import_dump(config, "LJSpeech", ImportOptions(original))
+        import_dump(config, "LJSpeech", original)
     config = dump_config(original, tmp_path / "data", aligner="learned")
     with pytest.raises(InputError, match=r"not read with preprocess\.aligner 'learned'"):
-        import_dump(config, "LJSpeech", ImportOptions(original, original))
+        import_dump(config, "LJSpeech", original, original)
     with pytest.raises(InputError, match="nowhere: no such folder"):
-        import_dump(config, "LJSpeech", ImportOptions(original / "nowhere"))
+        import_dump(config, "LJSpeech", original / "nowhere")
     assert not (tmp_path / "data").exists()
 
 

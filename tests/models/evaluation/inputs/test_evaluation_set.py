@@ -17,7 +17,7 @@ from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import COPY
 from models.evaluation.inputs.systems import SystemFile, read_system_files, sound_files
 from processors.audio.files import write_wav
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from tests.models.stage_3 import (
     RATE,
     TEXT,

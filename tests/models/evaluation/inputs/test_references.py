@@ -19,7 +19,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from processors.dataset.store import features_folder, write_index, write_mel_config
 from processors.metrics.utterance_scorer import EvaluatedUtterance, read_waveform
 from processors.records import Features

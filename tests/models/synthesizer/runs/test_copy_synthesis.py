@@ -28,7 +28,7 @@ from models.vocoder.hifigan import MODEL
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
-from processors.audio.pcm import from_pcm16
+from processors.audio.frames import from_pcm16
 from tests.models.checkpoint.importers import hifigan_originals
 from tests.models.training.small_tasks import PREPROCESS, write_voice_config
 from tests.processors.mel_wavs import MEL, make_mel_wav_store

@@ -31,8 +31,8 @@ from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
+from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
-from processors.extraction.tts import feature_dependence
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
@@ -310,7 +310,7 @@ from pathlib import Path
 from models.synthesizer.runs import text_synthesis
 from models.synthesizer.runs.metadata import ResultFolder
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
-from processors.extraction.tts import feature_dependence
+from processors.extraction.features import feature_dependence
 from tests.models.synthesizer.runs import test_text_synthesis as t
 
 holder, name = {"line": (ResultFolder, "add"), "wav": (text_synthesis, "write_wav")}[sys.argv[2]]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.alignment.hmm.chain import segments_of
-from processors.alignment.hmm.mfcc import FRAME_S
+from processors.alignment.hmm.model import FRAME_S
 from processors.alignment.hmm.training import Example
 
 PHONES = ("a", "b", "c", "d", "e", "f")

@@ -7,8 +7,7 @@ import pytest
 
 from processors.alignment.hmm.chain import N_STATES, chain_of, segments_of
 from processors.alignment.hmm.edits import _COST, best_edit, score_of
-from processors.alignment.hmm.mfcc import FRAME_S
-from processors.alignment.hmm.model import HmmAlignment
+from processors.alignment.hmm.model import FRAME_S, HmmAlignment
 from processors.alignment.hmm.tying import states_of
 from processors.records import SpokenText, Word
 from tests.processors.alignment.hmm.synthetic import segments_in

@@ -14,10 +14,10 @@ import pytest
 from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
+from processors.alignment import hmm
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
-from processors.alignment.hmm import plan as hmm
+from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.hmm.model import load_model, read_origin, save_model
-from processors.alignment.hmm.plan import MODEL_FILE, choose, plan_training
 from processors.alignment.textgrid import read_textgrid
 from processors.audio.files import Audio, read_audio
 from processors.dataset.store import FeatureStore
@@ -180,9 +180,9 @@ def test_learning_takes_as_much_of_each_speaker_as_there_is():
 def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monkeypatch):
     heard = []
     monkeypatch.setattr(hmm, "read_audio", lambda *args: Audio(np.zeros(1), ()))
-    monkeypatch.setattr(hmm, "mfcc", lambda *args: np.zeros((1400, 1), np.float32))
+    monkeypatch.setattr(hmm.model, "mfcc", lambda *args: np.zeros((1400, 1), np.float32))
     monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.extend(examples))
-    monkeypatch.setattr(hmm, "save_model", lambda *args: None)
+    monkeypatch.setattr(hmm.model, "save_model", lambda *args: None)
     many = [
         Utterance(f"{speaker}_{n}", Path("a.wav"), "a", f"spk{speaker:02d}")
         for speaker in range(25)

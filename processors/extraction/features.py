@@ -1,6 +1,9 @@
-"""Stage 1 for acoustic models: phones, durations, mel, f0, energy, and statistics of them."""
+"""What stage 1 extracts.
 
-from collections.abc import Sequence
+For acoustic models phones, durations, mel, f0, energy, and statistics of them; for vocoders whole
+recordings and their mels, without text, alignment and pitch.
+"""
+
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,16 +18,19 @@ from preprocessors.corpora import portable_path
 from preprocessors.manifest import Splits, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
 from processors.alignment.fit import check_fit
+from processors.audio.frames import mel_of, to_pcm16
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
+from processors.extraction import shards
 from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence, lexicon_digest
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
-from processors.extraction.shards import ShardReport, ShardWork, Trace, UtteranceReader, most_common
-from processors.records import Alignment, Features
+from processors.records import Alignment, Features, MelWav
 from utils.errors import InputError, UtteranceError
 from utils.files import replacing, size_and_time, write_json
 from utils.logging import get_logger
+
+_log = get_logger(__name__)
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 
@@ -49,10 +55,10 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     if training:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
     tools = partial(FeatureTools, options, root, folder)
-    work = ShardWork(tools, folder, options.mel, dependence.other)
+    work = shards.ShardWork(tools, folder, options.mel, dependence.other)
     run = plan_run(options, dataset, listing, dependence, tts_product(), work)
     if not training:
-        return replace(run, check=lambda: tools().prepare(listing.utterances))
+        return replace(run, check=lambda: tools().reader.prepare(listing.utterances))
     return replace(run, prepare=training.carry_out)
 
 
@@ -70,9 +76,9 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
     alignment_of = find_files and find_files(config, dataset_root)
 
     def identity(utterance: Utterance) -> list[object]:
-        files = [utterance.audio, *([alignment_of(utterance)] if alignment_of else [])]
         words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
-        return [*words, *(number for path in files for number in size_and_time(path))]
+        of_alignment = size_and_time(alignment_of(utterance)) if alignment_of else ()
+        return [*words, *size_and_time(utterance.audio), *of_alignment]
 
     corpus = {DATASET_PATH: portable_path(dataset_root)}
     return Dependence("tts", IGNORED["tts"], identity, lexicon_digest(config), corpus)
@@ -87,28 +93,19 @@ class FeatureTools:
         self.config = config
         self.mel = MelSpectrogram(config.mel)
         self.align = make_aligner(config, dataset_root, folder)
-        self.reader = UtteranceReader(config)
+        self.reader = shards.UtteranceReader(config)
 
-    def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Loads the text frontends of these utterances; raises InputError if there is none."""
-        self.reader.prepare(utterances)
-
-    def extract(self, utterance: Utterance, trace: Trace) -> Features:
+    def extract(self, utterance: Utterance, trace: shards.Trace) -> Features:
         """Extracts everything from one utterance.
 
         The audio is cut to the aligned span, and that to whole frames: phones are rounded to frames
         at their boundaries, so that errors do not add up; where the recording ends up to a frame
         too early, it is continued by reflection.
 
-        Returns:
-            T = sum of durations, M = `n_mels`; all float32 but the durations.
-
         Raises:
-            AudioError: If the recording cannot be used.
+            UtteranceError: If the recording cannot be used or is too short for an analysis window,
+                or cannot be aligned with its text, or that fits worse than `max_misfit`.
             InputError: If the text has no pronunciation.
-            AlignmentError: If text and recording cannot be aligned, or fit worse than `max_misfit`.
-            FeatureError: If the alignment ends more than a frame after the recording, or the
-                utterance is too short for one analysis window.
         """
         wav, spoken = self.reader.read(utterance, trace)
         trace.start("alignment")
@@ -117,15 +114,14 @@ class FeatureTools:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
         features = self._analyse(utterance, alignment, wav, trace)
-        features = replace(features, word_phones=spoken.word_phones)
         trace.notices = (*trace.notices, *alignment.notices)
-        trace.phones = features.phones
-        trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary
+        trace.phones, trace.text_phones = features.phones, spoken.phones
+        trace.out_of_vocabulary = spoken.out_of_vocabulary
         trace.stop()
-        return features
+        return replace(features, word_phones=spoken.word_phones)
 
     def _analyse(
-        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: Trace
+        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: shards.Trace
     ) -> Features:
         """Mel, energy and f0 of the aligned span of a recording, (S,)."""
         mel_config = self.mel.config
@@ -134,37 +130,24 @@ class FeatureTools:
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
         trace.start("mel")
         with torch.inference_mode():
-            mel, energy = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
+            found = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
         trace.start("f0")
         f0 = self._f0(wav, alignment, durations)
-        return Features(
-            id=utterance.id,
-            speaker=utterance.speaker,
-            phones=alignment.phones,
-            durations=durations if alignment.has_times else None,
-            mel=mel[0].numpy(),
-            f0=f0,
-            energy=energy[0].numpy(),
-            start=start,
-        )
+        mel, energy = (values[0].numpy() for values in found)
+        id, speaker, phones = utterance.id, utterance.speaker, alignment.phones
+        timed = durations if alignment.has_times else None
+        return Features(id, speaker, phones, timed, mel, f0, energy, start)
 
     def _f0(self, wav: np.ndarray, alignment: Alignment, durations: np.ndarray) -> np.ndarray:
         """F0 of each frame: (S,) -> (T,), T the sum of the durations."""
         config = self.config
         if config.pitch_extractor != "imported":
-            return extract_f0(
-                wav,
-                self.mel.config,
-                int(durations.sum()),
-                method=config.pitch_extractor,
-                f0_min=config.f0_min,
-                f0_max=config.f0_max,
-            )
+            n_frames, method = int(durations.sum()), config.pitch_extractor
+            limits = {"f0_min": config.f0_min, "f0_max": config.f0_max}
+            return extract_f0(wav, self.mel.config, n_frames, method=method, **limits)
         if alignment.f0_hz is None:
-            raise FeatureError(
-                "its imported alignment has no pitch, and preprocess.pitch_extractor is imported;"
-                " import it again with --pitch, or set another pitch_extractor"
-            )
+            fault = "preprocess.pitch_extractor is imported; its imported alignment has no pitch"
+            raise FeatureError(f"{fault}; import it again with --pitch, or set another extractor")
         return np.repeat(alignment.f0_hz, durations).astype(np.float32)
 
 
@@ -182,13 +165,10 @@ def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
 
 
 def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
-    """Cuts the aligned span, which starts at sample `start`, out of a recording (S,).
+    """Cuts the aligned span from sample `start` on out of a recording, (S,) -> (n_frames * hop,).
 
     Rounding can take an alignment up to one hop beyond its recording, which is then reflected;
     `cut_span` also allows for the shift between two mel definitions.
-
-    Returns:
-        (n_frames * hop_length,).
     """
     n_samples = n_frames * mel.hop_length
     if n_samples < mel.n_fft:
@@ -206,17 +186,17 @@ def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> n
     return np.ascontiguousarray(np.pad(span, (0, missing), mode="reflect"), dtype=np.float32)
 
 
-def _check_phones(run: DatasetRun, total: ShardReport) -> None:
+def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
-    words = (f"{word}\t{n}\n" for word, n in most_common(total.out_of_vocabulary))
+    words = (f"{word}\t{n}\n" for word, n in shards.most_common(total.out_of_vocabulary))
     with replacing(run.folder / "oov.txt") as temporary:
         temporary.write_text("".join(words), encoding="utf-8")
     unknown = {name: n for name, n in total.text_phones.items() if name not in total.phones}
     if not unknown:
         return
     share = sum(unknown.values()) / total.text_phones.total()
-    listed = ", ".join(f"{name} ({n})" for name, n in most_common(unknown))
+    listed = ", ".join(f"{name} ({n})" for name, n in shards.most_common(unknown))
     message = (
         f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
         f" that a model cannot pronounce them: {listed}"
@@ -237,4 +217,34 @@ def _write_statistics(run: DatasetRun, splits: Splits) -> None:
     write_json(run.folder / "stats.json", stats.to_plain())
 
 
-_log = get_logger(__name__)
+def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
+    """Plans stage 1 of a vocoder; raises InputError if the corpus or the config cannot be used."""
+    options = config.preprocess
+    root, listing = list_corpus(config, dataset)
+    corpus = {DATASET_PATH: portable_path(root)}
+
+    def identity(utterance: Utterance) -> list[object]:
+        return [utterance.id, utterance.speaker, *size_and_time(utterance.audio)]
+
+    dependence = Dependence("vocoder", IGNORED["vocoder"], identity, {}, corpus)
+    tools = partial(MelWavTools, options)
+    work = shards.ShardWork(tools, processed_folder(options, dataset), options.mel)
+    return plan_run(options, dataset, listing, dependence, Product(), work)
+
+
+class MelWavTools:
+    """Extracts mels of recordings; built once per process."""
+
+    def __init__(self, config: PreprocessConfig) -> None:
+        self.config = config
+        self.mel = MelSpectrogram(config.mel)
+
+    def extract(self, utterance: Utterance, trace: shards.Trace) -> MelWav:
+        """Computes the mel of a whole recording, which is cut to whole frames at its end."""
+        wav = shards.read_recording(utterance, self.config, trace)
+        trace.start("mel")
+        hop = self.config.hop_length
+        wav = wav[: len(wav) // hop * hop]
+        record = MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
+        trace.stop()
+        return record
