@@ -114,7 +114,11 @@ def test_flags_that_go_together_are_accepted(command, words):
         ("inference", [*TEXT, "--infer_text_file", __file__], "--infer_text and --infer_text_file"),
         ("inference", [*TEXT, "--infer_dataset", "A"], "--infer_dataset goes with --infer_mode ba"),
         ("inference", [*TEXT, "--infer_testing_set", "test"], "--infer_testing_set goes with --in"),
-        ("inference", [*SPLIT, "--infer_text", "Hi."], "--infer_text goes with --infer_mode single"),
+        (
+            "inference",
+            [*SPLIT, "--infer_text", "Hi."],
+            "--infer_text goes with --infer_mode single",
+        ),
         ("vocode", [*SPLIT, "--infer_feature_dir", "."], "--infer_feature_dir goes with --infer_m"),
         ("inference", BATCH, "--infer_mode batch needs --infer_dataset NAME"),
         ("inference", SPLIT[:-2], r"--infer_mode batch needs --infer_testing_set train\|test\|go"),
