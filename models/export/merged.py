@@ -1,12 +1,12 @@
 """Both networks of a voice as one graph, with the inputs of Piper's voices."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 from onnx.compose import merge_models
+from onnx.parser import parse_graph
 
 from models.export.folder import ExportedVoice
 from models.export.onnx_file import to_onnx
@@ -19,6 +19,43 @@ N_DROPPED = 3  # ids 0, 1 and 2 are between phones and at both ends; those of ph
 # the pause of a mark; other punctuation has none
 PAUSE_OF_MARK = {",": "<,>", ";": "<,>", ":": "<,>", ".": FULL_STOP, "?": "<?>", "!": "<!>"}
 _GRAPHS = ("acoustic", "vocoder")
+_BEFORE = """
+before (int64[1, n_ids] input, int64[1] input_lengths, float[3] scales{sid}) => (
+  int64[1, n_phones] phone_ids, int64[1] speaker_id,
+  float[1, 1] duration, float[1, 1] pitch, float[1, 1] energy
+) {{
+  row = Constant <value_ints = [-1]> ()
+  ids = Reshape (input, row)
+  first = Constant <value_ints = [{n_dropped}]> ()
+  is_phone = GreaterOrEqual (ids, first)
+  ids_of_phones = Compress <axis = 0> (ids, is_phone)
+  spoken = Gather (phone_of_id, ids_of_phones)
+  silence = Constant <value_ints = [{silence}]> ()
+  started = Concat <axis = 0> (silence, spoken)
+  last = Constant <value_ints = [-1]> ()
+  last_phone = Gather (started, last)
+  open_end = Gather (is_open, last_phone)
+  is_added = Cast <to = 9> (open_end)
+  full_stop = Constant <value_ints = [{full_stop}]> ()
+  added = Compress <axis = 0> (full_stop, is_added)
+  phones = Concat <axis = 0> (started, added)
+  batch = Constant <value_ints = [0]> ()
+  phone_ids = Unsqueeze (phones, batch)
+  speaker_id = {speaker}
+  length_scale = Constant <value_ints = [1]> ()
+  durations = Gather (scales, length_scale)
+  duration = Unsqueeze (durations, batch)
+  neutral = Constant <value_floats = [1.0]> ()
+  pitch = Unsqueeze (neutral, batch)
+  energy = Unsqueeze (neutral, batch)
+}}
+"""
+_AFTER = """
+after (float[1, n] wav) => (float[1, 1, 1, n_samples] output) {
+  axes = Constant <value_ints = [0, 1]> ()
+  output = Unsqueeze (wav, axes)
+}
+"""
 
 
 def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -34,69 +71,44 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     """
     check_one_pass(voice)
     acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
-    model: onnx.ModelProto = merge_models(
-        acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"]
+    networks = merge_models(
+        *(acoustic, vocoder, [("mel", "mel")]),
+        prefix1="acoustic_",
+        outputs=["wav"],
     )
-    graph, several = model.graph, len(voice.model.speakers) > 1
+    inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
+    before, after = (
+        _model(graph, like=acoustic) for graph in (_before(voice), parse_graph(_AFTER))
+    )
+    model = merge_models(before, networks, inputs, outputs=["wav"])
+    return merge_models(model, after, [("wav", "wav")])
+
+
+def _before(voice: ExportedVoice) -> onnx.GraphProto:
+    """The inputs of the acoustic model from those of the whole."""
     symbols = voice.model.assets.required_vocabulary().symbols
-    constants: dict[str, Sequence[int]] = {
-        "first": [N_DROPPED],  # of the ids that are kept
+    several = len(voice.model.speakers) > 1
+    graph = parse_graph(
+        _BEFORE.format(
+            sid=", int64[1] sid" if several else "",
+            speaker="Identity (sid)" if several else "Constant <value_ints = [0]> ()",
+            n_dropped=N_DROPPED,
+            silence=symbols.index(SILENCE),
+            full_stop=symbols.index(FULL_STOP),
+        )
+    )
+    tables: dict[str, Sequence[int]] = {
         "phone_of_id": [0] * N_DROPPED + [*range(len(symbols))],
         "is_open": [symbol not in PUNCTUATION_PAUSES for symbol in symbols],
-        "silence": [symbols.index(SILENCE)],
-        "full_stop": [symbols.index(FULL_STOP)],
-        "last": [-1],
-        "one": [1],
-        "square": [1, 1],
-        "row": [1, -1],
-        "wav_shape": [1, 1, 1, -1],
     }
     graph.initializer.extend(
-        numpy_helper.from_array(np.array(values, np.int64), f"merged_{name}")
-        for name, values in constants.items()
+        numpy_helper.from_array(np.array(values, np.int64), name) for name, values in tables.items()
     )
-    graph.initializer.extend(
-        numpy_helper.from_array(np.ones((1, 1), np.float32), f"acoustic_{name}")
-        for name in ("pitch", "energy")
-        if name in voice.graphs["acoustic"].inputs
-    )
-    before = [
-        _node("Reshape", "ids", "input", "@last"),  # (N,)
-        _node("GreaterOrEqual", "kept", "@ids", "@first"),
-        _node("Compress", "kept_ids", "@ids", "@kept", axis=0),
-        _node("Gather", "spoken", "@phone_of_id", "@kept_ids"),
-        _node("Concat", "started", "@silence", "@spoken", axis=0),
-        _node("Gather", "last_phone", "@started", "@last"),
-        _node("Gather", "open", "@is_open", "@last_phone"),
-        _node("Cast", "is_added", "@open", to=TensorProto.BOOL),
-        _node("Compress", "added", "@full_stop", "@is_added", axis=0),
-        _node("Concat", "phones", "@started", "@added", axis=0),
-        helper.make_node("Reshape", ["merged_phones", "merged_row"], ["acoustic_phone_ids"]),
-        _node("Gather", "length_scale", "scales", "@one"),
-        helper.make_node(
-            "Reshape", ["merged_length_scale", "merged_square"], ["acoustic_duration"]
-        ),
-    ]
-    if several:
-        before.append(helper.make_node("Identity", ["sid"], ["acoustic_speaker_id"]))
-    else:
-        zero = numpy_helper.from_array(np.zeros(1, np.int64), "acoustic_speaker_id")
-        graph.initializer.append(zero)
-    for node in reversed(before):
-        graph.node.insert(0, node)
-    graph.node.append(helper.make_node("Reshape", ["wav", "merged_wav_shape"], ["output"]))
-    del graph.input[:], graph.output[:]
-    shapes: dict[str, tuple[int, list[str | int | None]]] = {
-        "input": (TensorProto.INT64, [1, "n_ids"]),
-        "input_lengths": (TensorProto.INT64, [1]),
-        "scales": (TensorProto.FLOAT, [3]),
-        "sid": (TensorProto.INT64, [1]),
-        "output": (TensorProto.FLOAT, [1, 1, 1, "n_samples"]),
-    }
-    tensors = {name: helper.make_tensor_value_info(name, *of) for name, of in shapes.items()}
-    graph.output.append(tensors.pop("output"))
-    graph.input.extend(info for name, info in tensors.items() if several or name != "sid")
-    return model
+    return graph
+
+
+def _model(graph: onnx.GraphProto, like: onnx.ModelProto) -> onnx.ModelProto:
+    return helper.make_model(graph, opset_imports=like.opset_import, ir_version=like.ir_version)
 
 
 def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:
@@ -110,12 +122,6 @@ def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:
         return []
     vocabulary = voice.model.assets.required_vocabulary()
     return [N_DROPPED + i for row in names for i in vocabulary.ids(row)]
-
-
-def _node(kind: str, output: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401
-    """A node whose output, and inputs with an @, are tensors of this file."""
-    names = [name.replace("@", "merged_") for name in inputs]
-    return helper.make_node(kind, names, [f"merged_{output}"], **attributes)
 
 
 def check_one_pass(voice: ExportedVoice) -> None:
