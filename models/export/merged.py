@@ -9,8 +9,7 @@ from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
 from models.export.folder import ExportedVoice
-from models.export.onnx_file import to_onnx
-from models.export.weights import WeightType
+from models.export.onnx_file import WeightType, to_onnx
 from processors.text.nearest_phones import PhoneSet
 from processors.text.symbols import FULL_STOP, PUNCTUATION_PAUSES, SILENCE
 from utils.errors import InputError

@@ -12,7 +12,7 @@ import onnx
 
 from models.export.folder import ExportedVoice, copy_licences
 from models.export.merged import N_DROPPED, PAUSE_OF_MARK, ids_of, merged_graph
-from models.export.weights import WeightType
+from models.export.onnx_file import WeightType
 from processors.text.espeak_arpabet import ARPABET_OF_IPA
 from processors.text.symbols import MARKS, Vocabulary
 from utils.errors import InputError

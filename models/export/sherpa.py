@@ -8,7 +8,7 @@ from onnx import helper
 
 from models.export.folder import ExportedVoice, copy_licences
 from models.export.merged import PAUSE_OF_MARK, ids_of, merged_graph
-from models.export.weights import WeightType
+from models.export.onnx_file import WeightType
 from processors.text.lexicon import CMUDICT_PATH
 from processors.text.symbols import ARPABET
 from utils.errors import InputError

@@ -23,6 +23,7 @@ from models.base.assets import Speaker
 from models.checkpoint.foreign import FileNames, ImportedModel, beside
 from models.checkpoint.importers._tables import (
     TensorNames,
+    below,
     existing,
     join,
     read_yaml,
@@ -63,35 +64,34 @@ _CHARACTERS = "-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SILENCES = (SHORT_PAUSE, NOISE, SILENCE)
 _N_PINYIN = 209
 _SPARE = "<unused>"  # their embeddings have one row more than symbols
-_BLOCK, _OUR_BLOCK = "{part}.layer_stack.{n}.", "{part}.layers.{n}."
-_PREDICTORS = (  # the first row that fits is used
-    ("variance_adaptor.duration_predictor.", "duration_predictor."),
-    ("variance_adaptor.{contour}_predictor.", "{contour}.predictor."),
-)
+_BLOCK = {
+    "slf_attn.fc.": "attention.fc.",
+    "slf_attn.w_{qkv}s.": "attention.{qkv}.",
+    "slf_attn.layer_norm.": "attention_norm.",
+    "pos_ffn.w_{m}.": "conv_{m}.",
+    "pos_ffn.layer_norm.": "conv_norm.",
+}
+_PREDICTORS = {
+    "variance_adaptor.duration_predictor.": "duration_predictor.",
+    "variance_adaptor.{contour}_predictor.": "{contour}.predictor.",
+}
+_PREDICTOR_LAYERS = {
+    "conv_layer.conv1d_{n}.conv.": "conv_{n}.",
+    "conv_layer.layer_norm_{n}.": "norm_{n}.",
+    "linear_layer.": "linear.",
+}
 NAMES = TensorNames(
-    (
-        ("encoder.src_word_emb.", "phone_embedding."),
-        (_BLOCK + "slf_attn.fc.", _OUR_BLOCK + "attention.fc."),
-        (_BLOCK + "slf_attn.w_{qkv}s.", _OUR_BLOCK + "attention.{qkv}."),
-        (_BLOCK + "slf_attn.layer_norm.", _OUR_BLOCK + "attention_norm."),
-        (_BLOCK + "pos_ffn.w_{m}.", _OUR_BLOCK + "conv_{m}."),
-        (_BLOCK + "pos_ffn.layer_norm.", _OUR_BLOCK + "conv_norm."),
-        ("{part}.position_enc", "{part}.positions"),
-        ("speaker_emb.", "speaker_embedding."),
-        *(
-            row
-            for theirs, ours in _PREDICTORS
-            for row in (
-                (theirs + "conv_layer.conv1d_{n}.conv.", ours + "conv_{n}."),
-                (theirs + "conv_layer.layer_norm_{n}.", ours + "norm_{n}."),
-                (theirs + "linear_layer.", ours + "linear."),
-            )
-        ),
-        ("variance_adaptor.{contour}_bins", "{contour}.edges"),
-        ("variance_adaptor.{contour}_embedding.", "{contour}.embedding."),
-        ("postnet.convolutions.{n}.0.conv.", "postnet.convs.{n}."),
-        ("postnet.convolutions.{n}.1.", "postnet.norms.{n}."),
-    )
+    {
+        "encoder.src_word_emb.": "phone_embedding.",
+        **below({"{part}.layer_stack.{n}.": "{part}.layers.{n}."}, _BLOCK),
+        "{part}.position_enc": "{part}.positions",
+        "speaker_emb.": "speaker_embedding.",
+        **below(_PREDICTORS, _PREDICTOR_LAYERS),
+        "variance_adaptor.{contour}_bins": "{contour}.edges",
+        "variance_adaptor.{contour}_embedding.": "{contour}.embedding.",
+        "postnet.convolutions.{n}.0.conv.": "postnet.convs.{n}.",
+        "postnet.convolutions.{n}.1.": "postnet.norms.{n}.",
+    }
 )
 _PARTS, _QUANTITIES = ("encoder", "decoder"), ("pitch", "energy")
 _SETTINGS = (  # of `model`; the keys of these projects that are Arion's too

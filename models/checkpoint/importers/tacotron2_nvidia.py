@@ -20,21 +20,21 @@ _MODEL = "Tacotron 2"
 _ATTENTION = "decoder.attention_layer"
 _LOCATION = f"{_ATTENTION}.location_layer"
 _NAMES = TensorNames(
-    (
-        ("embedding.", "phone_embedding."),
-        ("{part}.convolutions.{n}.0.conv.", "{part}.convs.{n}."),
-        ("{part}.convolutions.{n}.1.", "{part}.norms.{n}."),
-        ("decoder.prenet.layers.{n}.linear_layer.", "decoder.prenet.{n}."),
-        ("decoder.attention_rnn.", "decoder.attention_lstm."),
-        ("decoder.decoder_rnn.", "decoder.decoder_lstm."),
-        (f"{_ATTENTION}.query_layer.linear_layer.", "decoder.attention.query."),
-        (f"{_ATTENTION}.memory_layer.linear_layer.", "decoder.attention.key."),
-        (f"{_ATTENTION}.v.linear_layer.", "decoder.attention.energy."),
-        (f"{_LOCATION}.location_conv.conv.", "decoder.attention.location_conv."),
-        (f"{_LOCATION}.location_dense.linear_layer.", "decoder.attention.location."),
-        ("decoder.linear_projection.linear_layer.", "decoder.mel_linear."),
-        ("decoder.gate_layer.linear_layer.", "decoder.gate_linear."),
-    )
+    {
+        "embedding.": "phone_embedding.",
+        "{part}.convolutions.{n}.0.conv.": "{part}.convs.{n}.",
+        "{part}.convolutions.{n}.1.": "{part}.norms.{n}.",
+        "decoder.prenet.layers.{n}.linear_layer.": "decoder.prenet.{n}.",
+        "decoder.attention_rnn.": "decoder.attention_lstm.",
+        "decoder.decoder_rnn.": "decoder.decoder_lstm.",
+        f"{_ATTENTION}.query_layer.linear_layer.": "decoder.attention.query.",
+        f"{_ATTENTION}.memory_layer.linear_layer.": "decoder.attention.key.",
+        f"{_ATTENTION}.v.linear_layer.": "decoder.attention.energy.",
+        f"{_LOCATION}.location_conv.conv.": "decoder.attention.location_conv.",
+        f"{_LOCATION}.location_dense.linear_layer.": "decoder.attention.location.",
+        "decoder.linear_projection.linear_layer.": "decoder.mel_linear.",
+        "decoder.gate_layer.linear_layer.": "decoder.gate_linear.",
+    }
 )
 _QUERY = f"{_ATTENTION}.query_layer.linear_layer.weight"
 _LOCATION_CONV = f"{_LOCATION}.location_conv.conv.weight"

@@ -7,7 +7,7 @@ import pytest
 
 from models.base.assets import Assets, Speaker
 from models.base.registry import load_config
-from models.export.frontend import write_frontend
+from models.export.folder import write_frontend
 from models.synthesizer.text.passages import TextReader
 from modules.mel import MelConfig
 from processors.text.clauses import ClauseSplitter, has_word
