@@ -39,8 +39,12 @@ def voices_in(folder: Path) -> list[InstalledVoice]:
     voices = []
     for config in sorted(folder.glob("*/config.json")):
         try:
-            if _task(config) == "tts" and _has_weights(config.parent):
-                voices.append(_read(config.parent))
+            tree, home = read_json(config), config.parent
+            is_voice = isinstance(tree, dict) and tree.get("task") == "tts"
+            if is_voice and any(
+                (*home.glob("model.safetensors"), *home.glob("checkpoints/step-*/"))
+            ):
+                voices.append(_read(home))
         except InputError as error:
             get_logger(__name__).warning("voice %s left out: %s", config.parent.name, error)
     return [voice for voice in voices if voice.speakers]
@@ -65,15 +69,6 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
             " the folder of an experiment, or org/name on the Hub)"
         )
     return name
-
-
-def _task(config: Path) -> object:
-    tree = read_json(config)
-    return tree.get("task") if isinstance(tree, dict) else None
-
-
-def _has_weights(folder: Path) -> bool:
-    return any(folder.glob("model.safetensors")) or any(folder.glob("checkpoints/step-*/"))
 
 
 def _read(folder: Path) -> InstalledVoice:
