@@ -1,6 +1,14 @@
-"""Both networks of a voice as one graph, with the inputs of Piper's voices."""
+"""Voices for Piper and sherpa-onnx: both networks as one graph, and the files that go with it.
 
+Piper splits what espeak-ng says into characters; the clusters in its settings make them phones
+again. A voice with phones of ARPAbet has those that are nearest to espeak-ng's. sherpa-onnx reads
+a lexicon and a table of tokens.
+"""
+
+import shutil
+import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -8,11 +16,21 @@ from onnx import helper, numpy_helper
 from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
-from models.export.folder import ExportedVoice
+from models.export.folder import ExportedVoice, copy_licences
 from models.export.onnx_file import WeightType, to_onnx
+from processors.text.espeak_arpabet import ARPABET_OF_IPA
+from processors.text.lexicon import CMUDICT_PATH
 from processors.text.nearest_phones import PhoneSet
-from processors.text.symbols import FULL_STOP, PUNCTUATION_PAUSES, SILENCE
+from processors.text.symbols import (
+    ARPABET,
+    FULL_STOP,
+    MARKS,
+    PUNCTUATION_PAUSES,
+    SILENCE,
+    Vocabulary,
+)
 from utils.errors import InputError
+from utils.files import new_folder, write_json
 
 N_DROPPED = 3  # ids 0, 1 and 2 are between phones and at both ends; those of phones follow
 # the pause of a mark; other punctuation has none
@@ -55,6 +73,8 @@ after (float[1, n] wav) => (float[1, 1, 1, n_samples] output) {
   output = Unsqueeze (wav, axes)
 }
 """
+_AROUND = {"_": [0], "^": [1], "$": [2]}  # Piper's names of what is between phones and at the ends
+_BETWEEN_WORDS = " "
 
 
 def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -130,3 +150,134 @@ def check_one_pass(voice: ExportedVoice) -> None:
             f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
             " without noise: FastSpeech 2 or FastPitch, and FreeVGL, HiFi-GAN or griffin_lim"
         )
+
+
+def _check_phones(
+    voice: ExportedVoice, extractors: Sequence[str], format_has: str, remedy: str
+) -> None:
+    model, text = voice.model, voice.model.config.preprocess.text
+    if text.phone_extractor not in extractors or text.pauses != "classes":
+        raise InputError(
+            f"{model.home}: {format_has}, this voice needs phone_extractor {text.phone_extractor}"
+            f" with pauses {text.pauses}; {remedy}"
+        )
+
+
+def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
+    """Writes voice.onnx, voice.onnx.json and the licences, completely or not at all.
+
+    Args:
+        voice: A voice with phones of espeak-ng or of ARPAbet.
+        target: Folder to make; empty or missing.
+        weight_type: How weights are stored.
+
+    Raises:
+        InputError: If the voice cannot speak in Piper, or `target` is not empty.
+    """
+    text = '{"phone_extractor": "espeak", "pauses": "classes"}'
+    _check_phones(
+        voice,
+        ("espeak", "lexicon"),
+        "Piper gives phones of espeak-ng",
+        f"train a voice with preprocess.text {text}, or export without --format",
+    )
+    if len({speaker.language for speaker in voice.model.speakers}) > 1:
+        raise InputError(
+            f"{voice.model.home}: Piper has one language per voice, this one has several"
+        )
+    with new_folder(target) as folder:
+        onnx.save(merged_graph(voice, weight_type), folder / "voice.onnx")
+        write_json(folder / "voice.onnx.json", piper_settings(voice))
+        copy_licences(voice, folder)
+
+
+def piper_settings(voice: ExportedVoice) -> dict[str, object]:
+    """What voice.onnx.json holds."""
+    model = voice.model
+    vocabulary = model.assets.required_vocabulary()
+    spoken = _phones(model.config.preprocess.text.phone_extractor, vocabulary)
+    pauses = {mark: (pause,) for mark, pause in PAUSE_OF_MARK.items()}
+    ids = {sign: ids_of(voice, names) for sign, names in (spoken | pauses).items()}
+    unspoken = dict.fromkeys((" ", "ˈ", "ˌ", "ː", "ʲ", "-"), _AROUND["_"])
+    return {
+        "audio": {"sample_rate": model.mel.sample_rate},
+        "espeak": {"voice": model.speakers[0].language},
+        "phoneme_type": "espeak",
+        "num_symbols": N_DROPPED + len(vocabulary),
+        "num_speakers": len(model.speakers),
+        "inference": {"noise_scale": 0, "length_scale": 1, "noise_w": 0},
+        "phoneme_id_map": _AROUND | unspoken | ids,
+        "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
+        "speaker_id_map": {speaker.name: index for index, speaker in enumerate(model.speakers)},
+        "hop_length": model.mel.hop_length,
+    }
+
+
+def _phones(extractor: str, vocabulary: Vocabulary) -> dict[str, Sequence[str]]:
+    """Phones of the voice, by what espeak-ng says, as Piper decomposes it."""
+    if extractor == "lexicon":
+        phones: dict[str, Sequence[str]] = dict(ARPABET_OF_IPA)
+    else:
+        phones = {phone: (phone,) for phone in vocabulary.symbols if phone not in MARKS}
+    return {unicodedata.normalize("NFD", phone): names for phone, names in phones.items()}
+
+
+def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
+    """Writes model.onnx, lexicon.txt, tokens.txt and the licences, completely or not at all.
+
+    Args:
+        voice: A voice with phones of ARPAbet.
+        target: Folder to make; empty or missing.
+        weight_type: How weights are stored.
+
+    Raises:
+        InputError: If the voice cannot speak in sherpa-onnx, or `target` is not empty.
+    """
+    _check_phones(
+        voice,
+        ("lexicon",),
+        "this format has a lexicon of ARPAbet",
+        "for phones of espeak-ng use --format piper",
+    )
+    model = merged_graph(voice, weight_type)
+    helper.set_model_props(
+        model,
+        {
+            "model_type": "vits",
+            "comment": "piper",  # the inputs of the graph
+            "language": "English",
+            "sample_rate": str(voice.model.mel.sample_rate),
+            "n_speakers": str(len(voice.model.speakers)),
+            "add_blank": "0",
+            "punctuation": " ".join(PAUSE_OF_MARK),
+        },
+    )
+    with new_folder(target) as folder:
+        onnx.save(model, folder / "model.onnx")
+        (folder / "tokens.txt").write_text(_tokens(voice), encoding="utf-8")
+        (folder / "lexicon.txt").write_text(_lexicon(voice), encoding="utf-8")
+        copy_licences(voice, folder)
+        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+
+
+def _tokens(voice: ExportedVoice) -> str:
+    """Lines of a token and its id."""
+    names = {name: name for name in ARPABET} | PAUSE_OF_MARK
+    ids = {token: ids_of(voice, [name])[0] for token, name in names.items()}
+    return "".join(f"{name} {i}\n" for name, i in {_BETWEEN_WORDS: 0, **ids}.items())
+
+
+def _lexicon(voice: ExportedVoice) -> str:
+    """Lines of a word and its phones: the user's words, then those of CMUdict.
+
+    sherpa-onnx uses the first line of a word; other pronunciations of CMUdict have a "(".
+    """
+    own = voice.model.assets.lexicon or ""
+    entries = [*own.splitlines(), *CMUDICT_PATH.read_text(encoding="utf-8").splitlines()]
+    known = frozenset(ARPABET)
+    lines: dict[str, str] = {}
+    for entry in entries:
+        word, *phones = entry.split() or [""]
+        if phones and "(" not in word and known.issuperset(phones):
+            lines.setdefault(word.lower(), " ".join(phones))
+    return "".join(f"{word} {phones}\n" for word, phones in lines.items())
