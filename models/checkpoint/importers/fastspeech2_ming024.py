@@ -117,11 +117,15 @@ def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     model_path, path = (beside(weights, f"{n}.yaml", _LEVELS) for n in ("model", "preprocess"))
     values = read_yaml(path)
-    translated = translate(_tensors(weights), weights)
+    saved = read_pickled(weights, _numpy_scalars())
+    if not isinstance(saved, Mapping) or "model" not in saved:
+        raise InputError(f"{weights}: expected 'model' and 'optimizer' in it, as its code saves")
+    translated = translate(named_tensors(saved["model"], f"{weights}: model"), weights)
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
     contours = Contours(*(_stat(stats, quantity, stats_path) for quantity in Contours._fields))
-    names = [str(values.get("dataset") or "speaker")]
+    dataset = values.get("dataset")
+    names = [str(dataset or "speaker")]
     if translated.n_speakers > 1:
         speakers_path = beside(weights, "speakers.json", _LEVELS)
         names = by_id(read_json(speakers_path), translated.n_speakers, speakers_path)
@@ -129,7 +133,7 @@ def read(weights: Path) -> ImportedModel:
         **required(values, _MEL, path),
         **model_settings(read_yaml(model_path), model_path),
         **_FIXED,
-        "dataset": [str(values.get("dataset") or "unnamed")],
+        "dataset": [str(dataset or "unnamed")],
         **{f"model.{q}_level": _level(values, q, path) for q in Contours._fields},
     }
     language = str(value_at(values, "preprocessing.text.language") or "en")
@@ -266,13 +270,6 @@ def stat_of(numbers: object, path: Path, name: str) -> Stat:
     raise InputError(
         f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and std > 0"
     )
-
-
-def _tensors(path: Path) -> dict[str, Tensor]:
-    saved = read_pickled(path, _numpy_scalars())
-    if not isinstance(saved, Mapping) or "model" not in saved:
-        raise InputError(f"{path}: expected 'model' and 'optimizer' in it, as ming024's code saves")
-    return named_tensors(saved["model"], f"{path}: model")
 
 
 def _numpy_scalars() -> list[SafeGlobal]:
