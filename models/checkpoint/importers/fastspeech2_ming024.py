@@ -31,10 +31,11 @@ from models.checkpoint.importers._tables import (
     tree_of,
     value_at,
 )
-from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
+from models.checkpoint.tensors import named_tensors
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
+from utils.arrays import SafeGlobal, read_pickled
 from utils.errors import InputError
 from utils.files import read_json
 
