@@ -22,7 +22,10 @@ class Harmful:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.npy", "not a complete .npy file of numbers"), ("a.pt", "refused: it names exec, which is no tensor")],
+    [
+        ("a.npy", "not a complete .npy file of numbers"),
+        ("a.pt", "refused: it names exec, which is no tensor"),
+    ],
 )
 def test_files_that_would_run_code_are_refused(tmp_path, monkeypatch, name, message):
     monkeypatch.chdir(tmp_path)
