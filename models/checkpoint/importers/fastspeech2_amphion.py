@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from models.checkpoint.foreign import ImportedModel, beside
+from models.checkpoint.foreign import ImportedModel, beside, named_part
 from models.checkpoint.importers import _amphion
 from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.importers.fastspeech2_ming024 import (
@@ -70,7 +70,7 @@ def read(weights: Path) -> ImportedModel:
     translated = translate(tensors, weights)
     # of several datasets, the network was trained with the statistics of the first
     speakers = _speakers(args, datasets[0], path, translated.n_speakers)
-    name = _amphion.name_of(weights)
+    name = named_part(weights).name
     return replace(
         assemble(translated, settings, speakers, path),
         source=f"FastSpeech 2 of Amphion (github.com/open-mmlab/Amphion), {name}",
