@@ -34,8 +34,7 @@ def main() -> None:
     check_new(target)
     try:
         from models.export.folder import export_voice, open_voice
-        from models.export.piper import export_piper
-        from models.export.sherpa import export_sherpa
+        from models.export.merged import export_piper, export_sherpa
         from models.export.web.folder import export_web
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "onnxscript"):

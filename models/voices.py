@@ -20,7 +20,7 @@ class InstalledVoice(NamedTuple):
 
     name: str  # of its folder
     folder: Path
-    licence: str  # of the model card; "unknown" if that names none
+    licence: str  # in the model card: of the weights, else of the recordings, or "unknown"
     languages: tuple[str, ...]  # espeak codes
     speakers: tuple[str, ...]
 
@@ -39,8 +39,12 @@ def voices_in(folder: Path) -> list[InstalledVoice]:
     voices = []
     for config in sorted(folder.glob("*/config.json")):
         try:
-            if _task(config) == "tts" and _has_weights(config.parent):
-                voices.append(_read(config.parent))
+            tree, home = read_json(config), config.parent
+            is_voice = isinstance(tree, dict) and tree.get("task") == "tts"
+            if is_voice and any(
+                (*home.glob("model.safetensors"), *home.glob("checkpoints/step-*/"))
+            ):
+                voices.append(_read(home))
         except InputError as error:
             get_logger(__name__).warning("voice %s left out: %s", config.parent.name, error)
     return [voice for voice in voices if voice.speakers]
@@ -67,24 +71,23 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
     return name
 
 
-def _task(config: Path) -> object:
-    tree = read_json(config)
-    return tree.get("task") if isinstance(tree, dict) else None
-
-
-def _has_weights(folder: Path) -> bool:
-    return any(folder.glob("model.safetensors")) or any(folder.glob("checkpoints/step-*/"))
-
-
 def _read(folder: Path) -> InstalledVoice:
     path = folder / "speakers.json"
     speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
     card = read_text(folder / "README.md") if (folder / "README.md").is_file() else ""
-    licence = re.search(r"^license: \"?([^\"\n]+)", card, re.MULTILINE)
     return InstalledVoice(
         folder.name,
         folder,
-        licence[1] if licence else "unknown",
+        _licence(card),
         tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
         tuple(str(speaker["name"]) for speaker in speakers),
     )
+
+
+def _licence(card: str) -> str:
+    """The licence of the weights in the header of a card; else those in its rows of the data."""
+    weights = re.search(r"^license: \"?([^\"\n]+)", card, re.MULTILINE)
+    if weights and weights[1] != "unknown":
+        return weights[1]
+    recordings = dict.fromkeys(re.findall(r"licence of the recordings: ([^;|]*[^;| ])", card))
+    return f"{', '.join(recordings)}, of the recordings" if recordings else "unknown"

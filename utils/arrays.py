@@ -1,10 +1,12 @@
-"""Numbers from files: text, NumPy arrays and PyTorch tensors. Nothing in a file is evaluated."""
+"""Numbers from files: text, NumPy arrays and PyTorch tensors. No file runs code."""
 
-import pickle
 import re
+import warnings
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tokenize import TokenError
-from zipfile import BadZipFile
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +15,8 @@ from utils.files import read_text
 
 TENSOR_SUFFIXES = (".pt", ".pth")
 ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
-# raised while a tensor is rebuilt from damaged bytes
-_BROKEN = (
-    *(pickle.UnpicklingError, RuntimeError, EOFError, ValueError, LookupError),
-    *(TypeError, AttributeError, AssertionError, OverflowError, MemoryError),
-)
+SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
+_FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in torch's error for a file that names a function
 # what `float` takes, without "nan", "inf", underscores and digits of other scripts
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -32,7 +31,7 @@ def _read_npy(path: Path) -> np.ndarray:
         values = np.load(path, allow_pickle=False)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, TokenError, BadZipFile, MemoryError):
+    except (ValueError, EOFError, TokenError, zipfile.BadZipFile, MemoryError):
         # NumPy's own message advises to allow pickles, which may run code
         raise InputError(
             f"{path}: not a complete .npy file of numbers; make it again by numpy.save"
@@ -41,18 +40,44 @@ def _read_npy(path: Path) -> np.ndarray:
 
 
 def _read_tensor(path: Path) -> np.ndarray:
-    import torch  # takes a second
+    import torch
 
-    try:
-        values = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except _BROKEN as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise InputError(f"{path}: not a complete tensor file ({reason}); make it again") from None
+    values = read_pickled(path)
     if not isinstance(values, torch.Tensor):
         raise InputError(f"{path}: it holds a {type(values).__name__}, expected one tensor")
     return (values.float() if values.is_floating_point() else values).detach().numpy()
+
+
+def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
+    """Reads a file that `torch.save` wrote: tensors in plain containers.
+
+    Tensors of a file in torch's zip format stay on disk until they are used.
+
+    Args:
+        allowed: Harmless functions and classes that it may also name, such as those of NumPy's
+            scalars, in the form of `torch.serialization.safe_globals`.
+    """
+    import torch  # takes a second
+
+    try:
+        is_zip = zipfile.is_zipfile(path)  # files of older versions of torch are not
+        with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecated storages in old files
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except Exception as error:  # damaged files raise errors of many types
+        raise InputError(f"{path}: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    if (match := _FORBIDDEN.search(str(error))) is not None:
+        return (
+            f"refused: it names {match[1]}, which is no tensor and might run code; nothing of it "
+            "was run. Ask its author for a file of tensors only, such as safetensors; or make one"
+            " with its code: torch.save({'state_dict': network.state_dict()}, file)"
+        )
+    return f"not a file of tensors that torch can read ({type(error).__name__}); is it whole?"
 
 
 def read_numbers(path: Path) -> dict[int, float]:

@@ -97,6 +97,12 @@ def _existing(kind: Literal["file", "folder", "file or folder"]) -> Callable[[st
     return read
 
 
+def _text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("the text is empty")
+    return text
+
+
 def _named(text: str) -> Path:
     if not text:
         raise ValueError("expected a folder")
@@ -126,7 +132,7 @@ def _stages(text: str) -> range:
     return range(int(first), int(last) + 1)
 
 
-TEXT = Value(str, "TEXT", free=True)
+TEXT = Value(_text, "TEXT", free=True, may_be_empty=True)
 WORD = Value(str, "NAME")
 YES_OR_NO = choice("yes", "no")
 COUNT = whole(1)

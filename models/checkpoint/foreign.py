@@ -44,7 +44,7 @@ class FileNames(NamedTuple):
 
     def number_in(self, weights: PurePath) -> int | None:
         """How far training was, by the name of a file or of accelerate's folder."""
-        match = self.number.search(_named_part(weights).name)
+        match = self.number.search(named_part(weights).name)
         return int(match[1].replace("k", "000")) if match else None
 
 
@@ -73,14 +73,14 @@ def newest(paths: Iterable[P], names: FileNames) -> P | None:
     weights = [path for path in paths if is_weights(path, names)]
     numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
     if numbers:
-        places = {_named_part(path).parent for path in numbers}
+        places = {named_part(path).parent for path in numbers}
     else:
-        places = {_named_part(path) for path in weights}
+        places = {named_part(path) for path in weights}
     if len(places) > 1:
         raise several_models(places)
     return max(
         numbers or weights,
-        key=lambda path: (numbers.get(path), _named_part(path), path.suffix == ".safetensors"),
+        key=lambda path: (numbers.get(path), named_part(path), path.suffix == ".safetensors"),
         default=None,
     )
 
@@ -108,7 +108,7 @@ def several_models(places: Iterable[PurePath]) -> InputError:
     return InputError(f"several models in it ({listed}); give one of them")
 
 
-def _named_part(weights: P) -> P:
+def named_part(weights: P) -> P:
     """The path that is named after a checkpoint: accelerate's folder, or the file."""
     return weights.parent if weights.name in ACCELERATE_WEIGHTS else weights
 

@@ -180,13 +180,13 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
     """Formats a card as Markdown under a header in YAML."""
     mel = card.assets.mel
     use = _USE_VOICE if card.config.task == "tts" else _USE_VOCODER
-    rows = (f"| {name} | {_cell(value)} |" for name, value in _rows(card) if value)
+    rows = {name: " ".join(value.split()).replace("|", "\\|") for name, value in _rows(card)}
     return _TEXT.format(
         # every JSON value is a YAML value, whatever characters the user's names hold
         header="\n".join(f"{key}: {json.dumps(value)}" for key, value in _header(card) if value),
         title=card.name.rpartition("/")[2],
         what=_what(card),
-        table="\n".join(rows),
+        table="\n".join(f"| {name} | {value} |" for name, value in rows.items() if value),
         use=use.format(name=card.name, n_mels=mel.n_mels, hop=mel.hop_length),
         notes=f"{_NOTES}\n{notes}",
     )
@@ -194,7 +194,7 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
 
 def licences_of(config: Config) -> dict[str, str]:
     """The licence of each dataset's recordings; empty where it is unknown."""
-    return {name: licence_of(name, _corpus(config, name)) for name in _datasets(config)}
+    return {name: licence_of(name, options) for name, options in _datasets(config).items()}
 
 
 def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
@@ -206,7 +206,8 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     yield "tags", [kind, "arion", config.model_type.lower()]
     yield "library_name", "arion"
     yield "pipeline_tag", "text-to-speech" if config.task == "tts" else ""
-    yield "datasets", [hub for n in _datasets(config) if (hub := on_the_hub(n, _corpus(config, n)))]
+    hub_names = (on_the_hub(name, options) for name, options in _datasets(config).items())
+    yield "datasets", [name for name in hub_names if name]
     base = _HUB_NAME.match(card.history.initialised_from)
     yield "base_model", base["repo"] if base else ""
 
@@ -228,18 +229,23 @@ def _what(card: Card) -> str:
 
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
     """Rows of the table; those without a value are left out."""
-    history, assets = card.history, card.assets
-    yield "data", _all_data(card)
+    history, assets, mel = card.history, card.assets, card.assets.mel
+    yield "data", _data(card)
     names = [speaker.name for speaker in assets.speakers]
     shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], "..."]
     yield "speakers", f"{len(names)}: {', '.join(shown)}" if names else ""
-    yield "audio", f"{assets.mel.sample_rate} Hz"
-    yield "mel", _mel(assets)
+    yield "audio", f"{mel.sample_rate} Hz"
+    yield (
+        "mel",
+        f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}, window "
+        f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm",
+    )
     if card.config.task == "vocoder":
         yield "mels", _mels_of(history)
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
-    yield "weights", _averaging(card.config)
+    if (decay := card.config.train.ema_decay) and card.config.inference.ema:
+        yield "weights", f"moving average over the updates, decay {decay:g}"
     losses = (f"{name} {value:.4g}" for name, value in history.losses.items())
     yield "validation", ", ".join(losses)
     best = "" if history.best is None else f"{history.best:.4g} at update {history.best_step}"
@@ -248,35 +254,24 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     yield "not imported", "; ".join(history.not_imported)
 
 
-def _datasets(config: Config) -> Sequence[str]:
-    return () if config.train.synthetic_utterances else config.dataset
+def _datasets(config: Config) -> dict[str, CorpusConfig]:
+    """The options of each dataset; none of generated data."""
+    names = () if config.train.synthetic_utterances else config.dataset
+    return {name: config.preprocess.corpus.get(name, CorpusConfig()) for name in names}
 
 
-def _all_data(card: Card) -> str:
+def _data(card: Card) -> str:
+    """The datasets with their hours and licences."""
     if n := card.config.train.synthetic_utterances:
         return f"generated (--synthetic), {n} utterances with the lengths of LJSpeech"
-    return "; ".join(_data(card, name) for name in card.config.dataset)
-
-
-def _data(card: Card, name: str) -> str:
-    """A dataset with its hours and its licence."""
-    licence = licence_of(name, _corpus(card.config, name))
-    stats, hours = card.assets.stats, card.history.hours.get(name)
-    if hours is None and stats is not None and len(card.config.dataset) == 1:
-        hours = sum(speaker.seconds for speaker in stats.speakers.values()) / 3600
-    amount = "" if not hours else f", {hours:.2f} hours"
-    return f"{name}{amount}, licence of the recordings: {licence or UNKNOWN}"
-
-
-def _corpus(config: Config, name: str) -> CorpusConfig:
-    return config.preprocess.corpus.get(name, CorpusConfig())
-
-
-def _mel(assets: Assets) -> str:
-    mel = assets.mel
-    return (
-        f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}, window "
-        f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm"
+    names, stats, hours = card.config.dataset, card.assets.stats, dict(card.history.hours)
+    if stats is not None and len(names) == 1:
+        seconds = sum(speaker.seconds for speaker in stats.speakers.values())
+        hours.setdefault(names[0], seconds / 3600)
+    amounts = {name: f", {number:.2f} hours" for name, number in hours.items() if number}
+    return "; ".join(
+        f"{name}{amounts.get(name, '')}, licence of the recordings: {licence or UNKNOWN}"
+        for name, licence in licences_of(card.config).items()
     )
 
 
@@ -286,13 +281,3 @@ def _mels_of(history: History) -> str:
         return f"predicted by {history.mels_from} from the true durations, pitch and energy"
     is_own = history.step is not None and not history.imported_from
     return "of the recordings" if is_own else ""
-
-
-def _averaging(config: Config) -> str:
-    decay = config.train.ema_decay
-    averaged = decay and config.inference.ema
-    return f"moving average over the updates, decay {decay:g}" if averaged else ""
-
-
-def _cell(value: str) -> str:
-    return " ".join(value.split()).replace("|", "\\|")

@@ -15,11 +15,12 @@ from models.base.registry import config_of, model_of
 from models.checkpoint import foreign
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
 from models.checkpoint.foreign import Foreign, fetch
-from models.checkpoint.tensors import misfits, read_pickled, read_tensors
+from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
+from utils.arrays import read_pickled
 from utils.config import Tree
 from utils.config_tree import overridden, read_tree
 from utils.errors import InputError, described

@@ -90,6 +90,12 @@ def export(
     log = get_logger(__name__)
     for file, size in files.items():
         log.info("%-26s %10.1f kB", file, size / 1e3)
+    _warn_of_licences(model, licence)
+
+
+def _warn_of_licences(model: LoadedModel, licence: str | None) -> None:
+    """Warns of licences that the card does not name: of the weights, and of the recordings."""
+    log = get_logger(__name__)
     if licence is None:
         log.warning("no --license: the card says that the licence of the weights is unknown")
     if unknown := [name for name, licence in licences_of(model.config).items() if not licence]:

@@ -1,23 +1,19 @@
 """Weights in files: only tensors are read, and no file runs code."""
 
 import hashlib
-import re
-import warnings
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from utils.arrays import read_pickled
 from utils.errors import InputError, listed
 
-SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 _HALVES = (torch.float16, torch.bfloat16)
-_FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in torch's error for a file that names a function
 _PARALLEL = "module."  # prefix of all names in a network saved inside DataParallel
 
 
@@ -33,26 +29,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def read_weights(path: Path) -> object:
     """Reads safetensors (by the suffix), or a file that `torch.save` wrote."""
     return read_tensors(path) if path.suffix == ".safetensors" else read_pickled(path)
-
-
-def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
-    """Reads a file that `torch.save` wrote: tensors in plain containers.
-
-    Tensors of a file in torch's zip format stay on disk until they are used.
-
-    Args:
-        allowed: Harmless functions and classes that it may also name, such as those of NumPy's
-            scalars, in the form of `torch.serialization.safe_globals`.
-    """
-    try:
-        is_zip = zipfile.is_zipfile(path)  # files of older versions of torch are not
-        with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # deprecated storages in old files
-            return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except Exception as error:  # damaged files raise errors of many types
-        raise InputError(f"{path}: {_why(error)}") from error
 
 
 def named_tensors(value: object, where: str) -> dict[str, Tensor]:
@@ -114,13 +90,3 @@ def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-def _why(error: Exception) -> str:
-    if (match := _FORBIDDEN.search(str(error))) is not None:
-        return (
-            f"refused: it names {match[1]}, which is no tensor and might run code; nothing of it "
-            "was run. Ask its author for a file of tensors only, such as safetensors; or make one"
-            " with its code: torch.save({'state_dict': network.state_dict()}, file)"
-        )
-    return f"not a file of tensors that torch can read ({type(error).__name__}); is it whole?"

@@ -1,28 +1,35 @@
 """Writes a voice as a folder that speaks with onnxruntime and NumPy only."""
 
+import re
 import shutil
+from dataclasses import asdict, replace
+from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import NamedTuple
 
 import onnx
 from torch import nn
 
+from config.schema import Config
+from models.base.assets import Assets
 from models.base.model import Graph, vocoder_graphs
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, open_model
 from models.checkpoint.publish import CARD
-from models.export.frontend import write_frontend
-from models.export.onnx_file import to_onnx
-from models.export.weights import WeightType
+from models.export import reader
+from models.export.onnx_file import WeightType, to_onnx
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
+from processors.text.g2p import CMUDICT_PATH
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 from utils.logging import get_logger
 
 _RUNNER = [Path(__file__).with_name(name) for name in ("speak.py", "attention.py")]
-_LICENCE = Path(__file__).parents[2] / "LICENSE"
+_ROOT = Path(__file__).parents[2]
+_PACKAGE = "frontend"
+_OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MULTILINE)
 
 
 class ExportedVoice(NamedTuple):
@@ -114,7 +121,46 @@ def _graphs_of(model: LoadedModel, network: nn.Module) -> dict[str, Graph]:
 
 def copy_licences(voice: ExportedVoice, folder: Path) -> None:
     """The licence of Arion, for the code, and the model cards, which name those of the weights."""
-    shutil.copyfile(_LICENCE, folder / "LICENSE")
+    shutil.copyfile(_ROOT / "LICENSE", folder / "LICENSE")
     for name, model in (("voice", voice.model), ("vocoder", voice.vocoder)):
         if model is not None and (model.home / CARD).is_file():
             shutil.copyfile(model.home / CARD, folder / f"README_{name}.md")
+
+
+def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
+    """Writes the package, frontend.json with its settings, and the user's lexicon if there is one.
+
+    The package holds each file of Arion that `reader` imports, directly or not. It needs NumPy,
+    and phonemizer with espeakng-loader for phones of espeak-ng.
+    """
+    finder = ModuleFinder(path=[str(_ROOT)])
+    finder.run_script(reader.__file__)
+    for name, module in finder.modules.items():
+        file = vars(module)["__file__"]
+        if file is None:
+            continue  # built into Python
+        source = Path(file)
+        place = "__init__.py" if name == "__main__" else source.relative_to(_ROOT)
+        target = folder / _PACKAGE / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        code = source.read_text(encoding="utf-8")
+        target.write_text(_OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", code), encoding="utf-8")
+    data = CMUDICT_PATH.parent
+    shutil.copytree(data, folder / _PACKAGE / data.relative_to(_ROOT))
+    write_json(folder / reader.SETTINGS, _settings_of(config, assets))
+    if assets.lexicon is not None:
+        (folder / reader.LEXICON).write_text(assets.lexicon, encoding="utf-8")
+
+
+def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
+    lexicon_path = "" if assets.lexicon is None else reader.LEXICON
+    inference = config.inference
+    return {
+        "text": asdict(replace(config.preprocess.text, lexicon_path=lexicon_path)),
+        "max_phones": inference.max_phones,
+        "p_arpabet": config.spoken_p_arpabet,
+        "languages": [speaker.language for speaker in assets.speakers],
+        "trained_phones": sorted(assets.known_phones),
+        "unknown_phones": inference.unknown_phones,
+        "symbols": assets.required_vocabulary().to_plain(),
+    }

@@ -1,23 +1,31 @@
-"""Graphs as ONNX, by PyTorch's exporter."""
+"""Graphs as ONNX, by PyTorch's exporter: operators that ONNX lacks, weights in 16 or 8 bits."""
 
 import logging
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import onnx
 import torch
+from onnx import TensorProto, helper, numpy_helper
+from onnxscript import opset20
 from onnxscript.ir.passes.common import RemoveUnusedNodesPass
 from torch import Tensor, nn
 
 from models.base.model import Graph
-from models.export.operators import translations
-from models.export.weights import WeightType, shrink_weights
+from utils.errors import InputError
 
 _OPSET = 20
 _LONGEST = 2**20  # positions: more than any text has
+op: Any = opset20  # it takes tensors and constants; its types only tensors
+_INT64 = 7
+_QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
+WeightType = Literal["fp32", "fp16", "int8"]
+_LEAST_VALUES = 1024  # smaller tensors, and biases, stay in 32 bits
+_MOST_INT8 = 127
 
 
 def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -48,7 +56,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
             opset_version=_OPSET,
             input_names=[*graph.inputs],
             output_names=[*graph.outputs],
-            custom_translation_table=dict(translations()),
+            custom_translation_table=_translations(),
             verbose=False,
         )
     RemoveUnusedNodesPass()(program.model)
@@ -57,7 +65,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     for name, like in graph.broadcast.items():
         _expand(model.graph, name, like)
     parameters = {name for name, _ in _OfList(graph.module).named_parameters()}
-    shrink_weights(model, parameters, weight_type)
+    _shrink_weights(model, parameters, weight_type)
     return model
 
 
@@ -115,3 +123,80 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         log.setLevel(level)
+
+
+def _searchsorted(edges: Any, values: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401
+    """Counts the edges below each value, in all pairs: there are few edges."""
+    is_below = op.LessOrEqual if right else op.Less
+    below = is_below(op.Unsqueeze(edges, [-2]), op.Unsqueeze(values, [-1]))
+    return op.ReduceSum(op.Cast(below, to=_INT64), [-1], keepdims=0)
+
+
+def _bucketize(values: Any, edges: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401
+    return _searchsorted(edges, values, right)
+
+
+def _cos(angles: Any) -> Any:  # noqa: ANN401
+    """As a sine: some versions of onnxruntime have cosines of 32 bits only."""
+    return op.Sin(op.Add(angles, op.CastLike(op.Constant(value=_QUARTER_TURN), angles)))
+
+
+def _translations() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Operators that ONNX, or many programs' onnxruntime, does not have, by PyTorch's."""
+    aten = torch.ops.aten
+    return {
+        aten.searchsorted.Tensor: _searchsorted,
+        aten.bucketize.Tensor: _bucketize,
+        aten.cos.default: _cos,
+    }
+
+
+def _shrink_weights(
+    model: onnx.ModelProto, parameters: Collection[str], weight_type: WeightType
+) -> None:
+    """Stores large weights in fewer bits; computation stays in 32.
+
+    Args:
+        model: Is changed.
+        parameters: Names of the tensors that are weights.
+        weight_type: "int8": with a scale for each output channel.
+
+    Raises:
+        InputError: If a weight is too large for 16 bits.
+    """
+    nodes = []
+    for tensor in model.graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        is_large = values.ndim > 1 and values.size >= _LEAST_VALUES
+        if weight_type == "fp32" or tensor.name not in parameters or not is_large:
+            continue
+        name, stored = tensor.name, f"{tensor.name}_{weight_type}"
+        if weight_type == "fp16":
+            if np.abs(values).max() > np.finfo(np.float16).max:
+                raise InputError(f"{name} holds numbers too large for 16 bits")
+            short = values.astype(np.float16)
+            nodes.append(helper.make_node("Cast", [stored], [name], to=TensorProto.FLOAT))
+        else:
+            axis = _channel_axis(model.graph, name)
+            short, scale = _quantised(values, axis)
+            scales = numpy_helper.from_array(scale, f"{name}_scale")
+            inputs = [stored, scales.name]
+            nodes.append(helper.make_node("DequantizeLinear", inputs, [name], axis=axis))
+            model.graph.initializer.append(scales)
+        tensor.CopyFrom(numpy_helper.from_array(short, stored))
+    for node in nodes:
+        model.graph.node.insert(0, node)
+
+
+def _quantised(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers and the scale of each channel: values = scale * number."""
+    others = tuple(dim for dim in range(values.ndim) if dim != axis)
+    largest = np.abs(values).max(axis=others, keepdims=True)
+    scale = np.where(largest > 0, largest / _MOST_INT8, 1).astype(np.float32)
+    return (values / scale).round().astype(np.int8), scale.reshape(-1)
+
+
+def _channel_axis(graph: onnx.GraphProto, name: str) -> int:
+    """The dimension of output channels, or of the rows of an embedding."""
+    transposed = any(node.op_type == "ConvTranspose" and name in node.input for node in graph.node)
+    return 1 if transposed else 0

@@ -6,6 +6,7 @@ A phone that the other model does not have begins as the nearest one on which it
 that training may go on in another phone set or language.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,9 +79,11 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             transfer.new.append(f"network {name}")
             continue
         tensors = adapt_weight_norm(stored, network.state_dict().keys())
+        rows = _rows(network, source.assets, assets)
         if name == task.exported:
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
-        _fill(network, tensors, _rows(network, source.assets, assets), transfer)
+            _warn_of_other_parts(network, tensors, rows)
+        _fill(network, tensors, rows, transfer)
     if not (transfer.reused or transfer.similar):
         raise InputError(
             f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
@@ -117,6 +120,27 @@ def _rescaled(source: LoadedModel, network: nn.Module) -> list[str]:
     scales_of = model_of(source.config).scales
     before, after = scales_of(source.network), scales_of(network)
     return sorted(name for name in before if before[name] != after.get(name, before[name]))
+
+
+def _warn_of_other_parts(
+    network: nn.Module, source: dict[str, Tensor], rows: dict[str, Rows]
+) -> None:
+    """Warns of parts that only one of both models has, such as an encoder of prosody."""
+    random = [n for n, _ in network.named_parameters() if n not in source and n not in rows]
+    unused = [n for n in source if n not in network.state_dict()]
+    effects = {"random weights in": random, "not taken over:": unused}
+    if random or unused:
+        get_logger(__name__).warning(
+            "--init_from: the network is not that of the other model: %s; to take over all of its"
+            " weights, use the model section of its config.json",
+            "; ".join(f"{what} {_parts(names)}" for what, names in effects.items() if names),
+        )
+
+
+def _parts(names: Iterable[str]) -> str:
+    """The parts of a network that tensors belong to, each with the number of tensors."""
+    counts = Counter(name.split(".")[0] for name in names)
+    return ", ".join(f"{part} ({n} tensors)" for part, n in counts.items())
 
 
 @torch.no_grad()

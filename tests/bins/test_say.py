@@ -132,6 +132,11 @@ def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_pa
         say("--file", "empty.txt", "-o", "a.wav", "--speaker", "Bob")
 
 
+def test_a_script_without_phones_is_refused_with_the_languages_of_the_voice(say):
+    with pytest.raises(InputError, match=r"no phones for this script; it speaks en-us$"):
+        say("Hello, Привет", "-o", "a.wav")
+
+
 def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=out))

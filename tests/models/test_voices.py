@@ -1,8 +1,12 @@
 """Voices on this machine are found by name."""
 
+from pathlib import Path
+
 import pytest
 
-from models.base.assets import Speaker
+from models.base.assets import Assets, Speaker
+from models.base.registry import load_config
+from models.checkpoint.history import Card, History, write_card
 from models.synthesizer import Synthesizer
 from models.voices import find_voice, voices_in
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -22,6 +26,21 @@ def test_voices_are_listed_with_licence_languages_and_size(tmp_path):
     assert second.speakers == ("anna", "bert")
     size = sum(file.stat().st_size for file in second.folder.iterdir())
     assert second.megabytes == pytest.approx(size / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("config", "licence"),
+    [
+        ("egs/tts/FastSpeech2/exp_config_demo.json", "public domain, of the recordings"),
+        ("egs/tts/FastSpeech2/exp_config_vctk.json", "CC BY 4.0 (version 0.92), of the recordings"),
+        ("egs/tts/FastSpeech2/exp_config_folder.json", "unknown, of the recordings"),
+    ],
+)
+def test_a_voice_that_a_recipe_trained_has_the_licence_of_its_recordings(tmp_path, config, licence):
+    folder = make_voice(tmp_path / "trained")
+    voice = load_config(Path(__file__).parents[2] / config)
+    write_card(folder, Card("trained", voice, Assets(voice.preprocess.mel), History(step=3)))
+    assert [installed.licence for installed in voices_in(tmp_path)] == [licence]
 
 
 def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from models.checkpoint.foreign import ACCELERATE_WEIGHTS, FileNames, beside
+from models.checkpoint.foreign import FileNames, beside
 from utils.config_tree import read_values
 
 ARGS = "args.json"
@@ -44,8 +44,3 @@ def read(weights: Path) -> tuple[Path, Mapping[str, object]]:
     values = read_values(path)
     values.pop("base_config", None)
     return path, values
-
-
-def name_of(weights: Path) -> str:
-    """The name of a checkpoint: that of accelerate's folder, or of the file."""
-    return weights.parent.name if weights.name in ACCELERATE_WEIGHTS else weights.name

@@ -124,17 +124,18 @@ def open_checkpoint(path: Path) -> NvidiaCheckpoint:
         _AVERAGED: f"holds no weights; {_LATEST} is used",
     }
     new = "training starts with a new one"
-    used = {weights, "config", "train_setup", "epoch", "iteration"}
-    others = [name for name in saved if name not in used and saved[name] is not None]
+    parts = ("config", "train_setup", "epoch", "iteration")
+    config, setup, epoch, step = map(saved.get, parts)
+    others = [n for n in saved if n not in (weights, *parts) and saved[n] is not None]
     return NvidiaCheckpoint(
         path=path,
         model=_model_of(saved[_LATEST]),
         tensors=named_tensors(saved[weights], f"{path}: {weights}"),
         averaged=averaged,
-        config=_section(saved, "config"),
-        setup=_section(saved, "train_setup"),
-        epoch=_whole(saved.get("epoch")),
-        step=_whole(saved.get("iteration")),
+        config=config if isinstance(config, Mapping) else {},
+        setup=setup if isinstance(setup, Mapping) else {},
+        epoch=epoch if isinstance(epoch, int) else None,
+        step=step if isinstance(step, int) else None,
         unused=tuple(f"{name}: {reasons.get(name, new)}" for name in others),
     )
 
@@ -144,18 +145,9 @@ def _saved(path: Path) -> Mapping[str, object]:
     return saved if isinstance(saved, Mapping) else {}
 
 
-def _section(saved: Mapping[str, object], name: str) -> Mapping[str, object]:
-    section = saved.get(name)
-    return section if isinstance(section, Mapping) else {}
-
-
 def _model_of(tensors: object) -> str:
     for model, pattern in _MODELS.items():
         beginning = re.compile(rf"(module\.)?({pattern})")
         if isinstance(tensors, Mapping) and any(beginning.match(str(name)) for name in tensors):
             return model
     return ""
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -88,14 +88,14 @@ def _has(values: object, key: str) -> bool:
 
 
 class TensorNames:
-    """Pairs of beginnings of names; the first that fits is used.
+    """Beginnings of Arion's names by those of the other project; the first that fits is used.
 
     A beginning may have places: numbers such as `{n}`, and words in lower case such as `{part}`,
     which have several letters. `{n+1}` is one more than `{n}` of the other project.
     """
 
-    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        self._rows = [(_pattern(theirs), ours) for theirs, ours in rows]
+    def __init__(self, rows: Table) -> None:
+        self._rows = [(_pattern(theirs), ours) for theirs, ours in rows.items()]
 
     def translated(self, name: str) -> str | None:
         """Arion's name of a tensor of the other project; None if no row fits."""
@@ -107,6 +107,11 @@ class TensorNames:
     def renamed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Tensors of the other project by Arion's names; those that no row fits keep theirs."""
         return {self.translated(name) or name: tensor for name, tensor in tensors.items()}
+
+
+def below(places: Table, rows: Table) -> Table:
+    """The rows of `TensorNames` below each of several places, which several layers have."""
+    return {a + theirs: b + ours for a, b in places.items() for theirs, ours in rows.items()}
 
 
 def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:

@@ -13,7 +13,7 @@ import torch
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
-from models.checkpoint.importers._tables import TensorNames, required
+from models.checkpoint.importers._tables import TensorNames, below, required
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.errors import InputError, listed
 
@@ -22,33 +22,32 @@ FILES = file_names("fastpitch")
 _MODEL = "FastPitch"
 _LJSPEECH_PITCH = 218.14, 67.24  # Hz; NVIDIA's code takes them if the stored deviation is 0
 _SYMBOLS, _SPEAKERS, _ENERGY = "encoder.word_emb.weight", "speaker_emb.weight", "energy_emb.weight"
-_BLOCK = "{part}.layers.{n}."
-_PREDICTORS = (  # the first row that fits is used
-    ("duration_predictor.", "duration_predictor."),
-    ("{contour}_predictor.", "{contour}.predictor."),
-)
+_BLOCK = {
+    "dec_attn.qkv_net.": "attention.qkv.",
+    "dec_attn.o_net.": "attention.fc.",
+    "dec_attn.layer_norm.": "attention_norm.",
+    "pos_ff.CoreNet.0.": "conv_1.",
+    "pos_ff.CoreNet.2.": "conv_2.",
+    "pos_ff.layer_norm.": "conv_norm.",
+}
+_PREDICTORS = {
+    "duration_predictor.": "duration_predictor.",
+    "{contour}_predictor.": "{contour}.predictor.",
+}
+_PREDICTOR_LAYERS = {
+    "layers.{n}.conv.": "conv_{n+1}.",
+    "layers.{n}.norm.": "norm_{n+1}.",
+    "fc.": "linear.",
+}
 _NAMES = TensorNames(
-    (
-        ("encoder.word_emb.", "phone_embedding."),
-        ("speaker_emb.", "speaker_embedding."),
-        ("proj.", "mel_linear."),
-        (_BLOCK + "dec_attn.qkv_net.", _BLOCK + "attention.qkv."),
-        (_BLOCK + "dec_attn.o_net.", _BLOCK + "attention.fc."),
-        (_BLOCK + "dec_attn.layer_norm.", _BLOCK + "attention_norm."),
-        (_BLOCK + "pos_ff.CoreNet.0.", _BLOCK + "conv_1."),
-        (_BLOCK + "pos_ff.CoreNet.2.", _BLOCK + "conv_2."),
-        (_BLOCK + "pos_ff.layer_norm.", _BLOCK + "conv_norm."),
-        *(
-            row
-            for theirs, ours in _PREDICTORS
-            for row in (
-                (theirs + "layers.{n}.conv.", ours + "conv_{n+1}."),
-                (theirs + "layers.{n}.norm.", ours + "norm_{n+1}."),
-                (theirs + "fc.", ours + "linear."),
-            )
-        ),
-        ("{contour}_emb.", "{contour}.embedding."),
-    )
+    {
+        "encoder.word_emb.": "phone_embedding.",
+        "speaker_emb.": "speaker_embedding.",
+        "proj.": "mel_linear.",
+        **below({"{part}.layers.{n}.": "{part}.layers.{n}."}, _BLOCK),
+        **below(_PREDICTORS, _PREDICTOR_LAYERS),
+        "{contour}_emb.": "{contour}.embedding.",
+    }
 )
 _LEFT_OUT = {  # tensors that are not used, and why
     r"(encoder|decoder)\.pos_emb\.inv_freq": "of the positions, which are computed",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from models.checkpoint.foreign import ImportedModel, beside
+from models.checkpoint.foreign import ImportedModel, beside, named_part
 from models.checkpoint.importers import _amphion
 from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.importers.fastspeech2_ming024 import (
@@ -52,20 +52,25 @@ def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint of an experiment."""
     path, args = _amphion.read(weights)
     _check(args, path)
+    datasets = args.get("dataset")
+    if not isinstance(datasets, list) or not datasets:
+        raise InputError(f"{path}: dataset is {datasets!r}, expected a list of names")
+    datasets = [str(name) for name in datasets]
     settings = required(args, _MEL, path) | existing(args, _F0)
     settings |= model_settings(args.get("model"), path)
     centred = settings["preprocess.mel_padding"] == "taco"
     praat = value_at(args, "preprocess.pitch_extractor") == "parselmouth"
     settings |= {
-        "dataset": _datasets(args, path),
+        "dataset": datasets,
         "preprocess.mel_padding": "centre" if centred else "hifigan",
         "preprocess.pitch_extractor": "parselmouth" if praat else "pyworld",
         **{f"model.{quantity}_level": _level(args, quantity) for quantity in Contours._fields},
     }
     tensors = named_tensors(read_weights(weights), str(weights))
     translated = translate(tensors, weights)
-    speakers = _speakers(args, path, translated.n_speakers)
-    name = _amphion.name_of(weights)
+    # of several datasets, the network was trained with the statistics of the first
+    speakers = _speakers(args, datasets[0], path, translated.n_speakers)
+    name = named_part(weights).name
     return replace(
         assemble(translated, settings, speakers, path),
         source=f"FastSpeech 2 of Amphion (github.com/open-mmlab/Amphion), {name}",
@@ -86,21 +91,14 @@ def _check(args: Mapping[str, object], path: Path) -> None:
         )
 
 
-def _datasets(args: Mapping[str, object], path: Path) -> list[str]:
-    datasets = args.get("dataset")
-    if not isinstance(datasets, list) or not datasets:
-        raise InputError(f"{path}: dataset is {datasets!r}, expected a list of names")
-    return [str(name) for name in datasets]
-
-
 def _level(args: Mapping[str, object], quantity: str) -> str:
     return "frame" if value_at(args, f"preprocess.use_frame_{quantity}") else "phone"
 
 
-def _speakers(args: Mapping[str, object], path: Path, n_speakers: int) -> dict[str, Contours]:
+def _speakers(
+    args: Mapping[str, object], dataset: str, path: Path, n_speakers: int
+) -> dict[str, Contours]:
     """Statistics of pitch and energy by speaker, in the order of their ids."""
-    # of several datasets, the network was trained with the statistics of the first
-    dataset = _datasets(args, path)[0]
     files = []
     for quantity in Contours._fields:
         key, usual = _FOLDERS[quantity, _level(args, quantity)]

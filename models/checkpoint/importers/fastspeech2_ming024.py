@@ -23,6 +23,7 @@ from models.base.assets import Speaker
 from models.checkpoint.foreign import FileNames, ImportedModel, beside
 from models.checkpoint.importers._tables import (
     TensorNames,
+    below,
     existing,
     join,
     read_yaml,
@@ -30,10 +31,11 @@ from models.checkpoint.importers._tables import (
     tree_of,
     value_at,
 )
-from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
+from models.checkpoint.tensors import named_tensors
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
+from utils.arrays import SafeGlobal, read_pickled
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -63,35 +65,34 @@ _CHARACTERS = "-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SILENCES = (SHORT_PAUSE, NOISE, SILENCE)
 _N_PINYIN = 209
 _SPARE = "<unused>"  # their embeddings have one row more than symbols
-_BLOCK, _OUR_BLOCK = "{part}.layer_stack.{n}.", "{part}.layers.{n}."
-_PREDICTORS = (  # the first row that fits is used
-    ("variance_adaptor.duration_predictor.", "duration_predictor."),
-    ("variance_adaptor.{contour}_predictor.", "{contour}.predictor."),
-)
+_BLOCK = {
+    "slf_attn.fc.": "attention.fc.",
+    "slf_attn.w_{qkv}s.": "attention.{qkv}.",
+    "slf_attn.layer_norm.": "attention_norm.",
+    "pos_ffn.w_{m}.": "conv_{m}.",
+    "pos_ffn.layer_norm.": "conv_norm.",
+}
+_PREDICTORS = {
+    "variance_adaptor.duration_predictor.": "duration_predictor.",
+    "variance_adaptor.{contour}_predictor.": "{contour}.predictor.",
+}
+_PREDICTOR_LAYERS = {
+    "conv_layer.conv1d_{n}.conv.": "conv_{n}.",
+    "conv_layer.layer_norm_{n}.": "norm_{n}.",
+    "linear_layer.": "linear.",
+}
 NAMES = TensorNames(
-    (
-        ("encoder.src_word_emb.", "phone_embedding."),
-        (_BLOCK + "slf_attn.fc.", _OUR_BLOCK + "attention.fc."),
-        (_BLOCK + "slf_attn.w_{qkv}s.", _OUR_BLOCK + "attention.{qkv}."),
-        (_BLOCK + "slf_attn.layer_norm.", _OUR_BLOCK + "attention_norm."),
-        (_BLOCK + "pos_ffn.w_{m}.", _OUR_BLOCK + "conv_{m}."),
-        (_BLOCK + "pos_ffn.layer_norm.", _OUR_BLOCK + "conv_norm."),
-        ("{part}.position_enc", "{part}.positions"),
-        ("speaker_emb.", "speaker_embedding."),
-        *(
-            row
-            for theirs, ours in _PREDICTORS
-            for row in (
-                (theirs + "conv_layer.conv1d_{n}.conv.", ours + "conv_{n}."),
-                (theirs + "conv_layer.layer_norm_{n}.", ours + "norm_{n}."),
-                (theirs + "linear_layer.", ours + "linear."),
-            )
-        ),
-        ("variance_adaptor.{contour}_bins", "{contour}.edges"),
-        ("variance_adaptor.{contour}_embedding.", "{contour}.embedding."),
-        ("postnet.convolutions.{n}.0.conv.", "postnet.convs.{n}."),
-        ("postnet.convolutions.{n}.1.", "postnet.norms.{n}."),
-    )
+    {
+        "encoder.src_word_emb.": "phone_embedding.",
+        **below({"{part}.layer_stack.{n}.": "{part}.layers.{n}."}, _BLOCK),
+        "{part}.position_enc": "{part}.positions",
+        "speaker_emb.": "speaker_embedding.",
+        **below(_PREDICTORS, _PREDICTOR_LAYERS),
+        "variance_adaptor.{contour}_bins": "{contour}.edges",
+        "variance_adaptor.{contour}_embedding.": "{contour}.embedding.",
+        "postnet.convolutions.{n}.0.conv.": "postnet.convs.{n}.",
+        "postnet.convolutions.{n}.1.": "postnet.norms.{n}.",
+    }
 )
 _PARTS, _QUANTITIES = ("encoder", "decoder"), ("pitch", "energy")
 _SETTINGS = (  # of `model`; the keys of these projects that are Arion's too
@@ -117,11 +118,15 @@ def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     model_path, path = (beside(weights, f"{n}.yaml", _LEVELS) for n in ("model", "preprocess"))
     values = read_yaml(path)
-    translated = translate(_tensors(weights), weights)
+    saved = read_pickled(weights, _numpy_scalars())
+    if not isinstance(saved, Mapping) or "model" not in saved:
+        raise InputError(f"{weights}: expected 'model' and 'optimizer' in it, as its code saves")
+    translated = translate(named_tensors(saved["model"], f"{weights}: model"), weights)
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
     contours = Contours(*(_stat(stats, quantity, stats_path) for quantity in Contours._fields))
-    names = [str(values.get("dataset") or "speaker")]
+    dataset = values.get("dataset")
+    names = [str(dataset or "speaker")]
     if translated.n_speakers > 1:
         speakers_path = beside(weights, "speakers.json", _LEVELS)
         names = by_id(read_json(speakers_path), translated.n_speakers, speakers_path)
@@ -129,7 +134,7 @@ def read(weights: Path) -> ImportedModel:
         **required(values, _MEL, path),
         **model_settings(read_yaml(model_path), model_path),
         **_FIXED,
-        "dataset": [str(values.get("dataset") or "unnamed")],
+        "dataset": [str(dataset or "unnamed")],
         **{f"model.{q}_level": _level(values, q, path) for q in Contours._fields},
     }
     language = str(value_at(values, "preprocessing.text.language") or "en")
@@ -266,13 +271,6 @@ def stat_of(numbers: object, path: Path, name: str) -> Stat:
     raise InputError(
         f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and std > 0"
     )
-
-
-def _tensors(path: Path) -> dict[str, Tensor]:
-    saved = read_pickled(path, _numpy_scalars())
-    if not isinstance(saved, Mapping) or "model" not in saved:
-        raise InputError(f"{path}: expected 'model' and 'optimizer' in it, as ming024's code saves")
-    return named_tensors(saved["model"], f"{path}: model")
 
 
 def _numpy_scalars() -> list[SafeGlobal]:

@@ -24,6 +24,7 @@ from models.checkpoint.foreign import FileNames, ImportedModel, beside
 from models.checkpoint.importers._nvidia import unnamed_symbols
 from models.checkpoint.importers._tables import (
     TensorNames,
+    below,
     join,
     read_yaml,
     required,
@@ -80,37 +81,36 @@ _SIZES = {  # Arion's keys, and the tensor and its axis
     "model.variance_embedding.kernel_size": ("pitch.embedding.weight", 2),
     "model.max_seq_len": ("encoder.positions", 0),
 }
-_BLOCK, _OUR_BLOCK = "{part}/layer_._{n}/", "{part}.layers.{n}."
+_BLOCK = {
+    "attention/self/{qkv}/": "attention.{qkv}.",
+    "attention/output/dense/": "attention.fc.",
+    "attention/output/LayerNorm/": "attention_norm.",
+    "intermediate/conv1d_{m}/": "conv_{m}.",
+    "output/LayerNorm/": "conv_norm.",
+}
 _PREDICTORS = {
     "duration_predictor/": "duration_predictor.",
     "f0_predictor/": "pitch.predictor.",
     "energy_predictor/": "energy.predictor.",
 }
+_PREDICTOR_LAYERS = {
+    "conv_._{n}/": "conv_{n+1}.",
+    "LayerNorm_._{n}/": "norm_{n+1}.",
+    "dense/": "linear.",
+}
 _NAMES = TensorNames(  # without the numbers of layers
-    (
-        ("charactor_embeddings/", "phone_embedding."),
-        ("embeddings/position_embeddings/embeddings:0", "encoder.positions"),
-        ("decoder/position_embeddings/embeddings:0", "decoder.positions"),
-        (_BLOCK + "attention/self/{qkv}/", _OUR_BLOCK + "attention.{qkv}."),
-        (_BLOCK + "attention/output/dense/", _OUR_BLOCK + "attention.fc."),
-        (_BLOCK + "attention/output/LayerNorm/", _OUR_BLOCK + "attention_norm."),
-        (_BLOCK + "intermediate/conv1d_{m}/", _OUR_BLOCK + "conv_{m}."),
-        (_BLOCK + "output/LayerNorm/", _OUR_BLOCK + "conv_norm."),
-        *(
-            row
-            for theirs, ours in _PREDICTORS.items()
-            for row in (
-                (theirs + "conv_._{n}/", ours + "conv_{n+1}."),
-                (theirs + "LayerNorm_._{n}/", ours + "norm_{n+1}."),
-                (theirs + "dense/", ours + "linear."),
-            )
-        ),
-        ("f0_embeddings/", "pitch.embedding."),
-        ("energy_embeddings/", "energy.embedding."),
-        ("mel_before/", "mel_linear."),
-        ("postnet/conv_._{n}/", "postnet.convs.{n}."),
-        ("postnet/batch_norm_._{n}/", "postnet.norms.{n}."),
-    )
+    {
+        "charactor_embeddings/": "phone_embedding.",
+        "embeddings/position_embeddings/embeddings:0": "encoder.positions",
+        "decoder/position_embeddings/embeddings:0": "decoder.positions",
+        **below({"{part}/layer_._{n}/": "{part}.layers.{n}."}, _BLOCK),
+        **below(_PREDICTORS, _PREDICTOR_LAYERS),
+        "f0_embeddings/": "pitch.embedding.",
+        "energy_embeddings/": "energy.embedding.",
+        "mel_before/": "mel_linear.",
+        "postnet/conv_._{n}/": "postnet.convs.{n}.",
+        "postnet/batch_norm_._{n}/": "postnet.norms.{n}.",
+    }
 )
 # depend on what was built before
 _NUMBERS = re.compile(r"/sequential(_\d+)?(?=/)|(?<=/dense)_\d+(?=/)")

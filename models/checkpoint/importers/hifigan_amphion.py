@@ -13,7 +13,12 @@ from typing import cast
 
 from torch import Tensor
 
-from models.checkpoint.foreign import ACCELERATE_WEIGHTS, ImportedModel, TrainingNetworks
+from models.checkpoint.foreign import (
+    ACCELERATE_WEIGHTS,
+    ImportedModel,
+    TrainingNetworks,
+    named_part,
+)
 from models.checkpoint.importers import _amphion
 from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.importers.hifigan_authors import (
@@ -77,7 +82,7 @@ def read(weights: Path) -> ImportedModel:
     names = value_at(args, "model.discriminators")
     return replace(
         assemble(settings, path, weights, "generator_state_dict"),
-        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {_amphion.name_of(weights)}",
+        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {named_part(weights).name}",
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights, names or []),
     )

@@ -16,9 +16,10 @@ from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
 from models.checkpoint.importers._tables import existing, required, tree_of
-from models.checkpoint.tensors import named_tensors, read_pickled, read_weights
+from models.checkpoint.tensors import named_tensors, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
+from utils.arrays import read_pickled
 from utils.config_tree import read_values
 from utils.errors import InputError
 

@@ -20,35 +20,32 @@ _MODEL = "Tacotron 2"
 _ATTENTION = "decoder.attention_layer"
 _LOCATION = f"{_ATTENTION}.location_layer"
 _NAMES = TensorNames(
-    (
-        ("embedding.", "phone_embedding."),
-        ("{part}.convolutions.{n}.0.conv.", "{part}.convs.{n}."),
-        ("{part}.convolutions.{n}.1.", "{part}.norms.{n}."),
-        ("decoder.prenet.layers.{n}.linear_layer.", "decoder.prenet.{n}."),
-        ("decoder.attention_rnn.", "decoder.attention_lstm."),
-        ("decoder.decoder_rnn.", "decoder.decoder_lstm."),
-        (f"{_ATTENTION}.query_layer.linear_layer.", "decoder.attention.query."),
-        (f"{_ATTENTION}.memory_layer.linear_layer.", "decoder.attention.key."),
-        (f"{_ATTENTION}.v.linear_layer.", "decoder.attention.energy."),
-        (f"{_LOCATION}.location_conv.conv.", "decoder.attention.location_conv."),
-        (f"{_LOCATION}.location_dense.linear_layer.", "decoder.attention.location."),
-        ("decoder.linear_projection.linear_layer.", "decoder.mel_linear."),
-        ("decoder.gate_layer.linear_layer.", "decoder.gate_linear."),
-    )
+    {
+        "embedding.": "phone_embedding.",
+        "{part}.convolutions.{n}.0.conv.": "{part}.convs.{n}.",
+        "{part}.convolutions.{n}.1.": "{part}.norms.{n}.",
+        "decoder.prenet.layers.{n}.linear_layer.": "decoder.prenet.{n}.",
+        "decoder.attention_rnn.": "decoder.attention_lstm.",
+        "decoder.decoder_rnn.": "decoder.decoder_lstm.",
+        f"{_ATTENTION}.query_layer.linear_layer.": "decoder.attention.query.",
+        f"{_ATTENTION}.memory_layer.linear_layer.": "decoder.attention.key.",
+        f"{_ATTENTION}.v.linear_layer.": "decoder.attention.energy.",
+        f"{_LOCATION}.location_conv.conv.": "decoder.attention.location_conv.",
+        f"{_LOCATION}.location_dense.linear_layer.": "decoder.attention.location.",
+        "decoder.linear_projection.linear_layer.": "decoder.mel_linear.",
+        "decoder.gate_layer.linear_layer.": "decoder.gate_linear.",
+    }
 )
-_QUERY = f"{_ATTENTION}.query_layer.linear_layer.weight"
 _LOCATION_CONV = f"{_LOCATION}.location_conv.conv.weight"
-_ENCODER, _POSTNET = (f"{part}.convolutions.0.0.conv.weight" for part in ("encoder", "postnet"))
-_ATTENTION_LSTM = "decoder.attention_rnn.weight_hh"
-_PRENET = "decoder.prenet.layers.0.linear_layer.weight"
+_POSTNET = "postnet.convolutions.0.0.conv.weight"
 _SIZES = {  # Arion's key, and the tensor and its axis
     "preprocess.n_mels": (_POSTNET, 1),
     "model.encoder.hidden": ("embedding.weight", 1),
-    "model.encoder.kernel_size": (_ENCODER, 2),
-    "model.decoder.prenet_size": (_PRENET, 0),
-    "model.decoder.attention_lstm_size": (_ATTENTION_LSTM, 1),
+    "model.encoder.kernel_size": ("encoder.convolutions.0.0.conv.weight", 2),
+    "model.decoder.prenet_size": ("decoder.prenet.layers.0.linear_layer.weight", 0),
+    "model.decoder.attention_lstm_size": ("decoder.attention_rnn.weight_hh", 1),
     "model.decoder.decoder_lstm_size": ("decoder.decoder_rnn.weight_hh", 1),
-    "model.decoder.attention_size": (_QUERY, 0),
+    "model.decoder.attention_size": (f"{_ATTENTION}.query_layer.linear_layer.weight", 0),
     "model.decoder.location_filters": (_LOCATION_CONV, 0),
     "model.decoder.location_kernel_size": (_LOCATION_CONV, 2),
     "model.postnet.channels": (_POSTNET, 0),

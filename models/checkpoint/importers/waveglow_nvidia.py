@@ -40,13 +40,13 @@ _TRAIN = {
 }
 _COUPLING = "flows.{n}.coupling"
 _NAMES = TensorNames(
-    (
-        ("convinv.{n}.conv.", "flows.{n}.mixing."),
-        ("WN.{n}.cond_layer.", f"{_COUPLING}.mel_conv."),
-        ("WN.{n}.in_layers.", f"{_COUPLING}.dilated_convs."),
-        ("WN.{n}.res_skip_layers.", f"{_COUPLING}.output_convs."),
-        ("WN.{n}.", f"{_COUPLING}."),
-    )
+    {
+        "convinv.{n}.conv.": "flows.{n}.mixing.",
+        "WN.{n}.cond_layer.": f"{_COUPLING}.mel_conv.",
+        "WN.{n}.in_layers.": f"{_COUPLING}.dilated_convs.",
+        "WN.{n}.res_skip_layers.": f"{_COUPLING}.output_convs.",
+        "WN.{n}.": f"{_COUPLING}.",
+    }
 )
 _FIRST_COND_LAYER = re.compile(r"(WN\.\d+\.cond_layer)s\.0(\..+)")
 

@@ -1,18 +1,17 @@
 """Writes a voice as a page that speaks, which needs no server but one of static files."""
 
 import shutil
+import subprocess
+import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import onnx
 from safetensors.numpy import save_file
 
-from models.export.folder import ExportedVoice, copy_licences, facts_of
-from models.export.frontend import write_frontend
+from models.export.folder import ExportedVoice, copy_licences, facts_of, write_frontend
 from models.export.merged import check_one_pass
-from models.export.onnx_file import to_onnx
-from models.export.web.packages import fetch_packages
-from models.export.weights import WeightType
+from models.export.onnx_file import WeightType, to_onnx
 from models.page import PAGE
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.letter_network import PATH, bundled_network
@@ -22,6 +21,20 @@ from utils.files import new_folder, write_json
 _STATIC = Path(__file__).with_name("static")
 # in place of the file that needs NumPy; worker.js defines the module
 _LETTER_NETWORK = "from browser import phones_of\n\nNetwork = object\n"
+# of each package, by its name and version: the files that are needed
+PACKAGES = {
+    "onnxruntime-web@1.30.0": (
+        "dist/ort.wasm.bundle.min.mjs",
+        "dist/ort-wasm-simd-threaded.wasm",
+    ),
+    "pyodide@314.0.7": (
+        "pyodide.mjs",
+        "pyodide.asm.mjs",
+        "pyodide.asm.wasm",
+        "pyodide-lock.json",
+        "python_stdlib.zip",
+    ),
+}
 
 
 def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
@@ -66,3 +79,28 @@ def _write_frontend(voice: ExportedVoice, folder: Path) -> None:
     weights, choices = bundled_network()
     phones = ",".join(" ".join(choice) for choice in choices)
     save_file(weights, folder / "letter_to_sound.safetensors", {"phones": phones})
+
+
+def fetch_packages(folder: Path) -> None:
+    """Gets the packages with npm, which checks them, and writes their files, a folder for each.
+
+    Raises:
+        InputError: If npm is missing, or cannot get a package.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError("npm is missing, by which onnxruntime-web and Pyodide come: install it")
+    for package, names in PACKAGES.items():
+        with TemporaryDirectory() as temporary:
+            command = [npm, "pack", package, "--pack-destination", temporary]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=temporary)
+            if done.returncode != 0:
+                reason = " ".join(done.stderr.split())[:200]
+                raise InputError(f"npm pack {package} failed; check the network: {reason}")
+            (archive,) = Path(temporary).glob("*.tgz")
+            with tarfile.open(archive) as file:
+                file.extractall(temporary, filter="data")
+            target = folder / package.partition("@")[0]
+            target.mkdir()
+            for name in names:
+                shutil.copy(Path(temporary) / "package" / name, target)

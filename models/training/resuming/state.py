@@ -28,10 +28,11 @@ from torch import nn
 from config.schema import Config
 from models.checkpoint.history import HISTORY, History, Position, history_of
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
-from models.checkpoint.tensors import read_pickled, read_tensors
+from models.checkpoint.tensors import read_tensors
 from models.training.data.loading import dataset_folders
 from models.training.optimizers.averaging import WeightAverage
 from models.training.optimizers.updates import Updater
+from utils.arrays import read_pickled
 from utils.config import build, plain_tree, to_plain
 from utils.errors import InputError, described
 from utils.files import read_json, write_json

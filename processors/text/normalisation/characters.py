@@ -54,6 +54,17 @@ def apply(rules: Iterable[Rule], text: str) -> str:
     return text
 
 
+class OtherScriptError(InputError):
+    """A letter that is not Latin in English text; the message says what a corpus needs."""
+
+    def __init__(self, letter: str) -> None:
+        super().__init__(
+            f"{letter} is not a letter of English; write the text in English, or set the corpus's"
+            " language and phone_extractor espeak"
+        )
+        self.letter = letter  # with its name
+
+
 def clean_characters(text: str) -> str:
     """Text in one Unicode form (NFKC), without control and format characters.
 
@@ -94,10 +105,7 @@ def _ascii(char: str) -> str:
     base = "".join(part for part in unicodedata.normalize("NFKD", char) if part.isascii())
     if base or category[0] == "M":
         return base
-    raise InputError(
-        f"'{char}' ({unicodedata.name(char, 'unnamed character')}) is not a letter of English; "
-        "write the text in English, or set the corpus's language and phone_extractor espeak"
-    )
+    raise OtherScriptError(f"'{char}' ({unicodedata.name(char, 'unnamed character')})")
 
 
 _SAID = {

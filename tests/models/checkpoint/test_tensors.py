@@ -15,10 +15,10 @@ from models.checkpoint.tensors import (
     misfits,
     named_tensors,
     not_finite,
-    read_pickled,
     read_tensors,
     weights_digest,
 )
+from utils.arrays import read_pickled
 from utils.errors import InputError
 
 

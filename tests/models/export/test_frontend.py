@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from models.base.assets import Assets
+from models.base.assets import Assets, Speaker
 from models.base.registry import load_config
-from models.export.frontend import write_frontend
+from models.export.folder import write_frontend
 from models.synthesizer.passages import TextReader
 from modules.mel import MelConfig
 from processors.text.clauses import ClauseSplitter, has_word
@@ -127,6 +127,14 @@ def test_the_lexicon_of_the_voice_is_used_and_its_phones_alone(tmp_path):
     with pytest.raises(subprocess.CalledProcessError) as error:
         read_apart(tmp_path, ["..."], "en-us")
     assert "there is no word" in error.value.stderr
+
+
+def test_a_script_without_phones_is_named_with_the_languages_of_the_voice(tmp_path):
+    speakers = (Speaker("anna", "en-us"), Speaker("bert", "en-gb"))
+    frontend_in(tmp_path, {}, arpabet_vocabulary(), speakers=speakers)
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        read_apart(tmp_path, ["Привет"], "en-us")
+    assert "no phones for this script; it speaks en-us, en-gb" in error.value.stderr
 
 
 def test_a_voice_without_phones_is_refused(tmp_path):

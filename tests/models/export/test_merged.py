@@ -9,9 +9,7 @@ import torch
 
 from models.base.assets import Speaker
 from models.export.folder import open_voice
-from models.export.merged import ids_of, merged_graph
-from models.export.piper import export_piper, piper_settings
-from models.export.sherpa import export_sherpa
+from models.export.merged import export_piper, export_sherpa, ids_of, merged_graph, piper_settings
 from processors.text.g2p import lookup
 from processors.text.symbols import vocabulary_of
 from tests.models.synthesizer.test_synthesizer import make_voice

@@ -4,6 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from onnx import numpy_helper
 from torch import nn
 
 from models.base.model import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
@@ -19,6 +20,7 @@ from tests.models.tts.batches import N_PHONES, TWO_PITCHES
 from tests.models.tts.test_fastpitch import SMALL, VERSION_1_0
 from tests.models.vocoder.small_waveglow import SIZES, make_mel, make_network
 from tests.modules.waveform.test_griffin_lim_graph import mel_of
+from utils.errors import InputError
 
 
 def session_of(graph: Graph) -> onnxruntime.InferenceSession:
@@ -106,3 +108,47 @@ def test_the_denoiser_of_the_graph_is_that_of_the_network():
         expected = network.denoiser(wav[None], network._removed_spectrum())[0]
         found = graph._denoised(wav, graph.removed)
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+class Convolutions(nn.Module):
+    """Both kinds of convolution: they have output channels in different dimensions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.down = nn.Conv1d(4, 64, 5, padding=2)
+        self.up = nn.ConvTranspose1d(64, 4, 8, stride=4)
+
+    def forward(self, signal: torch.Tensor) -> torch.Tensor:
+        return self.up(self.down(signal))
+
+
+@pytest.fixture
+def graph():
+    module = Convolutions().eval()
+    with torch.no_grad():  # channels of very different sizes
+        module.down.weight *= torch.logspace(-3, 1, 64)[:, None, None]
+        module.up.weight *= torch.logspace(-3, 1, 4)[:, None]
+    return Graph(module, {"signal": torch.randn(1, 4, 50)}, ("wav",), {"signal": {2: "n"}})
+
+
+@pytest.mark.parametrize(("kind", "bytes_each", "error"), [("fp16", 2, 1e-3), ("int8", 1, 1e-2)])
+def test_weights_take_fewer_bits_and_compute_nearly_the_same(graph, kind, bytes_each, error):
+    model = to_onnx(graph, kind)
+    sizes = {t.name: numpy_helper.to_array(t).nbytes for t in model.graph.initializer}
+    assert sizes[f"module.down.weight_{kind}"] == 4 * 64 * 5 * bytes_each
+    assert sizes[f"module.up.weight_{kind}"] == 4 * 64 * 8 * bytes_each
+    assert sizes["module.down.bias"] == 4 * 64
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (found,) = session.run(None, {"signal": graph.inputs["signal"].numpy()})
+    expected = graph.module(graph.inputs["signal"]).detach().numpy()
+    loudness = np.abs(expected).mean(axis=2, keepdims=True)  # of each channel
+    assert (np.abs(found - expected) / loudness).mean() < error
+    assert not np.array_equal(found, expected)
+
+
+def test_a_weight_too_large_for_16_bits_is_named(graph):
+    with torch.no_grad():
+        graph.module.down.weight[0, 0, 0] = 1e5
+    with pytest.raises(InputError, match=r"module\.down\.weight holds numbers too large"):
+        to_onnx(graph, "fp16")

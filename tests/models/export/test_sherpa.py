@@ -6,7 +6,7 @@ import torch
 
 from models.base.assets import Speaker
 from models.export.folder import open_voice
-from models.export.sherpa import export_sherpa
+from models.export.merged import export_sherpa
 from processors.text.g2p import lookup
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder

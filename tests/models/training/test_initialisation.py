@@ -108,6 +108,32 @@ def test_tensors_of_only_one_model_are_listed(trained):
     assert transfer.dropped == []
 
 
+def test_an_encoder_of_prosody_in_only_one_of_both_models_is_warned_of(trained, caplog):
+    other = trained.with_name("other")
+    own_encoder = "model.variance_predictor.own_encoder=true"
+    task, assets = task_of(trained, own_encoder)
+    initialise(task, assets, trained)
+    (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert (
+        "random weights in prosody_encoder (18 tensors); not taken over: duration_predictor"
+        " (8 tensors), energy (8 tensors), pitch (8 tensors); to take over all of its weights, use"
+        " the model section of its config.json"
+    ) in warning
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+    train(load_config(trained.parents[1] / "exp_config.json", [own_encoder]), "other")
+    caplog.clear()
+    task, assets = task_of(trained)
+    initialise(task, assets, other)
+    (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert "energy (8 tensors); not taken over: prosody_encoder (20 tensors); to take" in warning
+
+    caplog.clear()
+    task, assets = task_of(trained)
+    initialise(task, assets, trained)
+    assert not [record for record in caplog.records if record.levelno == logging.WARNING]
+
+
 def test_edges_of_bins_on_another_scale_are_not_copied(trained):
     task, assets = task_of(trained, "model.variance_embedding.pitch_quantization=log")
     fresh = task.networks["model"].pitch.edges.clone()

@@ -3,7 +3,14 @@ from pathlib import Path
 import pytest
 
 from models.checkpoint.importers import fastpitch_nvidia, tacotron2_nvidia, waveglow_nvidia
-from models.checkpoint.importers._tables import TensorNames, existing, required, tree_of, value_at
+from models.checkpoint.importers._tables import (
+    TensorNames,
+    below,
+    existing,
+    required,
+    tree_of,
+    value_at,
+)
 from utils.errors import InputError
 
 ARGS = {"model": {"hifigan": {"resblock": "1"}}, "train": None, "fmax": None}
@@ -11,11 +18,11 @@ FILE = Path("args.json")
 MEL = {"preprocess.sample_rate": 22050, "preprocess.f_max": 8000}
 
 NAMES = TensorNames(
-    (
-        ("a.{n}.b.{m}.", "{m}.of.{n}."),
-        ("{word}_layer.{n}.", "{word}.{n+1}."),
-        ("all.", "everything."),
-    )
+    {
+        "a.{n}.b.{m}.": "{m}.of.{n}.",
+        **below({"{word}_layer.": "{word}."}, {"{n}.": "{n+1}."}),
+        "all.": "everything.",
+    }
 )
 PAIRS = [
     ("a.10.b.2.weight", "2.of.10.weight"),

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 from zipfile import ZipFile
 
 import pytest
@@ -12,7 +13,7 @@ from safetensors.numpy import load_file
 
 from models.export.folder import open_voice
 from models.export.web import folder as web
-from models.export.web.folder import export_web
+from models.export.web.folder import PACKAGES, export_web, fetch_packages
 from processors.text.letter_network import PATH, bundled_network, phones_of
 from processors.text.symbols import vocabulary_of
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -30,6 +31,12 @@ sys.modules["browser"] = types.SimpleNamespace(phones_of=lambda letters, network
 sys.path.insert(0, ".")
 from frontend import Reader
 print(json.dumps([clause._asdict() for clause in Reader(Path("."))(sys.argv[1], "en-us")[0]]))
+"""
+FAILS = "import sys\nsys.exit('npm error code E404')\n"
+PACKS = """
+import shutil, sys
+package, target = sys.argv[2], sys.argv[4]
+shutil.copy(f"{sys.argv[0]}.{package}.tgz", target)
 """
 
 
@@ -95,3 +102,36 @@ def test_voices_that_a_browser_cannot_speak_are_refused(no_packages, tmp_path):
     with pytest.raises(InputError, match="a vocoder without noise"):
         export_web(noisy, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def npm_of(code, folder, monkeypatch):
+    """Puts a program `npm` in the place of npm's."""
+    path = folder / "npm"
+    path.write_text(f"#!{sys.executable}\n{code}")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    return path
+
+
+def test_the_files_of_each_package_get_a_folder(tmp_path, monkeypatch):
+    npm = npm_of(PACKS, tmp_path, monkeypatch)
+    (tmp_path / "file").write_text("content")
+    for package, names in PACKAGES.items():
+        with tarfile.open(f"{npm}.{package}.tgz", "w:gz") as file:
+            for name in (*names, "README.md"):
+                file.add(tmp_path / "file", f"package/{name}")
+    (tmp_path / "out").mkdir()
+    fetch_packages(tmp_path / "out")
+    written = {path.relative_to(tmp_path / "out").as_posix() for path in tmp_path.glob("out/*/*")}
+    assert {"pyodide/pyodide.mjs", "onnxruntime-web/ort.wasm.bundle.min.mjs"} < written
+    assert len(written) == sum(map(len, PACKAGES.values()))
+
+
+def test_a_package_that_npm_cannot_get_and_a_lack_of_npm_are_one_error(tmp_path, monkeypatch):
+    npm_of(FAILS, tmp_path, monkeypatch)
+    with pytest.raises(InputError, match=r"npm pack onnxruntime-web@\S+ failed.*npm error code"):
+        fetch_packages(tmp_path)
+    (tmp_path / "npm").unlink()
+    assert shutil.which("npm") is None
+    with pytest.raises(InputError, match="npm is missing"):
+        fetch_packages(tmp_path)
