@@ -150,6 +150,7 @@ def speech_steps(
     }
 
     def step_of(part: Callable[[str], object]) -> Callable[[], Work]:
+        """The function that runs a part on one text after another."""
         texts = cycle(TEXTS)
 
         def step() -> Work:

@@ -1,6 +1,6 @@
-"""Generated data in place of what stage 1 wrote (`train.synthetic_utterances`).
+"""Training data: assets, datasets, and the batches of one process.
 
-Training data from what stage 1 wrote: assets, datasets, and the batches of one process.
+From what stage 1 wrote, or generated in its place (`train.synthetic_utterances`).
 """
 
 import hashlib

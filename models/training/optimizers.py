@@ -1,11 +1,4 @@
-"""The optimizer of a network, as `train.optimizer` and `train.adam` describe it.
-
-LAMB: Adam whose step of each tensor is scaled to the norm of that tensor.
-
-Learning rates by update, as `train.scheduler` and `train.lr_scheduler` describe them.
-
-Exponential moving average of the weights of a network.
-"""
+"""Optimizers, learning rates by update, and the moving average of the weights."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping

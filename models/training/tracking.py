@@ -1,7 +1,4 @@
-"""Where curves and samples of a run go: TensorBoard, Weights & Biases, or a file of JSON lines.
-
-Log lines, curves, figures, audio, speed and profiles of a model during training.
-"""
+"""What a run reports: log lines, curves, figures, audio, speed and profiles, and where they go."""
 
 import importlib.util
 import json
