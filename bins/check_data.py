@@ -14,8 +14,8 @@ def main() -> None:
         "stage 1 accepts."
     )
     add_config_arguments(parser, dataset="all of the configuration")
-    parser.add_argument("--num_workers", type=int, default=n_cores(), help="processes (default:"
-        " %(default)s)")  # fmt: skip
+    parser.add_argument("--num_workers", type=int, default=n_cores()).help = """processes (default:
+        %(default)s)"""
     given = parser.parse_args()
     check_at_least(given, 1, "num_workers")
     from models.base.registry import load_config

@@ -19,15 +19,15 @@ def main() -> None:
     add = parser.add_argument
     add("voice", metavar="EXPERIMENT", help="a voice, given as for arion say --voice")
     add("target", type=Path, metavar="OUT", help="folder to make")
-    add("--vocoder_dir", type=MODEL.argument, metavar=MODEL.metavar, help="vocoder, or griffin_lim"
-        " (default: the bundled one)")  # fmt: skip
+    add("--vocoder_dir", type=MODEL.argument, metavar=MODEL.metavar).help = """vocoder, or
+        griffin_lim (default: the bundled one)"""
     weights = choice("fp32", "fp16", "int8")
-    add("--weights", type=weights.argument, default="fp32", metavar=weights.metavar, help="how"
-        " weights are stored: fp32, fp16 or int8 (default: %(default)s)")  # fmt: skip
+    add("--weights", type=weights.argument, default="fp32", metavar=weights.metavar).help = """how
+        weights are stored: fp32, fp16 or int8 (default: %(default)s)"""
     formats = choice("arion", "piper", "sherpa-onnx", "web")
-    add("--format", type=formats.argument, default="arion", metavar=formats.metavar, help="who"
-        " speaks: arion (speak.py), piper, sherpa-onnx or web (a page for browsers; default:"
-        " %(default)s)")  # fmt: skip
+    add("--format", type=formats.argument, default="arion", metavar=formats.metavar).help = """who
+        speaks: arion (speak.py), piper, sherpa-onnx or web (a page for browsers; default:
+        %(default)s)"""
     given = parser.parse_args()
     setup_logging()
     voice, target = find_voice(given.voice), user_path(given.target)

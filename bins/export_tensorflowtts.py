@@ -14,8 +14,8 @@ def main() -> None:
     add("--rootdir", type=Path, required=True, help="folder of the corpus")
     add("--outdir", type=Path, required=True, help="folder to make; empty or missing")
     add("--n_cpus", type=int, default=4, help="processes (default: %(default)s)")
-    add("--test_size", type=float, default=0.05, help="share of the utterances in valid (default:"
-        " %(default)s)")  # fmt: skip
+    add("--test_size", type=float, default=0.05).help = """share of the utterances in valid
+        (default: %(default)s)"""
     add("--seed", type=int, default=1234, help="of the split (default: %(default)s)")
     given = flags.parse_args()
     check_at_least(given, 1, "n_cpus")

@@ -24,18 +24,17 @@ def arguments() -> argparse.Namespace:
     flags = Parser("Imports phone durations for stage 1: of other programs, or of a Tacotron 2.")
     add_config_arguments(flags)
     add = flags.add_argument
-    add("source", metavar="SOURCE", help="folder or file with durations; or a voice that aligns by"
-        " attention: an experiment, a checkpoint, or a name on the Hub."
-        " It is only read")  # fmt: skip
-    add("--format", choices=(*IMPORT_FORMATS, ATTENTION), help="default: found by the suffixes of"
-        " the files; attention for an experiment or a name on the Hub")  # fmt: skip
-    add("--path", choices=ATTENTION_PATHS, help="attention: the most likely monotonic alignment, or"
-        " the phone of the largest weight in each frame, as NVIDIA's FastPitch 1.0 (default:"
-        " monotonic)")  # fmt: skip
-    add("--output", type=Path, help="folder to make; default: preprocess.imported_dir, or"
-        " <dataset>/alignments")  # fmt: skip
-    add("--max_bad_ratio", type=float, help="largest share of utterances without durations"
-        " (default: preprocess.max_bad_ratio)")  # fmt: skip
+    add("source", metavar="SOURCE").help = """folder or file with durations; or a voice that aligns
+        by attention: an experiment, a checkpoint, or a name on the Hub. It is only read"""
+    add("--format", choices=(*IMPORT_FORMATS, ATTENTION)).help = """default: found by the suffixes
+        of the files; attention for an experiment or a name on the Hub"""
+    add("--path", choices=ATTENTION_PATHS).help = """attention: the most likely monotonic alignment,
+        or the phone of the largest weight in each frame, as NVIDIA's FastPitch 1.0 (default:
+        monotonic)"""
+    add("--output", type=Path).help = """folder to make; default: preprocess.imported_dir, or
+        <dataset>/alignments"""
+    add("--max_bad_ratio", type=float).help = """largest share of utterances without durations
+        (default: preprocess.max_bad_ratio)"""
     _add_file_flags(flags)
     given = flags.parse_args()
     if (given.hop_size is None) != (given.sample_rate is None):
@@ -55,22 +54,22 @@ def _add_file_flags(flags: Parser) -> None:
     add("--name_pattern", default="", help="form of the file names, as in '{id}_phones'")
     add("--phone_tier", default="", help="TextGrids: name of the tier of phones (default: phones)")
     add("--word_tier", default="", help="TextGrids: name of the tier of words (default: words)")
-    add("--names", choices=("source", "text"), default="source", help="names of the phones: those"
-        " of the source or, in order, of the text (default: source)")  # fmt: skip
+    add("--names", choices=("source", "text"), default="source").help = """names of the phones:
+        those of the source or, in order, of the text (default: source)"""
     add("--hop_size", type=int, help="frame counts: hop in samples (default: that of stage 1)")
     add("--sample_rate", type=int, help="frame counts: sample rate in Hz; needs --hop_size")
-    add("--tokens", choices=LAYOUTS, default="all", help="frame counts: the phones of stage 1 that"
-        " have one: all; no_start: without the first silence; no_edges: also without the last"
-        " pause; no_pauses: no pauses (default: all)")  # fmt: skip
+    add("--tokens", choices=LAYOUTS, default="all").help = """frame counts: the phones of stage 1
+        that have one: all; no_start: without the first silence; no_edges: also without the last
+        pause; no_pauses: no pauses (default: all)"""
     add("--end_token", action="store_true", help="frame counts: there is one more at the end")
     add("--phones_file", type=Path, help="file with the names of the tokens, lines of id|P1 P2 ...")
-    add("--pitch", type=Path, metavar="DIR", help="frame counts: pitch of the same tokens, <id>.pt"
-        " or <id>.npy, in Hz or normalised, 0 where unvoiced; for preprocess.pitch_extractor"
-        " imported")  # fmt: skip
-    add("--pitch_stats", type=Path, metavar="FILE", help="the pitch is normalised by the mean and"
-        " std (Hz) of this JSON file")  # fmt: skip
-    add("--tolerance", type=int, default=3, help="surplus or missing frames that are corrected"
-        " (default: 3)")  # fmt: skip
+    add("--pitch", type=Path, metavar="DIR").help = """frame counts: pitch of the same tokens,
+        <id>.pt or <id>.npy, in Hz or normalised, 0 where unvoiced; for preprocess.pitch_extractor
+        imported"""
+    add("--pitch_stats", type=Path, metavar="FILE").help = """the pitch is normalised by the mean
+        and std (Hz) of this JSON file"""
+    add("--tolerance", type=int, default=3).help = """surplus or missing frames that are corrected
+        (default: 3)"""
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ def main() -> None:
     add_config_arguments(flags)
     add = flags.add_argument
     add("--rootdir", type=Path, required=True, help="folder of the dump")
-    add("--durations", type=Path, help="folder with <id>-durations.npy in any split; default:"
-        " train/duration and valid/duration of the dump")  # fmt: skip
+    add("--durations", type=Path).help = """folder with <id>-durations.npy in any split; default:
+        train/duration and valid/duration of the dump"""
     add("--n_cpus", type=int, default=4, help="processes (default: %(default)s)")
     given = flags.parse_args()
     check_at_least(given, 1, "n_cpus")

@@ -1,22 +1,57 @@
 """Runs the stages of a recipe: python -m bins.recipe tts/FastSpeech2 --stage 1 [flags]."""
 
 import importlib
+import importlib.util
 import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bins._flags.parsers import recipe_arguments
-from bins._flags.steps import ROOT, Recipe, Step, find_recipe, plan, recipes, shown_config
-from utils.cli import Parser, print_text, run, run_command
-from utils.errors import printable
+from bins._flags.launch import Machines, count_gpus
+from bins._flags.parsers import arguments, recipe_arguments
+from bins._flags.table import FLAGS, KINDS, Command, Kind, command_of, flags_of_command
+from bins._flags.values import STAGES
+from utils.cli import Parser, UsageError, print_text, run, run_command
+from utils.errors import nearest, printable
+from utils.files import user_path
 
-_EXAMPLES = {
-    "tts": ("--infer_text", "Any text."),
-    "vocoder": ("--infer_audio_dir", "/path/to/recordings"),
-}
+ROOT = Path(__file__).parents[1]
+
+_TABLE = {flag.name: flag for flag in FLAGS}
+_MACHINES = ("num_machines", "machine_rank", "main_process_ip", "main_process_port")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A folder of egs/<kind>."""
+
+    kind: Kind
+    name: str  # kind/Model
+    caller: str  # folder of the user, where relative paths start
+    command: tuple[str, ...]  # as the user types it
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the configurations."""
+        return ROOT / "egs" / self.name
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage that is to be run."""
+
+    command: Command
+    words: list[str]  # its flags
+    launcher: list[str] = field(default_factory=list)  # arguments of Python that start processes
+    environment: dict[str, str] = field(default_factory=dict)  # variables that only it gets
+
+    @property
+    def title(self) -> str:
+        """Number and name, for the log."""
+        return f"== stage {self.command.stage}: {self.command.title}"
 
 
 def main() -> None:
@@ -30,8 +65,8 @@ def main() -> None:
         parser = Parser(
             "Runs stages of a recipe, as its run.sh does. RECIPE --help lists its flags."
         )
-        parser.add_argument("recipe", metavar="RECIPE", help=f"{', '.join(recipes())}; also without"
-            " the folder")  # fmt: skip
+        names = ", ".join(recipes())
+        parser.add_argument("recipe", metavar="RECIPE", help=f"{names}; also without the folder")
         parser.add_argument("flags", nargs="+", metavar="FLAGS", help="--stage STAGES and others")
         parser.print_help()
         return
@@ -39,7 +74,10 @@ def main() -> None:
     os.chdir(ROOT)
     texts = recipe_arguments(recipe.kind, words)
     if "show_config" in texts:
-        _show_config(shown_config(recipe, texts), texts.get("set", ()))
+        from models.base.registry import config_lines
+
+        lines = config_lines(shown_config(recipe, texts), texts.get("set", ()))
+        print_text("".join(f"{line}\n" for line in lines))
         return
     *steps, last = plan(recipe, texts)
     for step in steps:
@@ -63,12 +101,6 @@ def next_command(recipe: Recipe, stage: int, texts: Mapping[str, Any]) -> str:
     return shlex.join([*recipe.command, "--stage", *flags, "--config", texts["config"], *settings])
 
 
-def _show_config(path: Path, overrides: Sequence[str]) -> None:
-    from models.base.registry import config_lines
-
-    print_text("".join(f"{line}\n" for line in config_lines(path, overrides)))
-
-
 def _run_apart(step: Step) -> None:
     """Runs a stage in a process of its own; if it fails, this one ends with the same code."""
     _log(step.title)
@@ -80,6 +112,209 @@ def _run_apart(step: Step) -> None:
 def _log(line: str) -> None:
     sys.stderr.write(printable(f"{line}\n"))
     sys.stderr.flush()
+
+
+def recipes() -> dict[str, Path]:
+    """The run.sh of each recipe by `kind/Model`."""
+    scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
+    return {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
+
+
+def find_recipe(name: str, shell_caller: str | None) -> Recipe:
+    """Finds a recipe by `kind/Model`, or by the model alone, for a caller of run.sh or for None."""
+    scripts = recipes()
+    name = next((full for full in scripts if full.split("/")[1] == name), name)
+    if name not in scripts:
+        near, names = nearest(name, scripts), ", ".join(scripts)
+        raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")
+    typed: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
+    if shell_caller is not None:
+        typed = ("sh", str(scripts[name]))
+    kind = next(kind for kind in KINDS if name.startswith(f"{kind}/"))
+    return Recipe(kind, name, shell_caller or str(Path.cwd()), typed)
+
+
+def located(text: str, caller: str) -> str:
+    """Makes the path of an existing file or folder absolute; keeps names on the Hub."""
+    first = text.split("/")[0]
+    if first in (".", "..") or text.startswith("~"):
+        return from_here(text, caller)
+    here = Path(caller)
+    # missing, but its first folder exists here: a local path, not a name on the Hub
+    missing_here = not Path(text).exists() and (here / first).exists()
+    return from_here(text, caller) if (here / text).exists() or missing_here else text
+
+
+def from_here(text: str, caller: str) -> str:
+    """Makes a path absolute; empty text stays so."""
+    if text.startswith("~"):
+        return str(user_path(text))
+    return text if not text or Path(text).is_absolute() else f"{caller}/{text}"
+
+
+def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
+    """Checks the flags of all stages and sets the environment of this process."""
+    stages = _stages(texts)
+    for name in ("config", "name"):
+        if stages[0] >= 3 and "infer_expt_dir" in texts and texts.pop(name, None):
+            sys.stderr.write(f"--{name} is not read: --infer_expt_dir names the model\n")
+    _place(recipe, stages, texts)
+    gpu = _read(texts, "gpu")
+    gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "0") if gpu is None else gpu
+    machines = _machines(texts, alone=list(stages) == [2])
+    commands = [command_of(stage, recipe.kind) for stage in stages]
+    steps = [Step(command, _words(recipe, command, texts)) for command in commands]
+    for step in steps:
+        arguments(step.command.name, step.words)
+    _check_packages()
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    _set_environment(recipe, texts)
+    return [_launched(step, machines, gpu) if step.command.stage == 2 else step for step in steps]
+
+
+def shown_config(recipe: Recipe, texts: dict[str, Any]) -> Path:
+    """Finds the configuration that --show_config prints: of a recipe, or of an experiment."""
+    _place(recipe, (3,), texts)
+    if "infer_expt_dir" not in texts:
+        return Path(texts["config"])
+    given = Path(texts["infer_expt_dir"])
+    for home in (given, given.parent.parent):  # or a checkpoint in it
+        if (home / "config.json").is_file():
+            return home / "config.json"
+    raise UsageError(f"--show_config: {given} is no local experiment; give its folder")
+
+
+def _read(texts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of any type)
+    return _TABLE[name].read(texts[name]) if name in texts else None
+
+
+def _stages(texts: Mapping[str, Any]) -> Sequence[int]:
+    """The stages asked for; each flag must go with one of them."""
+    if "stage" not in texts:
+        raise UsageError(f"--stage is required: {STAGES.expected}")
+    stages: Sequence[int] = _read(texts, "stage")
+    for name in texts:
+        # --name: stage 1 ends with the command of stage 2
+        if name != "name" and not {*stages} & {*_TABLE[name].stages}:
+            raise UsageError(f"--{name} goes with {_TABLE[name].place}")
+    if "synthetic" in texts and stages[0] != 2:
+        raise UsageError("--synthetic replaces the data of stages 0 and 1: start with --stage 2")
+    return stages
+
+
+def _place(recipe: Recipe, stages: Sequence[int], texts: dict[str, Any]) -> None:
+    """Makes the paths of flags absolute, or relative to the root, where stages run."""
+    for name, text in texts.items():
+        value = _TABLE[name].value
+        if value is not None and value.path == "found":
+            texts[name] = located(text, recipe.caller)
+        elif value is not None and value.path == "here" and isinstance(text, str):
+            texts[name] = from_here(text, recipe.caller)
+    # its folder's files can be named from any folder
+    config = recipe.folder / texts.get("config", "exp_config.json")
+    if "config" not in texts or (not Path(texts["config"]).is_file() and config.is_file()):
+        texts["config"] = str(config)
+    if outputs := texts.get("infer_output_dir"):
+        # stage 3 makes this folder, stage 4 alone needs it
+        place = from_here if 3 in stages else located
+        texts["infer_output_dir"] = outputs = [place(o, recipe.caller) for o in outputs]
+        missing = [output for output in outputs if not Path(output).is_dir()]
+        if 3 not in stages and missing:
+            raise UsageError(f"--infer_output_dir '{missing[0]}': no such folder")
+
+
+def _machines(texts: Mapping[str, Any], *, alone: bool) -> Machines:
+    """The machines that train; `alone`: no other stage is run."""
+    given = [name for name in _MACHINES if name in texts]
+    if "accelerate_config" in texts and set(given) - {"machine_rank"}:
+        raise UsageError(
+            "--accelerate_config names the machines: of their flags, only --machine_rank goes with"
+            " it"
+        )
+    config = _read(texts, "accelerate_config")
+    count, rank, address, port = (_read(texts, name) for name in _MACHINES)
+    if config is None and count is None and given:
+        raise UsageError(f"--{given[0]} needs --num_machines")
+    if count is not None and (rank or 0) >= count:
+        raise UsageError(
+            f"--machine_rank {rank}: --num_machines {count} has the ranks 0 to {count - 1}"
+        )
+    if config is not None or (count or 1) > 1:
+        if not alone:  # two machines must not write the same data or wavs
+            flag = "--accelerate_config" if count is None else f"--num_machines {count}"
+            raise UsageError(f"{flag} goes with --stage 2; run the other stages on one machine")
+        if config is None and rank is None:
+            raise UsageError(
+                f"--num_machines {count} needs --machine_rank: 0 on the main machine, then 1, 2 ..."
+            )
+        if config is None and address is None:
+            raise UsageError(
+                f"--num_machines {count} needs --main_process_ip: the address of the machine of"
+                " rank 0"
+            )
+    return Machines(count or 1, rank, address or "", port or Machines.port, config)
+
+
+def _words(recipe: Recipe, command: Command, texts: Mapping[str, Any]) -> list[str]:
+    """The flags of a stage; `--flag=value` keeps a value that begins with a dash."""
+    given = {**texts, "task": recipe.kind}
+    if command.stage >= 3 and "infer_expt_dir" in texts:
+        given = {name: text for name, text in given.items() if name not in ("config", "name")}
+    words = []
+    for flag in flags_of_command(command):
+        if flag.name not in given:
+            continue
+        text = given[flag.name]
+        if flag.value is None:
+            words.append(f"--{flag.name}")
+        else:
+            words += [f"--{flag.name}={t}" for t in (text if isinstance(text, list) else [text])]
+    return words
+
+
+def _check_packages() -> None:
+    """Finds the packages that every stage needs, without importing them: that takes seconds."""
+    if not all(map(importlib.util.find_spec, ("torch", "json5"))):
+        raise UsageError(f"{sys.executable} lacks torch or json5; run make venv, or set PYTHON")
+
+
+def _set_environment(recipe: Recipe, texts: Mapping[str, Any]) -> None:
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    if {"recogniser", "speaker_encoder"} & {*texts}:
+        # a plug-in may be in the caller's folder; last, so that it hides no module of ours
+        paths.append(recipe.caller)
+        sys.path.append(recipe.caller)
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    os.environ["PYTHONUTF8"] = "1"
+    # threads that spin long block a core that another process needs: up to 3 times slower. Those of
+    # GNU OpenMP spin 0.2 ms, since waking them takes a tenth of an update on two idle cores.
+    if not os.environ.get("OMP_WAIT_POLICY"):
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+        os.environ.setdefault("GOMP_SPINCOUNT", "5000")
+
+
+def _launched(step: Step, machines: Machines, gpu: str) -> Step:
+    """Stage 2 with what starts its processes: one per GPU, or one on the CPU."""
+    n_gpus = count_gpus(gpu)
+    variables = {}
+    if n_gpus == 0:
+        from utils.parallel import n_cores
+
+        threads = os.environ.get("OMP_NUM_THREADS") or str(n_cores())
+        variables = {"OMP_NUM_THREADS": threads, "ACCELERATE_USE_CPU": "true"}
+    launcher = machines.launcher(n_gpus)
+    if machines.count > 1:
+        machines.check_meeting_point()
+        if machines.rank != 0:
+            line = f"waiting for machine 0 at {machines.address} port {machines.port}\n"
+            sys.stderr.write(line)
+    return Step(step.command, step.words, launcher, variables)
+
+
+_EXAMPLES = {
+    "tts": ("--infer_text", "Any text."),
+    "vocoder": ("--infer_audio_dir", "/path/to/recordings"),
+}
 
 
 if __name__ == "__main__":

@@ -92,16 +92,18 @@ def _write(stream: Iterable[bytes]) -> None:
 def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
     parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
     add = parser.add_argument
-    add("text", nargs="*", metavar="TEXT", help="the text; a book: a .txt, .md or .epub file; - for"
-        " standard input, also the default")  # fmt: skip
+    add("text", nargs="*", metavar="TEXT").help = """the text; a book: a .txt, .md or .epub file; -
+        for standard input, also the default"""
     add("--file", type=FILE.argument, help="a UTF-8 file with the text; .ssml is read as SSML")
     add("--ssml", action="store_true", help="the text is SSML; times of marks are listed")
-    add("--voice", default=BUNDLED, metavar="VOICE", help="a name that `arion voices` lists, an"
-        " experiment, or org/name on the Hub (default: %(default)s)")  # fmt: skip
-    add("-o", "--output", metavar="FILE", help="write .wav, .flac, .mp3, .opus or .ogg; - writes"
-        " a WAV to standard output; of a book, a folder")  # fmt: skip
-    add("--format", type=choice("flac", "mp3", "opus", "ogg", "wav").argument, metavar="FORMAT",
-        help="of a book's files: flac (default), mp3, opus, ogg or wav")  # fmt: skip
+    add("--voice", default=BUNDLED, metavar="VOICE").help = """a name that `arion voices` lists, an
+        experiment, or org/name on the Hub (default: %(default)s)"""
+    add("-o", "--output", metavar="FILE").help = """write .wav, .flac, .mp3, .opus or .ogg; - writes
+        a WAV to standard output; of a book, a folder"""
+    add(
+        "--format", type=choice("flac", "mp3", "opus", "ogg", "wav").argument, metavar="FORMAT"
+    ).help = """of
+        a book's files: flac (default), mp3, opus, ogg or wav"""
     add("--subtitles", metavar="FILE", help="write .srt, or .vtt with the time of each word")
     flags = control_flags()
     add_flags(parser, flags)

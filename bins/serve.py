@@ -18,20 +18,20 @@ def main() -> None:
         " opened when first asked for."
     )
     add = parser.add_argument
-    add("voices", nargs="*", metavar="VOICE", help="a name that `arion voices` lists, an"
-        " experiment, a folder of them, or org/name on the Hub; NAME=VOICE names it (default: all"
-        " that `arion voices` lists)")  # fmt: skip
+    add("voices", nargs="*", metavar="VOICE").help = """a name that `arion voices` lists, an
+        experiment, a folder of them, or org/name on the Hub; NAME=VOICE names it (default: all that
+        `arion voices` lists)"""
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=whole(0, 65535).argument, default=8000, metavar="N", help="(default: 8000)")
-    add("--token", default=os.environ.get("ARION_TOKEN"), help="that clients send as their API key"
-        " (default: $ARION_TOKEN); needed for another --host than 127.0.0.1")  # fmt: skip
+    add("--token", default=os.environ.get("ARION_TOKEN")).help = """that clients send as their API
+        key (default: $ARION_TOKEN); needed for another --host than 127.0.0.1"""
     add("--no_token", action="store_true", help="serve everyone who reaches --host")
-    add("--memory", type=COUNT.argument, default=2000, metavar="MB", help="memory of open voices;"
-        " the least recently used ones are closed (default: %(default)s)")  # fmt: skip
-    add("--queue", type=COUNT.argument, default=128, metavar="N", help="requests at a time; others"
-        " get 503 (default: %(default)s)")  # fmt: skip
-    add("--deadline", type=COUNT.argument, default=600, metavar="S", help="seconds for a request,"
-        " also after SIGTERM (default: %(default)s)")  # fmt: skip
+    add("--memory", type=COUNT.argument, default=2000, metavar="MB").help = """memory of open
+        voices; the least recently used ones are closed (default: %(default)s)"""
+    add("--queue", type=COUNT.argument, default=128, metavar="N").help = """requests at a time;
+        others get 503 (default: %(default)s)"""
+    add("--deadline", type=COUNT.argument, default=600, metavar="S").help = """seconds for a
+        request, also after SIGTERM (default: %(default)s)"""
     given = parser.parse_args()
     if given.token == "":
         raise UsageError("--token is empty")

@@ -19,15 +19,14 @@ _CONFIG = Path(__file__).parents[2] / "egs" / "tts" / "FastSpeech2" / "exp_confi
 def add_corpus_flags(parser: Parser) -> None:
     """Adds the corpus and how it is read."""
     add = parser.add_argument
-    add("corpus", type=FOLDER.argument, metavar="CORPUS", help="a folder of recordings with a table"
-        " metadata.csv of id|text lines (README.md), or of --corpus_format")  # fmt: skip
-    add("--corpus_format", default="folder", metavar="NAME", help="folder, ljspeech, vctk or"
-        " libritts (default: %(default)s)")  # fmt: skip
-    add("--language", default="en-us", metavar="CODE", help="of espeak-ng, such as de or fr-fr"
-        " (default: %(default)s); numbers in other languages than English must be written"
-        " out")  # fmt: skip
-    add("--num_workers", type=COUNT.argument, default=n_cores(), metavar="N", help="processes"
-        " (default: one per core)")  # fmt: skip
+    add("corpus", type=FOLDER.argument, metavar="CORPUS").help = """a folder of recordings with a
+        table metadata.csv of id|text lines (README.md), or of --corpus_format"""
+    add("--corpus_format", default="folder", metavar="NAME").help = """folder, ljspeech, vctk or
+        libritts (default: %(default)s)"""
+    add("--language", default="en-us", metavar="CODE").help = """of espeak-ng, such as de or fr-fr
+        (default: %(default)s); numbers in other languages than English must be written out"""
+    add("--num_workers", type=COUNT.argument, default=n_cores(), metavar="N").help = """processes
+        (default: one per core)"""
 
 
 def corpus_config(

@@ -210,8 +210,8 @@ def add_config_arguments(
     helps = {flag.name: flag.help for flag in FLAGS}
     add = parser.add_argument
     add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])
-    add("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE",
-        help=helps["set"])  # fmt: skip
+    settings = add("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
+    settings.help = helps["set"]
     if dataset:
         add("--dataset", help=f"dataset (default: {dataset})")
 

@@ -119,14 +119,16 @@ def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
     calls = measurement.calls
     seconds = [call.cpu_s if on_cpu else call.wall_s for call in calls]
     utterances, frames, cells, audio_s = map(sum, zip(*(c.work for c in calls), strict=True))
-    rates = {
-        "batch": utterances / len(calls),
-        "real-time factor": sum(seconds) / audio_s,
-        "frames/s": frames / sum(seconds),
-        "utterances/s": utterances / sum(seconds),
-        "padding, %": 100 * (1 - frames / cells),
-        "peak MiB": measurement.peak_mib,
-    } if frames else {}  # fmt: skip
+    rates = {}
+    if frames:
+        rates = {
+            "batch": utterances / len(calls),
+            "real-time factor": sum(seconds) / audio_s,
+            "frames/s": frames / sum(seconds),
+            "utterances/s": utterances / sum(seconds),
+            "padding, %": 100 * (1 - frames / cells),
+            "peak MiB": measurement.peak_mib,
+        }
     p50, p90, p99 = np.percentile(seconds, (50, 90, 99)).tolist()
     return rates | {"p50, s": p50, "p90, s": p90, "p99, s": p99, "first, s": measurement.first_s}
 

@@ -18,9 +18,10 @@ from models.base.acoustic import TtsOutput
 from models.base.registry import model_of
 from models.benchmark.results import Work
 from models.synthesizer.synthesizer import Synthesizer
-from models.training.data.loading import ProcessRank, collect_assets, load_data
-from models.training.tracking.tracker import Tracker
-from models.training.trainer import Observers, Trainer
+from models.training.checkpointing import Run
+from models.training.data import ProcessRank, collect_assets, load_data
+from models.training.tracking import Tracker
+from models.training.trainer import Trainer
 from processors.dataset.batch import TtsItem
 from processors.dataset.sampler import Draw
 from utils.errors import InputError
@@ -149,6 +150,7 @@ def speech_steps(
     }
 
     def step_of(part: Callable[[str], object]) -> Callable[[], Work]:
+        """The function that runs a part on one text after another."""
         texts = cycle(TEXTS)
 
         def step() -> Work:
@@ -177,7 +179,7 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     task = model_of(config).build_task(config, assets)
     data = load_data(config, assets, ProcessRank(), device)
     nowhere = Path()
-    trainer = Trainer(task, data, train, accelerator, nowhere, Observers(Tracker(nowhere)))
+    trainer = Trainer(Run(task, data, train, accelerator, nowhere, Tracker(nowhere)))
     updates, mel = trainer.updates(), assets.mel
 
     def step() -> Work:

@@ -27,7 +27,8 @@ from models.checkpoint.folders import (
 )
 from models.checkpoint.history import History, card_writer
 from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model, read_config
-from models.training.data.loading import (
+from models.training.checkpointing import Run
+from models.training.data import (
     ProcessRank,
     TrainingData,
     collect_assets,
@@ -42,19 +43,17 @@ from models.training.initialisation import (
     initialise,
     train_only_speakers,
 )
-from models.training.processes.exchange import check_agreement
-from models.training.resuming.state import (
+from models.training.processes import check_agreement
+from models.training.scoring import build_scoring, check_score_metrics
+from models.training.state import (
     check_unchanged,
     flat_config,
     is_one_of,
     plain_config,
     resumed_history,
 )
-from models.training.scoring.periodic import build_scoring, check_score_metrics
-from models.training.tracking.backends import LOG, TrackedRun, check_backends, open_backends
-from models.training.tracking.tracker import Tracker
-from models.training.trainer import Observers, Trainer, last_update
-from processors.dataset.sampler import FixedBatches
+from models.training.tracking import LOG, TrackedRun, Tracker, check_backends, open_backends
+from models.training.trainer import Trainer
 from utils.errors import InputError
 from utils.files import user_path, write_json
 from utils.locks import locked
@@ -112,17 +111,20 @@ def train(
             if checkpoint is not None:
                 set_aside(folder / CHECKPOINTS, step)
         accelerator.wait_for_everyone()
-        observers = Observers(Tracker(folder))
+        checkpoints = folder / CHECKPOINTS
+        run = Run(task, data, config.train, accelerator, checkpoints, Tracker(folder))
         if accelerator.is_main_process:
-            tracker = stack.enter_context(_tracker(folder, config, assets, data, step))
-            card = card_writer(folder, config, assets, history)
-            observers = Observers(tracker, card, build_scoring(config, data))
-        trainer = Trainer(task, data, config.train, accelerator, folder / CHECKPOINTS, observers)
+            run = run._replace(
+                tracker=stack.enter_context(_tracker(folder, config, assets, data, step)),
+                write_card=card_writer(folder, config, assets, history),
+                scoring=build_scoring(config, data),
+            )
+        trainer = Trainer(run)
         # each process has its own dropout; a checkpoint restores the generators of each process
         seed_everything(derived_seed("process", config.train.random_seed, process.rank))
         if checkpoint is not None:
             trainer.resume(checkpoint)
-        _log_start(config, task, data, accelerator)
+        _log_start(config, run)
         return trainer.fit()
 
 
@@ -220,7 +222,7 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     checkpoints.mkdir(parents=True, exist_ok=True)
     remove_partial(checkpoints)
     if restart and (steps := steps_of(checkpoints)):
-        get_logger(__name__).warning(
+        _log.warning(
             "--restart: deleting the checkpoints (%d) and the log in %s", len(steps), folder
         )
         shutil.rmtree(checkpoints)
@@ -233,51 +235,41 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     write_manifest(folder, written)
 
 
-def _log_start(
-    config: Config, task: Task[Any], data: TrainingData, accelerator: Accelerator
-) -> None:
-    log, networks = get_logger(__name__), task.networks.values()
-    log.info(
+def _log_start(config: Config, run: Run) -> None:
+    networks, data, train = run.task.networks.values(), run.data, config.train
+    precision, n_processes = run.accelerator.mixed_precision, run.accelerator.num_processes
+    _log.info(
         "%.2f million parameters, %d %s in %d batches an epoch, %s, %s, processes: %d",
         sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
         data.n_utterances,
         "segments" if config.task == "vocoder" else "utterances",
-        len(data.sampler) * accelerator.num_processes,
-        accelerator.device,
-        accelerator.mixed_precision.replace("no", "fp32"),
-        accelerator.num_processes,
+        len(data.sampler) * n_processes,
+        run.accelerator.device,
+        precision.replace("no", "fp32"),
+        n_processes,
     )
-    if accelerator.mixed_precision == "bf16" and _emulates_bfloat16(accelerator.device):
-        log.warning(
+    if precision == "bf16" and _emulates_bfloat16(run.accelerator.device):
+        _log.warning(
             "this CPU has no instructions for bfloat16 and computes faster in fp32:"
             " --set train.mixed_precision=fp32"
         )
-    utterances, frames = global_batch(config.train, data)
-    log.info(
+    _log.info(
         "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
         " (means of an epoch)",
-        config.train.gradient_accumulation_step,
-        accelerator.num_processes,
-        utterances,
-        frames,
+        *(train.gradient_accumulation_step, n_processes, *global_batch(train, data)),
     )
-    end = last_update(config.train, len(data.sampler))
-    if late := [update for update in config.train.keep_milestones if update > end]:
-        log.warning(
+    if late := [update for update in train.keep_milestones if update > run.last_update]:
+        _log.warning(
             "train.keep_milestones: no checkpoint of %s: training ends at update %d",
-            ", ".join(map(str, late)),
-            end,
+            *(", ".join(map(str, late)), run.last_update),
         )
-    if data.sampler.fixed is not None:
-        _log_shapes(data.sampler.fixed)
+    if (fixed := data.sampler.fixed) is not None:
+        of_phones, of_frames = fixed.padding()
+        _log.info(
+            "shapes of batches, in %s: %s; padding: %.1f %% of the phones, %.1f %% of the frames",
+            "items x phones x frames" if fixed.shapes[0].phones else "items x frames",
+            *(", ".join(map(str, fixed.batch_shapes)), 100 * of_phones, 100 * of_frames),
+        )
 
 
-def _log_shapes(fixed: FixedBatches) -> None:
-    of_phones, of_frames = fixed.padding()
-    get_logger(__name__).info(
-        "shapes of batches, in %s: %s; padding: %.1f %% of the phones, %.1f %% of the frames",
-        "items x phones x frames" if fixed.shapes[0].phones else "items x frames",
-        ", ".join(map(str, fixed.batch_shapes)),
-        100 * of_phones,
-        100 * of_frames,
-    )
+_log = get_logger(__name__)

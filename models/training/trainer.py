@@ -1,135 +1,75 @@
-"""The training loop of every model."""
+"""The training loop of every model: updates, and the optimizer steps that each consists of."""
 
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import gather_object, send_to_device
+from accelerate.utils import send_to_device
+from torch import Tensor
 
-from config.train import TrainConfig
-from models.base.task import Sample, Scheduled, Task
-from models.checkpoint.folders import prune, step_folder, steps_of, write_checkpoint
+from models.base.task import LossTerm, Scheduled, Task, Unit, Update
 from models.checkpoint.history import Position
-from models.checkpoint.tensors import not_finite
+from models.training.checkpointing import Checkpointer, Run
 from models.training.compilation import Compilation
-from models.training.data.loading import TrainingData, windows
-from models.training.optimizers.averaging import WeightAverage
-from models.training.optimizers.building import build_optimizer
-from models.training.optimizers.schedules import learning_rate
-from models.training.optimizers.updates import Updater, WindowReport
-from models.training.processes.exchange import Interrupts, take_from_first
-from models.training.resuming.state import (
-    pack,
-    random_states,
-    unpack,
-    weight_files,
-    write_measured,
+from models.training.data import windows
+from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
+from models.training.processes import (
+    Interrupts,
+    n_processes,
+    sum_gradients,
+    sum_over_processes,
+    take_from_first,
 )
-from models.training.scoring.periodic import PeriodicScoring
-from models.training.scoring.validation import eval_mode, validate
-from models.training.tracking.tracker import Meter, Tracker, UpdateProfiler
-from processors.dataset.batch import TtsBatch, VocoderBatch
-from utils.errors import InputError, listed
+from models.training.state import TrainingState, weight_files
+from models.training.tracking import Meter, UpdateProfiler, WindowReport
+from modules.layers.normalisation import refine_norms
+from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
 
 
-class Observers(NamedTuple):
-    """Tracker, model card and scoring of a run; only the first process uses them."""
-
-    tracker: Tracker  # takes curves and samples
-    # called after each checkpoint, validation and scoring, with the position, and the losses of the
-    # last validation and the last scores
-    write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
-    # scores validation utterances; None: they are not scored
-    scoring: PeriodicScoring | None = None
-
-
 class Trainer:
-    """Trains the networks of a task.
+    """Trains the networks of a task, which are moved to the device."""
 
-    Args:
-        task: What is trained; its networks are moved to the device.
-        accelerator: Device, mixed precision and processes.
-        observers: Curves, samples, scores and the model card.
-
-    Attributes:
-        position: Updates, epochs and micro-batches done, and the best validation.
-        losses: Losses and metrics of the last validation, by name.
-        scores: Last scores, by name; only in the first process.
-    """
-
-    def __init__(
-        self,
-        task: Task[Any],
-        data: TrainingData,
-        config: TrainConfig,
-        accelerator: Accelerator,
-        checkpoints: Path,
-        observers: Observers,
-    ) -> None:
-        self._task = task
-        self._data = data
-        self._config = config
-        self._accelerator = accelerator
-        self._checkpoints = checkpoints
-        self._observers = observers
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        task, data, config, accelerator, *_ = run
         for network in task.networks.values():
             # evaluation mode: only device and autocast; Updater adds up the gradients
             accelerator.prepare_model(network, evaluation_mode=True)
             network.train()
             take_from_first(network)
         fixed = data.sampler.fixed
-        self._compilation = Compilation(
-            task.networks,
-            config.compile,
-            accelerator.device,
-            () if fixed is None else fixed.batch_shapes,
-        )
+        shapes = () if fixed is None else fixed.batch_shapes
+        device = accelerator.device
+        self._compilation = Compilation(task.networks, config.compile, device, shapes)
         self._updater = Updater(
             task,
             {name: build_optimizer(n, config) for name, n in task.networks.items()},
-            accelerator.device,
+            device,
             max_norm=config.grad_clip_thresh,
             half=config.mixed_precision == "fp16",
         )
-        self._average = (
-            WeightAverage(task.networks[task.exported], config.ema_decay)
-            if config.ema_decay
-            else None
-        )
-        self._files = weight_files(task.networks, task.exported, self._average)
-        self._last_update = last_update(config, len(data.sampler))
+        spoken, decay = task.networks[task.exported], config.ema_decay
+        self._average = WeightAverage(spoken, decay) if decay else None
+        files = weight_files(task.networks, task.exported, self._average)
+        state = TrainingState(files, self._updater.optimizers, self._updater.scaler)
+        self.checkpointer = Checkpointer(run, state, self._average)
         self._bad_in_a_row = 0
-        self._saved = 0  # update of the newest checkpoint
         self._meter = Meter(time.monotonic)
-        self.position = Position(plan=data.plan)
-        self.losses: Mapping[str, float] = {}
-        self.scores: Mapping[str, float] = {}
+
+    @property
+    def position(self) -> Position:
+        """Updates, epochs and micro-batches done, and the best validation."""
+        return self.checkpointer.position
 
     def resume(self, checkpoint: Path) -> None:
-        """Restores the state of a whole checkpoint; training then continues bit for bit.
-
-        With other data, batches or number of processes, the epoch begins again.
-        """
-        rank = self._accelerator.process_index
-        self.position = unpack(checkpoint, self._files, self._updater, rank)
-        self._saved = self.position.step
-        if isinstance(self._task, Scheduled):  # an interrupted run may have left a validation
-            self._task.begin_update(max(0, self.position.step - 1))
-        get_logger(__name__).info("resumed from %s", checkpoint)
-        if self.position.plan != self._data.plan:
-            get_logger(__name__).warning(
-                "the data or the number of processes changed: epoch %d begins again",
-                self.position.epoch,
-            )
-            self.position.plan = self._data.plan
-            self.position.batch = 0
+        """Restores the state of a whole checkpoint; training then continues bit for bit."""
+        self.checkpointer.resume(checkpoint)
 
     def fit(self) -> int | None:
         """Trains until max_steps or max_epoch, or until SIGINT, SIGTERM or SIGHUP.
@@ -141,10 +81,8 @@ class Trainer:
             InputError: If weights or too many updates in a row are not finite, or a file cannot be
                 written.
         """
-        if self._is_finished() and not self._due_measurements():
-            get_logger(__name__).info(
-                "nothing is left to train: raise train.max_steps or train.max_epoch"
-            )
+        if self.checkpointer.is_finished and not self.checkpointer.due_measurements():
+            _log.info("nothing is left to train: raise train.max_steps or train.max_epoch")
             return None
         with Interrupts() as interrupts, self._bar() as bar:
             if received := self._finish_update(interrupts):  # left by an interrupted run
@@ -157,49 +95,14 @@ class Trainer:
             return self._finish_update(interrupts) or None  # the end of max_epoch is known now
 
     def _finish_update(self, interrupts: Interrupts) -> int:
-        """Saves, validates and scores, in this order, as far as each is due.
+        """Saves, validates and scores; returns the signal that any process received, or 0.
 
-        The checkpoint comes first: no signal, error or lack of memory in the others can lose it.
         While updates are skipped, everything waits for the next good one, since diverged weights
         must not take the place of good checkpoints.
-
-        Returns:
-            The signal that any process received, after the checkpoint; 0 without one.
         """
-        if self._bad_in_a_row and not self._is_finished():
+        if self._bad_in_a_row and not self.checkpointer.is_finished:
             return 0
-        received = self._signal_in_any_process(interrupts.received)
-        work = self._due_measurements()
-        if work or received or self._is_checkpoint_due():
-            work.insert(0, self.save)
-        for step in work:
-            step()
-            if received := received or self._signal_in_any_process(interrupts.received):
-                get_logger(__name__).info(
-                    "stopped at update %d of %d; --resume continues",
-                    self.position.step,
-                    self._last_update,
-                )
-                break
-        return received
-
-    def _due_measurements(self) -> list[Callable[[], None]]:
-        """Validation and scoring, if due and not done yet."""
-        config, position = self._config, self.position
-        at_end = self._is_finished()
-        return [
-            measure
-            for measure, every, last in (
-                (self._validate, config.valid_steps, position.validated),
-                (self._score, config.score_steps, position.scored),
-            )
-            if self._is_due(every, last) or (at_end and last < position.step)
-        ]
-
-    def _is_checkpoint_due(self) -> bool:
-        milestones = self._config.keep_milestones
-        passed = any(self._saved < update <= self.position.step for update in milestones)
-        return passed or self._is_due(self._config.save_steps, self._saved)
+        return self.checkpointer.finish_update(interrupts)
 
     def updates(self) -> Iterator[list[Any]]:
         """Takes the updates that are left, one at a time; yields the micro-batches of each."""
@@ -209,64 +112,38 @@ class Trainer:
                     self._update(window)
                 yield window
 
-    def save(self) -> None:
-        """Writes a checkpoint, unless this update has one, and removes superfluous ones."""
-        if self._saved == self.position.step:
-            return
-        self._check_weights()
-        self._saved = self.position.step
-        randomness = gather_object([random_states()])
-        if self._accelerator.is_main_process:
-            files = pack(self._files, self._updater, self.position, randomness)
-            path = write_checkpoint(self._checkpoints, self.position.step, files)
-            get_logger(__name__).info("saved %s", path)
-            self._update_folder()
-        self._accelerator.wait_for_everyone()
-
-    def _update_folder(self) -> None:
-        """Removes superfluous checkpoints, and writes the model card."""
-        always = {self.position.best_step, *self._config.keep_milestones}
-        prune(self._checkpoints, self._config.keep_last, always)
-        self._observers.write_card(self.position, {**self.losses, **self.scores})
-
-    def _record_measured(self) -> None:
-        """Adds a validation or scoring to the checkpoint of its update, and to the model card."""
-        if self._accelerator.is_main_process:
-            write_measured(step_folder(self._checkpoints, self.position.step), self.position)
-            self._update_folder()
-
     def _windows(self) -> Iterator[list[Any]]:
         """The micro-batches of every update that is left, over all epochs."""
-        position = self.position
-        while not self._is_finished():
-            self._data.sampler.set_epoch(position.epoch, start=position.batch)
-            for window in windows(self._data.train, self._config.gradient_accumulation_step):
+        data, position = self.run.data, self.position
+        while not self.checkpointer.is_finished:
+            data.sampler.set_epoch(position.epoch, start=position.batch)
+            for window in windows(data.train, self.run.config.gradient_accumulation_step):
                 yield window
-                if self._is_finished():
+                if self.checkpointer.is_finished:
                     return
             position.epoch += 1
             position.batch = 0
 
     def _update(self, window: list[Any]) -> None:
         """Takes and logs one update."""
-        rate = self._begin_update()
-        with self._compilation.counting(window, self.position.step + 1):
-            report = self._updater.run(window)
-        if self._average is not None and self._task.exported in report.updated:
-            self._average.update()
-        self.position.step += 1
-        self.position.batch += len(window)
-        self._check_finite(report)
-        self._log(report, rate)
-
-    def _begin_update(self) -> float:
-        """Brings the learning rate and the losses to the next update; returns the rate."""
-        position = self.position
-        rate = learning_rate(self._config, position.step + 1, position.epoch, self._last_update)
+        task, config, position = self.run.task, self.run.config, self.position
+        rate = learning_rate(config, position.step + 1, position.epoch, self.run.last_update)
         self._updater.set_learning_rate(rate)
-        if isinstance(self._task, Scheduled):
-            self._task.begin_update(position.step)
-        return rate
+        if isinstance(task, Scheduled):
+            task.begin_update(position.step)
+        with self._compilation.counting(window, position.step + 1):
+            report = self._updater.run(window)
+        if self._average is not None and task.exported in report.updated:
+            self._average.update()
+        position.step += 1
+        position.batch += len(window)
+        self._check_finite(report)
+        self._meter.add(report)
+        every = config.log_steps
+        is_due = self.checkpointer.is_due(every, position.step - 1)
+        if is_due or (every and self._meter.is_overdue()):
+            values = self._meter.read() | {"lr": rate}
+            self.run.tracker.log_training(values, position, self.run.last_update)
 
     def _check_finite(self, report: WindowReport) -> None:
         """Names the utterances of a skipped update; stops after a few in a row."""
@@ -274,135 +151,189 @@ class Trainer:
             self._bad_in_a_row = 0
             return
         self._bad_in_a_row += 1
-        self._check_weights()
+        self.checkpointer.check_weights()
         fault = "; ".join(f"{name}: {what}" for name, what in report.faults.items())
         step, ids = self.position.step, ", ".join(report.utterances)
-        get_logger(__name__).warning(
-            "update %d skipped, not finite: %s; utterances: %s", step, fault, ids
-        )
-        if self._bad_in_a_row >= self._config.max_bad_steps:
+        _log.warning("update %d skipped, not finite: %s; utterances: %s", step, fault, ids)
+        if self._bad_in_a_row >= self.run.config.max_bad_steps:
             raise InputError(
                 f"training stopped at update {step}: {self._bad_in_a_row} updates in a row were "
-                f"not finite ({fault}), the last with utterances {ids}; {self._kept()}. Check "
-                "these utterances, or lower train.adam.lr"
+                f"not finite ({fault}), the last with utterances {ids}; {self.checkpointer.kept()}."
+                " Check these utterances, or lower train.adam.lr"
             )
-
-    def _check_weights(self) -> None:
-        """Stops training if weights are NaN or infinite, since no later update repairs them."""
-        networks = self._task.networks.items()
-        bad = [f"{net}.{name}" for net, n in networks for name in not_finite(n.state_dict())]
-        if bad:
-            raise InputError(
-                f"training stopped at update {self.position.step}: these weights are not finite: "
-                f"{listed(bad)}; they are not saved, {self._kept()}. Lower train.adam.lr and train "
-                "again"
-            )
-
-    def _kept(self) -> str:
-        """The checkpoints that exist, for a message."""
-        *older, newest = steps_of(self._checkpoints) or [0]
-        if not newest:
-            return "no checkpoint exists"
-        kept = f"the checkpoint of update {newest} is kept"
-        way_back = f" (remove it to --resume from that of update {older[-1]})" if older else ""
-        return kept + way_back
-
-    def _log(self, report: WindowReport, rate: float) -> None:
-        self._meter.add(report)
-        position, tracker = self.position, self._observers.tracker
-        log_steps = self._config.log_steps
-        if self._is_due(log_steps, position.step - 1) or (log_steps and self._meter.is_overdue()):
-            values = self._meter.read() | {"lr": rate}
-            tracker.log_training(values, position, self._last_update)
-
-    def _validate(self) -> None:
-        """Measures the validation loss of the newest checkpoint, which may be the best so far."""
-        with self._spoken_weights():
-            validation = validate(self._task, self._data.valid, self._accelerator.device)
-            if self._accelerator.is_main_process:
-                self._observers.tracker.log_validation(validation, self.position.step)
-                self._log_samples()
-        loss, self.losses = validation.loss, {**validation.losses, **validation.metrics}
-        if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
-            self.position.best, self.position.best_step = loss, self.position.step
-        self.position.validated = self.position.step
-        self._record_measured()
-
-    def _log_samples(self) -> None:
-        """Sends samples of some validation utterances to the tracker."""
-        if self._data.samples is None:
-            return
-        device = self._accelerator.device
-        with eval_mode(self._task.networks.values(), device):
-            samples = self._task.samples(send_to_device(self._data.samples, device))
-            self._observers.tracker.log_samples(samples, self.position.step)
-
-    def _score(self) -> None:
-        """Scores some validation utterances in the first process; the others wait.
-
-        `train.score_seconds` keeps the wait far below their timeout.
-        """
-        scores, scoring = None, self._observers.scoring
-        if scoring is not None and self._accelerator.is_main_process:
-            networks = self._task.networks.values()
-            with self._spoken_weights(), eval_mode(networks, self._accelerator.device):
-                scores = scoring.run(self._synthesise)
-        if scores is not None:
-            self.scores = {f"score/{name}": value for name, value in scores.values.items()}
-            self._observers.tracker.log_scores(scores, self.position.step)
-        self.position.scored = self.position.step
-        self._record_measured()
-
-    def _synthesise(self, batch: TtsBatch | VocoderBatch) -> Sample:
-        """The sample of a batch of one utterance."""
-        return next(self._task.samples(send_to_device(batch, self._accelerator.device)))
-
-    def _spoken_weights(self) -> AbstractContextManager[None]:
-        """Fills the exported network with the weights used for synthesis, for a block."""
-        return nullcontext() if self._average is None else self._average.in_network()
 
     def _bar(self) -> AbstractContextManager[Progress | None]:
         """A progress bar, if a terminal shows it."""
-        if not (self._accelerator.is_main_process and sys.stderr.isatty()):
+        if not (self.run.accelerator.is_main_process and sys.stderr.isatty()):
             return nullcontext()
-        return progress(self._last_update, "training", initial=self.position.step)
+        return progress(self.run.last_update, "training", initial=self.position.step)
 
     def _profiler(self) -> UpdateProfiler:
         """The profiler of this run; only the first process records."""
-        steps = self._config.profile.steps if self._accelerator.is_main_process else ()
-        left = self._last_update - self.position.step
+        accelerator, left = self.run.accelerator, self.run.last_update - self.position.step
+        steps = self.run.config.profile.steps if accelerator.is_main_process else ()
         if steps and steps[0] > left:
-            get_logger(__name__).warning(
+            _log.warning(
                 "no profile: train.profile.steps begins at %d, and %d updates are left",
-                steps[0],
-                left,
+                *(steps[0], left),
             )
             steps = ()
-        return UpdateProfiler(steps, self._checkpoints.parent, self._accelerator.device)
-
-    def _is_due(self, every: int, last: int) -> bool:
-        """Whether a multiple of `every` was passed since the update `last`."""
-        return every > 0 and self.position.step // every > last // every
-
-    def _is_finished(self) -> bool:
-        config, position = self._config, self.position
-        return 0 < config.max_steps <= position.step or 0 < config.max_epoch <= position.epoch
-
-    def _signal_in_any_process(self, received: int) -> int:
-        """The signal that any process received; 0 without one."""
-        if self._accelerator.num_processes == 1:
-            return received
-        signal = torch.tensor([received], device=self._accelerator.device)
-        return int(self._accelerator.gather(signal).max())
+        return UpdateProfiler(steps, self.run.checkpoints.parent, accelerator.device)
 
 
-def last_update(config: TrainConfig, n_batches: int) -> int:
-    """Computes the update at which training will end.
+class _Backward(NamedTuple):
+    """The k-th yield of a window, after its backward passes."""
+
+    network: str
+    terms: dict[str, tuple[Tensor, Unit]]  # sums over this process
+    losses: list[Tensor]  # by micro-batch
+
+
+class Updater:
+    """Takes the optimizer steps of a task.
+
+    Losses are sums, divided by the valid elements of the whole window and of all processes, which
+    are counted before the first backward pass; gradients are added up. So the same data in another
+    split of micro-batches and processes gives the same update.
 
     Args:
-        config: `max_steps`, `max_epoch` and `gradient_accumulation_step` are read.
-        n_batches: Micro-batches of an epoch, in one process.
+        task: With its networks on `device`.
+        optimizers: One per network, by its name in the task.
+        max_norm: Largest gradient norm; 0: no clipping.
+        half: Scale losses dynamically, as fp16 needs.
+
+    Attributes:
+        scaler: Scales the losses; does nothing unless `half`.
     """
-    by_epoch = config.max_epoch * (n_batches // config.gradient_accumulation_step)
-    limits = [limit for limit in (config.max_steps, by_epoch) if limit > 0]
-    return min(limits)
+
+    def __init__(
+        self,
+        task: Task[Any],
+        optimizers: Mapping[str, torch.optim.Optimizer],
+        device: torch.device,
+        *,
+        max_norm: float = 0.0,
+        half: bool = False,
+    ) -> None:
+        self.optimizers = optimizers
+        self.scaler = torch.amp.GradScaler(device.type, enabled=half)
+        self._task = task
+        self._device = device
+        self._max_norm = max_norm or math.inf
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Sets the learning rate of all optimizers."""
+        for optimizer in self.optimizers.values():
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+
+    def run(self, window: Sequence[Any]) -> WindowReport:
+        """Takes the optimizer steps of one window; all processes skip one that is not finite.
+
+        A skipped step also restores buffers, such as the running means of batch normalisation.
+        """
+        counts = _count_valid(self._task, window, self._device)
+        report = WindowReport(counts)
+        networks = self._task.networks.values()
+        buffers = [(buffer, buffer.clone()) for net in networks for buffer in net.buffers()]
+        batches = [send_to_device(batch, self._device, non_blocking=True) for batch in window]
+        streams = [self._task.training_step(batch) for batch in batches]
+        while (backward := self._backward(streams, counts)) is not None:
+            self._step(backward, window, report)
+        if report.faults:
+            for buffer, value in buffers:
+                buffer.copy_(value)
+        return report
+
+    def _backward(
+        self, streams: Sequence[Iterator[Update]], counts: Mapping[Unit, int]
+    ) -> _Backward | None:
+        """Advances every micro-batch to its next yield; None when all are done."""
+        result: _Backward | None = None
+        for number, stream in enumerate(streams):
+            update = next(stream, None)
+            if number == 0 and update is not None:
+                # the generator's backward pass leaves gradients in the discriminator
+                self.optimizers[update.network].zero_grad(set_to_none=True)
+                result = _Backward(update.network, {}, [])
+            if update is None or result is None or update.network != result.network:
+                if update is None and result is None:
+                    continue
+                raise RuntimeError("training_step must yield the same networks for every batch")
+            loss = weighted_mean(update.losses, counts)
+            self.scaler.scale(loss).backward()
+            result.losses.append(loss.detach())
+            for name, term in update.losses.items():
+                total = result.terms[name][0] if name in result.terms else 0
+                result.terms[name] = (total + term.total.detach(), term.per)
+        return result
+
+    def _step(self, backward: _Backward, window: Sequence[Any], report: WindowReport) -> None:
+        optimizer = self.optimizers[backward.network]
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        sum_gradients(parameters)
+        self.scaler.unscale_(optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(parameters, self._max_norm)
+        totals = torch.stack([total for total, _ in backward.terms.values()])
+        sums = sum_over_processes(totals, self._device)
+        *sums_over_all, norm_value = torch.cat([sums, norm.to(sums).reshape(1)]).tolist()
+        for (name, (_, per)), total in zip(backward.terms.items(), sums_over_all, strict=True):
+            report.losses[name] = total / max(1, report.counts[per])
+        report.norms[backward.network] = norm_value
+        fault = self._fault(report.losses, backward, norm_value)
+        if fault:
+            report.faults[backward.network] = fault
+            report.utterances += _suspects(backward.losses, window)
+        elif math.isfinite(norm_value):
+            self.scaler.step(optimizer)
+            refine_norms(self._task.networks[backward.network])
+            report.updated.add(backward.network)
+        self.scaler.update()
+
+    def _fault(self, losses: Mapping[str, float], backward: _Backward, norm: float) -> str:
+        """Names what is not finite; empty if all is, or if fp16 is still lowering its scale."""
+        bad = [name for name in backward.terms if not math.isfinite(losses[name])]
+        if bad:
+            return f"loss {', '.join(bad)}"
+        if math.isfinite(norm) or (self.scaler.is_enabled() and self.scaler.get_scale() > 1):
+            return ""
+        return "gradient norm"
+
+
+def _count_valid(
+    task: Task[Any], window: Sequence[Any], device: torch.device
+) -> Mapping[Unit, int]:
+    """Valid elements of all micro-batches and processes, by unit."""
+    by_batch = [task.counts(batch) for batch in window]
+    local = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
+    if n_processes() == 1:
+        return local
+    summed = sum_over_processes(list(local.values()), device).tolist()
+    return {unit: int(n) for unit, n in zip(local, summed, strict=True)}
+
+
+def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
+    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
+
+    Args:
+        counts: Valid elements, by unit.
+    """
+    means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
+    return torch.stack(means).sum()
+
+
+def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:
+    """Utterances of the micro-batches whose loss is not finite.
+
+    All of them, if only the gradient, or the loss of another process, is not.
+    """
+    bad = [not bool(loss.isfinite()) for loss in losses]
+    return [
+        id
+        for batch, named in zip(window, bad, strict=True)
+        if named or not any(bad)
+        for id in batch.ids
+    ]
+
+
+_log = get_logger(__name__)

@@ -7,7 +7,7 @@ so that good recordings are hardly ever flagged; each file gives the measurement
 from collections.abc import Mapping
 from typing import TypeVar
 
-from processors.metrics.checks import clipping, silence, truncation, understood, words
+from processors.metrics.checks import sound, words
 from processors.metrics.families import copies, pairs, speech
 from processors.metrics.records import AnyMetric, Check
 from utils.errors import InputError, nearest
@@ -16,9 +16,7 @@ Record = TypeVar("Record")
 
 _ALL: tuple[AnyMetric, ...] = (*copies.METRICS, *pairs.METRICS, *speech.METRICS)
 METRICS = {metric.name: metric for metric in sorted(_ALL, key=lambda metric: metric.name)}
-CHECKS = {
-    module.CHECK.name: module.CHECK for module in (clipping, silence, truncation, understood, words)
-}
+CHECKS = {check.name: check for check in (*sound.CHECKS, *words.CHECKS)}
 
 
 def find_metric(name: str) -> AnyMetric:

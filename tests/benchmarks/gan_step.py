@@ -25,8 +25,8 @@ from torch.nn import functional as F
 from config.schema import Config
 from models.base.assets import Assets
 from models.base.registry import load_config
-from models.training.optimizers.building import build_optimizer
-from models.training.optimizers.updates import Updater
+from models.training.optimizers import build_optimizer
+from models.training.trainer import Updater
 from models.vocoder.hifigan import MODEL, HiFiGANConfig, normalise_weights
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import VocoderBatch

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from models.base.registry import load_config
-from models.training.resuming.state import plain_config
+from models.training.state import plain_config
 from utils.config import ConfigError
 
 

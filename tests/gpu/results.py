@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from models.base.assets import ASSET_FILES
 from models.checkpoint.folders import latest_checkpoint
 from models.checkpoint.loading import CHECKPOINTS, CONFIG, WEIGHTS, load_model
-from models.training.data.loading import ProcessRank, load_data
+from models.training.data import ProcessRank, load_data
 from modules.mel import MelSpectrogram
 from utils.files import read_json, write_json
 

@@ -15,9 +15,9 @@ from torch.nn import functional as F
 
 from models.base.registry import find
 from models.benchmark.run import generated_config, known_models
-from models.training.data.loading import ProcessRank, collect_assets, load_data, make_collator
+from models.training.data import ProcessRank, collect_assets, load_data, make_collator
 from models.training.experiment import train
-from models.training.optimizers.updates import Updater
+from models.training.trainer import Updater
 from processors.dataset.sampler import Draw
 from utils.seed import seed_everything
 

@@ -8,7 +8,7 @@ import torch
 
 from models.base.task import Task
 from models.training.compilation import Compilation
-from models.training.optimizers.updates import weighted_mean
+from models.training.trainer import weighted_mean
 from modules.execution import prepared
 
 # "eager" runs the traced graph as it is, "aot_eager" also that of the backward pass, without

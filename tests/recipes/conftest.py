@@ -65,7 +65,6 @@ class cuda:
 COPIED = (
     *("egs/_shared", "egs/tts", "egs/vocoder", "bins", "utils", "config"),
     *("processors/__init__.py", "processors/durations/__init__.py", "processors/metrics"),
-    *("models/__init__.py", "models/training/__init__.py", "models/training/processes"),
 )
 FAKES = {
     **{

@@ -1,1 +1,1 @@
-"""Checks for failures of speech; each file ends with the record of its check."""
+"""Checks for failures of speech: of its sound, and of its words."""

@@ -5,7 +5,7 @@ import torch
 from models.base.acoustic import TtsOutput
 from models.base.assets import Assets
 from models.base.samples import synthesis_samples
-from models.training.scoring.validation import eval_mode
+from models.training.checkpointing import eval_mode
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.text.symbols import arpabet_vocabulary

@@ -8,7 +8,7 @@ from models.benchmark.subjects import (
     synthesis_step,
     training_step,
 )
-from models.training.data.loading import ProcessRank, collect_assets, load_data
+from models.training.data import ProcessRank, collect_assets, load_data
 from processors.dataset.sampler import Draw
 
 CPU = torch.device("cpu")

@@ -19,7 +19,7 @@ from models.teacher_forcing.durations import (
     is_voice,
     load_joint_aligner,
 )
-from models.training.data.loading import ProcessRank, collect_assets, load_data
+from models.training.data import ProcessRank, collect_assets, load_data
 from models.tts._tacotron2_network import LocationAttention
 from modules.mel import MelConfig
 from processors.dataset.store import FeatureStore

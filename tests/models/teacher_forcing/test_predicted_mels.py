@@ -18,7 +18,7 @@ from models.checkpoint.loading import load_model
 from models.teacher_forcing import durations, predicted_mels
 from models.teacher_forcing.durations import VoiceData, duration_finder
 from models.teacher_forcing.predicted_mels import prepare_from_acoustic
-from models.training.data.loading import ProcessRank, collect_assets, load_data
+from models.training.data import ProcessRank, collect_assets, load_data
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import read_splits

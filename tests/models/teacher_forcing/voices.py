@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from models.base.registry import find, load_config
-from models.training.data.loading import collect_assets
+from models.training.data import collect_assets
 from utils.config import to_plain
 
 SPLIT = {"valid_ids": ["LJ002-0020"], "test_ids": ["LJ002-0035"]}

@@ -15,8 +15,8 @@ from models.base.assets import Assets
 from models.base.registry import find
 from models.base.task import Scheduled, Task
 from models.benchmark.run import generated_config
-from models.training.data.loading import ProcessRank, collect_assets, load_data, make_collator
-from models.training.optimizers.updates import Updater
+from models.training.data import ProcessRank, collect_assets, load_data, make_collator
+from models.training.trainer import Updater
 from modules.layers import basic
 from modules.layers.postnet import MaskedBatchNorm
 from processors.dataset.sampler import Draw

@@ -13,9 +13,10 @@ from torch import nn
 from config.preprocess import PreprocessConfig
 from config.train import AdamConfig, DataLoaderConfig, ScheduleConfig, TrainConfig
 from models.base.task import LossTerm, Update
-from models.training.data.loading import ProcessRank, data_of
-from models.training.tracking.tracker import Tracker
-from models.training.trainer import Observers, Trainer
+from models.training.checkpointing import Run
+from models.training.data import ProcessRank, data_of
+from models.training.tracking import Tracker
+from models.training.trainer import Trainer
 from modules.layers.basic import length_mask
 from modules.variance.adaptor import regulate
 from preprocessors.manifest import MANIFEST, Utterance, write_manifest
@@ -143,8 +144,8 @@ def make_trainer(
     task = TinyTask() if task is None else task
     seed_everything(config.random_seed)
     data = make_data(store, config) if data is None else data
-    observers = Observers(tracker, scoring=scoring)
-    return Trainer(task, data, config, accelerator, checkpoints, observers)
+    run = Run(task, data, config, accelerator, checkpoints, tracker, scoring=scoring)
+    return Trainer(run)
 
 
 def write_voice_config(root: Path, dataset: str = "mini", **train: object) -> Path:

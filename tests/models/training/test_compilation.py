@@ -63,7 +63,7 @@ def test_nothing_is_compiled_after_every_shape_was_seen(store, tmp_path, caplog,
     trainer = make_trainer(store, tmp_path / "checkpoints", config, small_model(name))
     trainer.fit()
 
-    shapes = trainer._data.sampler.fixed.batch_shapes
+    shapes = trainer.run.data.sampler.fixed.batch_shapes
     assert 2 <= len(shapes) <= 3
     assert trainer._compilation.n_graphs == len(shapes)
     complete = [line for line in caplog.messages if line.startswith("all is compiled with update")]
@@ -96,7 +96,7 @@ def test_with_dynamic_shapes_one_graph_serves_all_batches_but_single_utterances(
     trainer = make_trainer(store, tmp_path / "checkpoints", config)
     trainer.fit()
 
-    batches = list(trainer._data.train)
+    batches = list(trainer.run.data.train)
     assert len({tuple(batch.mel.shape) for batch in batches}) > 3
     assert any(len(batch.ids) == 1 for batch in batches)
     assert trainer._compilation.n_graphs == 2
@@ -112,7 +112,7 @@ def test_fixed_shapes_give_the_update_of_the_same_batches_without_them(store, tm
             data.train.collate_fn = unpadded
         trainer = make_trainer(store, tmp_path / str(len(shapes)), config, data=data)
         trainer.fit()
-        weights.append(trainer._task.networks["model"].state_dict())
+        weights.append(trainer.run.task.networks["model"].state_dict())
 
     for name, weight in weights[0].items():
         assert torch.allclose(weight, weights[1][name], rtol=1e-5, atol=1e-6), name
@@ -128,7 +128,7 @@ def test_a_compiled_run_resumes_bit_for_bit_from_ordinary_weights(store, tmp_pat
     resumed.resume(latest_checkpoint(tmp_path / "halves"))
     resumed.fit()
 
-    found = resumed._task.networks["model"].state_dict()
+    found = resumed.run.task.networks["model"].state_dict()
     assert found.keys() == TinyTask().networks["model"].state_dict().keys()
-    for name, weight in whole._task.networks["model"].state_dict().items():
+    for name, weight in whole.run.task.networks["model"].state_dict().items():
         assert torch.equal(found[name], weight), name

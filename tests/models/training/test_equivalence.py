@@ -9,7 +9,7 @@ from models.benchmark.run import known_models
 from modules.layers import basic
 from tests.models.training import equivalent
 from tests.models.training.equivalent import MODELS, Outcome, outcome_of
-from tests.models.training.processes.test_exchange import run_processes
+from tests.models.training.test_processes import run_processes
 
 # in fp32, of what the updates change; a mean of means of micro-batches is off by 1 % and more
 TOLERANCE = 1e-4

@@ -322,7 +322,7 @@ def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
 
 
 def test_a_slow_run_on_a_cpu_shows_the_time_left(root, caplog, monkeypatch):
-    monkeypatch.setattr("models.training.tracking.tracker._LONGEST_WAIT_S", 0)
+    monkeypatch.setattr("models.training.tracking._LONGEST_WAIT_S", 0)
     with caplog.at_level(logging.INFO):
         run(root)
     left = [line for line in caplog.messages if line.endswith(" left")]

@@ -14,7 +14,7 @@ from models.checkpoint.folders import latest_checkpoint, step_folder
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import export
 from models.teacher_forcing.durations import duration_finder, load_joint_aligner
-from models.training.data.loading import ProcessRank, collect_assets, load_data
+from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config

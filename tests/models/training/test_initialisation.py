@@ -9,7 +9,7 @@ from accelerate.state import AcceleratorState
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
 from models.checkpoint.loading import load_model
-from models.training.data.loading import collect_assets
+from models.training.data import collect_assets
 from models.training.experiment import train
 from models.training.initialisation import initialise
 from processors.text.symbols import Vocabulary

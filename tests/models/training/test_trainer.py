@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import Sample
 from models.checkpoint.folders import fault_of, latest_checkpoint, steps_of, write_checkpoint
-from models.training.scoring.periodic import ScoringResult
-from models.training.scoring.validation import Validation, validate
-from models.training.trainer import last_update
+from models.training.checkpointing import Run, Validation, validate
+from models.training.scoring import ScoringResult
+from models.training.trainer import Trainer
 from tests.models.training.small_tasks import (
     TinyGan,
     TinyTask,
@@ -38,12 +38,12 @@ def checkpoints(tmp_path):
 
 
 def weights_of(trainer):
-    return trainer._task.networks[trainer._task.exported].state_dict()
+    return trainer.run.task.networks[trainer.run.task.exported].state_dict()
 
 
 def test_training_fits_a_small_corpus(store, checkpoints):
     trainer = make_trainer(store, checkpoints, train_config(max_steps=300, valid_steps=300))
-    before = validate(trainer._task, trainer._data.valid, torch.device("cpu")).loss
+    before = validate(trainer.run.task, trainer.run.data.valid, torch.device("cpu")).loss
     assert trainer.fit() is None
 
     assert trainer.position.step == 300
@@ -54,7 +54,7 @@ def test_max_steps_and_max_epoch_both_end_training(store, checkpoints):
     by_steps = make_trainer(store, checkpoints, train_config(max_steps=3))
     by_steps.fit()
     by_epochs = make_trainer(store, checkpoints, train_config(max_steps=0, max_epoch=2))
-    n_batches = len(by_epochs._data.sampler.plan(0)) + len(by_epochs._data.sampler.plan(1))
+    n_batches = len(by_epochs.run.data.sampler.plan(0)) + len(by_epochs.run.data.sampler.plan(1))
     by_epochs.fit()
     first = make_trainer(store, checkpoints, train_config(max_steps=3, max_epoch=9))
     first.fit()
@@ -69,7 +69,7 @@ def test_steps_count_updates_not_micro_batches(store, checkpoints):
     trainer.fit()
 
     assert trainer.position.step == 4
-    per_epoch = len(trainer._data.sampler.plan(0))
+    per_epoch = len(trainer.run.data.sampler.plan(0))
     assert trainer.position.epoch * per_epoch + trainer.position.batch == 8
 
 
@@ -114,7 +114,7 @@ def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypa
     config = train_config(max_steps=9, save_steps=2, valid_steps=1, keep_last=2)
     losses = iter([5.0, 4.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
     monkeypatch.setattr(
-        "models.training.trainer.validate", lambda *_: Validation(next(losses), {}, {})
+        "models.training.checkpointing.validate", lambda *_: Validation(next(losses), {}, {})
     )
     trainer = make_trainer(store, checkpoints, config)
     trainer.fit()
@@ -162,7 +162,7 @@ def test_the_average_is_validated_scored_and_saved_as_the_weights_to_speak_with(
     config = train_config(max_steps=3, ema_decay=0.8)
 
     def score(synthesise):
-        synthesise(trainer._data.validation_batch(0))
+        synthesise(trainer.run.data.validation_batch(0))
 
     trainer = make_trainer(store, checkpoints, config, task, scoring=SimpleNamespace(run=score))
     trainer.fit()
@@ -191,7 +191,7 @@ def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog
     scored = []
 
     def score(synthesise):
-        scored.append(synthesise(trainer._data.validation_batch(1)).id)
+        scored.append(synthesise(trainer.run.data.validation_batch(1)).id)
         return ScoringResult(
             {"mcd": 6.5 + len(scored), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5
         )
@@ -208,7 +208,7 @@ def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog
         "update 4: scores of 1 utterances: mcd 8.5 dB, fpc - (0.5 s)",
         "update 5: scores of 1 utterances: mcd 9.5 dB, fpc - (0.5 s)",
     ]
-    assert trainer.scores["score/mcd"] == 9.5
+    assert trainer.checkpointer.scores["score/mcd"] == 9.5
 
 
 class Exploding(TinyTask):
@@ -277,7 +277,7 @@ def test_what_is_due_while_updates_are_skipped_waits_for_the_next_good_one(
         validated.append(trainer.position.step)
         return Validation(1.0, {}, {})
 
-    monkeypatch.setattr("models.training.trainer.validate", validate_at)
+    monkeypatch.setattr("models.training.checkpointing.validate", validate_at)
     trainer.fit()
 
     assert steps_of(checkpoints) == [4, 7]
@@ -322,7 +322,9 @@ def test_weights_that_are_not_finite_stop_training_before_they_are_used(
 ):
     config = train_config(max_steps=20, save_steps=2)
     make_trainer(store, checkpoints, replace(config, max_steps=2)).fit()
-    monkeypatch.setattr("models.training.trainer.validate", lambda *_: pytest.fail("validated"))
+    monkeypatch.setattr(
+        "models.training.checkpointing.validate", lambda *_: pytest.fail("validated")
+    )
     scoring = SimpleNamespace(run=lambda _: pytest.fail("scored"))
     config = replace(config, **{"save_steps": 0, due: 3})
     trainer = make_trainer(store, checkpoints, config, Overflowing(), scoring=scoring)
@@ -383,12 +385,12 @@ def follow(store, checkpoints, config, during=None):
         return ScoringResult({"mcd": 6.5}, {"mcd": "dB"}, 1, 0.5)
 
     scoring = SimpleNamespace(run=score)
-    trainer = make_trainer(store, checkpoints, config, task, scoring=scoring)
     cards = []
-    trainer._observers = trainer._observers._replace(
+    trainer = make_trainer(store, checkpoints, config, task, scoring=scoring)
+    run = trainer.run._replace(
         write_card=lambda position, values: cards.append((position.step, dict(values)))
     )
-    return trainer, events, cards
+    return Trainer(run), events, cards
 
 
 @pytest.fixture
@@ -397,7 +399,7 @@ def logged_saves(monkeypatch):
         write.events.append("save")
         return write_checkpoint(folder, step, files)
 
-    monkeypatch.setattr("models.training.trainer.write_checkpoint", write)
+    monkeypatch.setattr("models.training.checkpointing.write_checkpoint", write)
     return write
 
 
@@ -479,6 +481,11 @@ def test_a_finished_run_does_nothing(store, checkpoints, end, caplog):
 def test_the_end_is_the_nearer_of_steps_and_epochs():
     window = {"gradient_accumulation_step": 2}
 
-    assert last_update(train_config(max_steps=7, max_epoch=0, **window), 10) == 7
-    assert last_update(train_config(max_steps=0, max_epoch=3, **window), 10) == 15
-    assert last_update(train_config(max_steps=99, max_epoch=3, **window), 10) == 15
+    data = SimpleNamespace(sampler=range(10))
+
+    def last_update(**limits):
+        return Run(None, data, train_config(**limits, **window), None, None, None).last_update
+
+    assert last_update(max_steps=7, max_epoch=0) == 7
+    assert last_update(max_steps=0, max_epoch=3) == 15
+    assert last_update(max_steps=99, max_epoch=3) == 15

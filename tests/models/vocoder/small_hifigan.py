@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from config.train import TrainConfig
-from models.training.data.loading import ProcessRank, TrainingData, data_of, make_collator
+from models.training.data import ProcessRank, TrainingData, data_of, make_collator
 from models.training.trainer import Trainer
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from models.vocoder.hifigan import (

@@ -8,7 +8,7 @@ import soundfile
 import torch
 from accelerate.state import AcceleratorState
 
-from models.training.optimizers.updates import Updater, weighted_mean
+from models.training.trainer import Updater, weighted_mean
 from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from config.preprocess import PreprocessConfig
 from models.base.registry import load_config
-from models.training.optimizers.updates import Updater, weighted_mean
+from models.training.trainer import Updater, weighted_mean
 from models.vocoder.hifigan import (
     MODEL,
     GeneratorConfig,

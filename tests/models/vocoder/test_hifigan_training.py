@@ -17,11 +17,11 @@ from torch.nn.utils import parametrize
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.optimizers.updates import Updater
-from models.training.scoring.validation import eval_mode, validate
+from models.training.checkpointing import eval_mode, validate
+from models.training.trainer import Updater
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
-from tests.models.training.resuming.test_state import everything
+from tests.models.training.test_state import everything
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,
@@ -212,7 +212,7 @@ def test_both_optimizers_follow_the_schedule(store, tmp_path, monkeypatch):
     optimizers, update, rates = trainer._updater.optimizers, trainer._updater.run, []
 
     def recorded(window):
-        rates.append([optimizers[name].param_groups[0]["lr"] for name in trainer._task.networks])
+        rates.append([optimizers[name].param_groups[0]["lr"] for name in trainer.run.task.networks])
         return update(window)
 
     monkeypatch.setattr(trainer._updater, "run", recorded)
@@ -281,9 +281,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
 def test_training_brings_the_copies_nearer_to_the_recordings(store, tmp_path):
     config = gan_config(max_steps=30, adam=AdamConfig(lr=2e-3, betas=(0.8, 0.99)))
     trainer = make_gan_trainer(store, tmp_path / "run", config, make_gan(lambda_stft=1.0))
-    before = validate(trainer._task, trainer._data.valid, CPU)
+    before = validate(trainer.run.task, trainer.run.data.valid, CPU)
     trainer.fit()
-    after = validate(trainer._task, trainer._data.valid, CPU)
+    after = validate(trainer.run.task, trainer.run.data.valid, CPU)
 
     assert after.loss < 0.8 * before.loss
     assert after.metrics["stft"] < before.metrics["stft"]

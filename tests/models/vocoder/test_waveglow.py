@@ -7,7 +7,7 @@ import torch
 from accelerate.state import AcceleratorState
 
 from config.preprocess import PreprocessConfig
-from models.training.optimizers.updates import Updater, weighted_mean
+from models.training.trainer import Updater, weighted_mean
 from models.vocoder._waveglow_network import Denoiser
 from models.vocoder.waveglow import (
     MODEL,

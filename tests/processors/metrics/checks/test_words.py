@@ -3,12 +3,67 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from processors.metrics.checks.words import Fault, check, faults_in, faults_of
+from processors.metrics.checks.words import (
+    Fault,
+    check_understood,
+    check_words,
+    faults_in,
+    faults_of,
+)
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.recognition.word_grammar import RecognisedWord
 from processors.metrics.records import NotApplicableError
 from tests.processors.spliced import TEXT, Recording
+
+SENTENCE = "He had, of course, never been there before."  # eight words
+WAV = np.zeros(1600, dtype=np.float32)
+
+
+def heard(words: str, text: str = SENTENCE) -> LabelledSpeech:
+    return LabelledSpeech(
+        WAV, 16000, text, "nl", user_models=UserModels(recogniser=lambda *_: words)
+    )
+
+
+WELL = heard("he had of course never been there before")
+HALF = heard("he had of horse and been near before")
+HARDLY = heard("he cat is horses in the mirror yes")
+BAD_RECORDING = heard("he had a horse that is in before")
+
+
+def test_speech_with_hardly_a_recognised_word_is_flagged():
+    note = check_understood(HARDLY, WELL)
+    assert note == 'word error 88 %, recorded: 0 %: heard as "he cat is horses in the mirror yes"'
+    assert (
+        check_understood(HARDLY, None)
+        == 'word error 88 %: heard as "he cat is horses in the mirror yes"'
+    )
+    assert check_understood(heard(""), WELL) == 'word error 100 %, recorded: 0 %: heard as ""'
+
+
+@pytest.mark.parametrize("recorded", [WELL, HALF, HARDLY, None])
+def test_speech_that_is_partly_misread_is_understood(recorded):
+    assert check_understood(HALF, recorded) is None
+
+
+def test_it_does_not_apply_where_the_recording_is_misread_as_well():
+    with pytest.raises(NotApplicableError, match="its recording is misread, too: word error 62 %"):
+        check_understood(HARDLY, BAD_RECORDING)
+
+
+@pytest.mark.parametrize(
+    "speech",
+    [
+        heard("a dog", "never been there before"),
+        heard("a dog", "He had {HH IY1 Z} of course never been"),
+        LabelledSpeech(WAV, 16000, SENTENCE, "nl"),
+    ],
+)
+def test_it_does_not_apply_to_few_words_phones_and_unknown_languages(speech):
+    with pytest.raises(NotApplicableError, match="needs five words"):
+        check_understood(speech, WELL)
+
 
 TEXT_HEARD = "she had your dark suit in greasy wash water all year"
 WORDS = TEXT_HEARD.split()
@@ -25,19 +80,19 @@ def spoken(wav, rate=22050, text=TEXT) -> LabelledSpeech:
 
 
 def test_a_recording_says_its_text(recording):
-    assert check(spoken(recording.wav), None) is None
+    assert check_words(spoken(recording.wav), None) is None
 
 
 def test_skipped_words_are_named_with_their_place(recording):
-    note = check(spoken(recording.without(2, 4)), None)
+    note = check_words(spoken(recording.without(2, 4)), None)
     assert note.startswith("2 words skipped at 0.")
     assert note.endswith('s: "block books"')
-    note = check(spoken(recording.without(12, 14)), spoken(recording.wav))
+    note = check_words(spoken(recording.without(12, 14)), spoken(recording.wav))
     assert note == '2 words skipped at the end: "printed book"'
 
 
 def test_repeated_words_are_named_with_the_time_of_the_second(recording):
-    note = check(spoken(recording.twice(7, 8)), None)
+    note = check_words(spoken(recording.twice(7, 8)), None)
     second_s = recording.ends_s[7]
     assert note.startswith("1 word repeated at ")
     assert note.endswith('s: "immediate"')
@@ -46,20 +101,20 @@ def test_repeated_words_are_named_with_the_time_of_the_second(recording):
 
 def test_what_the_recording_does_as_well_is_no_fault(recording):
     cut = spoken(recording.without(2, 4))
-    assert check(cut, cut) is None
+    assert check_words(cut, cut) is None
     both = spoken(recording.without(2, 4)[: round(3.2 * 22050)])
-    note = check(both, cut)
+    note = check_words(both, cut)
     assert "block" not in note
     assert "skipped at the end" in note
 
 
 def test_speech_of_another_text_is_flagged(recording):
     text = "Nothing more was heard of the affair, although the lady declared that she had never."
-    assert "skipped" in check(spoken(recording.wav, text=text), None)
+    assert "skipped" in check_words(spoken(recording.wav, text=text), None)
 
 
 def test_in_silence_no_word_is_found():
-    assert check(spoken(SILENCE, text="Two words."), None) == "none of its 2 words is found"
+    assert check_words(spoken(SILENCE, text="Two words."), None) == "none of its 2 words is found"
 
 
 def said(places: list[int]) -> list[RecognisedWord]:
@@ -115,28 +170,28 @@ def hearing(heard: str, **changes) -> LabelledSpeech:
 
 def test_in_other_languages_the_users_recogniser_is_believed():
     good, bad = hearing("een kop koffie met melk graag"), hearing("Een kop koffie.")
-    assert check(good, None) is None
-    assert check(bad, good) == '3 words skipped: "met melk graag"'
-    assert check(bad, bad) is None
+    assert check_words(good, None) is None
+    assert check_words(bad, good) == '3 words skipped: "met melk graag"'
+    assert check_words(bad, bad) is None
 
 
 def test_recordings_without_transcripts_say_nothing_of_speech(tmp_path):
     (tmp_path / "a.txt").write_text("een kop koffie")
     bad = replace(hearing(""), id="a", user_models=UserModels(transcripts=tmp_path))
-    assert check(bad, replace(bad, recorded=True)) == '3 words skipped: "met melk graag"'
+    assert check_words(bad, replace(bad, recorded=True)) == '3 words skipped: "met melk graag"'
 
 
 def test_a_word_that_is_not_english_is_named(recording):
     with pytest.raises(NotApplicableError, match="'привет' has no English pronunciation"):
-        check(spoken(recording.wav, text="Привет, produced the block books."), None)
+        check_words(spoken(recording.wav, text="Привет, produced the block books."), None)
 
 
 def test_it_does_not_apply_without_text_or_recogniser():
     with pytest.raises(
         NotApplicableError, match="needs a text in English, or in the language of a"
     ):
-        check(LabelledSpeech(SILENCE, 16000, "Een kop koffie.", "nl"), None)
+        check_words(LabelledSpeech(SILENCE, 16000, "Een kop koffie.", "nl"), None)
     with pytest.raises(NotApplicableError, match="needs a text"):
-        check(LabelledSpeech(SILENCE, 16000, "...", "en"), None)
+        check_words(LabelledSpeech(SILENCE, 16000, "...", "en"), None)
     with pytest.raises(NotApplicableError, match="needs a text"):
-        check(LabelledSpeech(SILENCE, 16000, "Say {T AH0 M EY1 T OW2}.", "en"), None)
+        check_words(LabelledSpeech(SILENCE, 16000, "Say {T AH0 M EY1 T OW2}.", "en"), None)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from models.training.processes.launch import Machines, count_gpus
+from bins._flags.launch import Machines, count_gpus
 from utils.cli import UsageError
 from utils.errors import InputError
 

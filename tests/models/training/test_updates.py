@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from models.base.task import Update
-from models.training.optimizers.building import build_optimizer
-from models.training.optimizers.updates import Updater
+from models.training.optimizers import build_optimizer
+from models.training.trainer import Updater
 from processors.dataset.batch import collate
 from processors.dataset.sampler import Draw
 from tests.models.training.small_tasks import (

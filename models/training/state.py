@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -29,9 +29,8 @@ from config.schema import Config
 from models.checkpoint.history import HISTORY, History, Position, history_of
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import read_tensors
-from models.training.data.loading import dataset_folders
-from models.training.optimizers.averaging import WeightAverage
-from models.training.optimizers.updates import Updater
+from models.training.data import dataset_folders
+from models.training.optimizers import WeightAverage
 from utils.arrays import read_pickled
 from utils.config import build, plain_tree, to_plain
 from utils.errors import InputError, described
@@ -44,6 +43,15 @@ MEASURED = "measured.json"
 
 
 Weights = nn.Module | WeightAverage
+
+
+class TrainingState(NamedTuple):
+    """What changes in training, besides position and random generators."""
+
+    weights: Mapping[str, Weights]  # by the names of their files
+    optimizers: Mapping[str, torch.optim.Optimizer]  # by network
+    scaler: torch.amp.GradScaler
+
 
 # Neither the updates nor the order of the data depend on these. Learning rate schedules that end
 # with training depend on max_steps and max_epoch; check_unchanged warns of it.
@@ -108,15 +116,12 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
 
 
 def pack(
-    files: Mapping[str, Weights],
-    updater: Updater,
-    position: Position,
-    randomness: list[dict[str, Any]],
+    state: TrainingState, position: Position, randomness: list[dict[str, Any]]
 ) -> dict[str, bytes]:
     """Serialises the training state as the files of a checkpoint."""
     tensors = {
-        "optimizers": {name: opt.state_dict() for name, opt in updater.optimizers.items()},
-        "scaler": updater.scaler.state_dict(),
+        "optimizers": {name: opt.state_dict() for name, opt in state.optimizers.items()},
+        "scaler": state.scaler.state_dict(),
         "random": [{key: states[key] for key in ("torch", "cuda")} for states in randomness],
     }
     plain = asdict(position) | {
@@ -126,7 +131,7 @@ def pack(
     torch.save(tensors, buffer)
     packed = {
         name: save({key: t.detach().cpu().contiguous() for key, t in weights.state_dict().items()})
-        for name, weights in files.items()
+        for name, weights in state.weights.items()
     }
     return packed | {STATE: buffer.getvalue(), POSITION: json.dumps(plain).encode()}
 
@@ -141,7 +146,7 @@ def _digest(plain: object) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
+def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
     Raises:
@@ -151,9 +156,9 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
     tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE))
     plain = cast("dict[str, Any]", read_json(checkpoint / POSITION))
     try:
-        for name, weights in files.items():
+        for name, weights in state.weights.items():
             weights.load_state_dict(read_tensors(checkpoint / name))
-        for name, optimizer in updater.optimizers.items():
+        for name, optimizer in state.optimizers.items():
             optimizer.load_state_dict(tensors["optimizers"][name])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(
@@ -161,7 +166,7 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         ) from error
     try:
         randomness = plain.pop("random")
-        updater.scaler.load_state_dict(tensors["scaler"])
+        state.scaler.load_state_dict(tensors["scaler"])
         if rank < len(randomness):
             restore_random_states(randomness[rank] | tensors["random"][rank])
     except (

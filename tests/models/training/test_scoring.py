@@ -1,5 +1,6 @@
 import logging
 import math
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,11 +9,13 @@ import pytest
 import torch
 
 from models.base.task import Sample
-from models.training.scoring.periodic import (
+from models.training.scoring import (
     PeriodicScoring,
+    UnavailableError,
     ValidationUtterance,
     build_scoring,
     check_score_metrics,
+    choose_utterances,
 )
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
@@ -21,7 +24,20 @@ from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
 from processors.records import TimedPhone
-from tests.models.training.small_tasks import PREPROCESS, train_config
+from tests.models.training.small_tasks import (
+    PREPROCESS,
+    TEXT,
+    make_data,
+    make_processed,
+    train_config,
+    write_corpus,
+)
+from tests.models.vocoder.small_hifigan import (
+    gan_config,
+    make_recording,
+    make_recordings,
+    make_segments,
+)
 from utils.errors import InputError
 
 RATE = 16000
@@ -54,7 +70,7 @@ def clock(monkeypatch):
 
     def set_times(*times):
         readings = iter([reading for row in times for reading in (0.0, *row)])
-        monkeypatch.setattr("models.training.scoring.periodic.time.monotonic", readings.__next__)
+        monkeypatch.setattr("models.training.scoring.time.monotonic", readings.__next__)
 
     return set_times
 
@@ -259,7 +275,7 @@ def without(monkeypatch, *packages):
 
 @pytest.fixture
 def _utterances(monkeypatch):
-    monkeypatch.setattr("models.training.scoring.periodic.choose_utterances", lambda *_: UTTERANCES)
+    monkeypatch.setattr("models.training.scoring.choose_utterances", lambda *_: UTTERANCES)
 
 
 @pytest.mark.usefixtures("_utterances")
@@ -300,3 +316,90 @@ def test_nothing_is_logged_without_scores_in_the_config(change, caplog):
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of(**change), None) is None
     assert caplog.messages == []
+
+
+SAMPLE_RATE, HOP = PREPROCESS.sample_rate, PREPROCESS.hop_length
+
+
+def utterance_config(**changes):
+    return SimpleNamespace(
+        train=train_config(**({"score_utterances": 3} | changes)), preprocess=PREPROCESS
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_processed(tmp_path / "data")
+
+
+@pytest.fixture
+def data(store):
+    return make_data(store, train_config())
+
+
+def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, store, data):
+    store.starts[:] = 40
+    write_corpus(tmp_path, store, lead=40)
+    (first, *_) = choose_utterances(utterance_config(), data)
+    recorded, features = first.read_recording(), store.read(first.id)
+    T = features.mel.shape[1]
+    noise = np.random.default_rng(store.index_of(first.id)).normal(0, 0.1, 40 + (7 + 60) * HOP)
+
+    assert first.batch.ids == (first.id,)
+    assert np.allclose(recorded.wav, noise[40 : 40 + T * HOP], atol=2 / 32768)
+    assert (recorded.sample_rate, recorded.text, recorded.language) == (SAMPLE_RATE, TEXT, "en-gb")
+    assert recorded.recorded
+    assert [phone.name for phone in recorded.phones] == list(features.phones)
+    assert recorded.phones[-1].end_s == pytest.approx(T * HOP / SAMPLE_RATE)
+
+
+def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
+    write_corpus(tmp_path, store)
+    all_of_them = [one.id for one in choose_utterances(utterance_config(score_utterances=99), data)]
+    some = [one.id for one in choose_utterances(utterance_config(score_utterances=2), data)]
+
+    assert sorted(all_of_them) == list(store.ids[-4:])
+    assert all_of_them != sorted(all_of_them)  # random, but fixed
+    assert some == all_of_them[:2]
+
+
+def test_a_recording_that_is_missing_is_named(tmp_path, store, data):
+    write_corpus(tmp_path, store, written=lambda id: id != store.ids[-1])
+    with pytest.raises(UnavailableError, match=rf"corpus/{store.ids[-1]}\.wav is missing"):
+        choose_utterances(utterance_config(score_utterances=4), data)
+
+
+def test_without_the_manifest_of_stage_1_there_are_no_recordings(data):
+    with pytest.raises(UnavailableError, match=r"utt-\d+ is not in .*manifest\.jsonl"):
+        choose_utterances(utterance_config(), data)
+
+
+def test_without_validation_data_there_is_nothing_to_score(store, data):
+    data.validation.ids = ()
+    with pytest.raises(UnavailableError, match="no validation data"):
+        choose_utterances(utterance_config(), data)
+
+
+def test_a_vocoder_needs_no_corpus_and_uses_texts_if_there_are_any(tmp_path):
+    store = make_recordings(tmp_path / "data")
+    data = make_segments(store, gan_config())
+    (alone, *_) = choose_utterances(utterance_config(), data)
+    write_corpus(tmp_path, store)
+    shutil.rmtree(tmp_path / "corpus")
+    (first, *_) = choose_utterances(utterance_config(), data)
+    wav = make_recording(int(first.id[-3:])).wav / np.float32(32768)
+
+    assert np.array_equal(first.read_recording().wav, wav)
+    assert np.array_equal(alone.read_recording().wav, wav)
+    assert (alone.read_recording().text, first.read_recording().text) == ("", TEXT)
+
+
+def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
+    store = make_recordings(tmp_path / "data")
+    write_corpus(tmp_path, store)
+    data = make_segments(store, gan_config())
+    data.validation.lengths[:] = 9
+    (first, *_) = choose_utterances(utterance_config(), data)
+
+    assert first.read_recording().text == ""
+    assert len(first.read_recording().wav) == 9 * HOP

@@ -17,7 +17,7 @@ import numpy as np
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.task import Sample
-from models.training.data.loading import TrainingData
+from models.training.data import TrainingData
 from modules.mel import MelConfig
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch

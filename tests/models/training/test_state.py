@@ -16,8 +16,8 @@ from accelerate.state import AcceleratorState
 from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.resuming.state import random_states, restore_random_states
-from models.training.scoring.periodic import PeriodicScoring, ValidationUtterance
+from models.training.scoring import PeriodicScoring, ValidationUtterance
+from models.training.state import random_states, restore_random_states
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -30,7 +30,7 @@ from tests.models.training.small_tasks import (
 )
 from utils.errors import InputError
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def everything(trainer):
     """Weights, optimizer states and random generators, as plain comparable values."""
     weights = {
         f"{name}.{key}": value.tolist()
-        for name, network in trainer._task.networks.items()
+        for name, network in trainer.run.task.networks.items()
         for key, value in network.state_dict().items()
     }
     optimizers = {
@@ -244,7 +244,7 @@ import sys
 from pathlib import Path
 from config.train import DataLoaderConfig
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.resuming.test_state import options
+from tests.models.training.test_state import options
 
 class Talking(TinyTask):
     def training_step(self, batch):
@@ -307,7 +307,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.resuming.test_state import options
+from tests.models.training.test_state import options
 
 def score(synthesise):
     print("scoring", flush=True)

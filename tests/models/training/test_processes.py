@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.training.processes import exchange
-from models.training.processes.exchange import (
+from models.training import processes
+from models.training.processes import (
     Interrupts,
     check_agreement,
     differences,
@@ -21,17 +21,17 @@ from models.training.processes.exchange import (
 from tests.models.training.small_tasks import make_processed
 from utils.errors import InputError
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 _TWO_PROCESSES = """
 import sys
 from pathlib import Path
 import torch
 from accelerate import Accelerator
-from models.training.optimizers.averaging import WeightAverage
-from models.training.data.loading import ProcessRank, windows
+from models.training.optimizers import WeightAverage
+from models.training.data import ProcessRank, windows
 from tests.models.training.small_tasks import FeatureStore, TinyGan, TinyTask, make_data
 from tests.models.training.small_tasks import train_config
-from tests.models.training.optimizers.test_updates import updater_of
+from tests.models.training.test_updates import updater_of
 from utils.cli import leave
 
 accelerator = Accelerator(cpu=True)
@@ -109,7 +109,7 @@ def test_all_values_that_differ_anywhere_are_named():
 
 def test_processes_that_differ_are_refused(monkeypatch):
     other = {"train.adam.lr": 0.1, "data of stage 1": "cd"}
-    monkeypatch.setattr(exchange, "gather_object", lambda own: [other, *own])
+    monkeypatch.setattr(processes, "gather_object", lambda own: [other, *own])
 
     with pytest.raises(InputError, match=r"differ in data of stage 1: give every machine the same"):
         check_agreement({"train.adam.lr": 0.1, "data of stage 1": "ab"})

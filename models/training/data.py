@@ -1,7 +1,11 @@
-"""Training data from what stage 1 wrote: assets, datasets, and the batches of one process."""
+"""Training data: assets, datasets, and the batches of one process.
+
+From what stage 1 wrote, or generated in its place (`train.synthetic_utterances`).
+"""
 
 import hashlib
 import json
+import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -12,33 +16,91 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
+from config.preprocess import CorpusConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.assets import STATS, Assets, read_speakers
-from models.training.data.generated import (
-    generated_assets,
-    generated_features,
-    generated_recordings,
-)
-from models.training.processes.exchange import leave_signals_to_trainer
+from models.base.assets import STATS, Assets, Speaker, read_speakers
+from models.training.processes import leave_signals_to_trainer
 from modules.mel import MelConfig
 from preprocessors.manifest import Splits, read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
-from processors.dataset.generated import (
-    GeneratedFeatures,
-    GeneratedRecordings,
-)
+from processors.dataset.generated import GeneratedFeatures, GeneratedRecordings
 from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, Shape, frame_budget
-from processors.dataset.statistics import CorpusStats
+from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
 from processors.text.letters import substitute
-from processors.text.symbols import model_vocabulary
+from processors.text.symbols import APOSTROPHE, ARPABET, Vocabulary, model_vocabulary
 from utils.errors import InputError
 from utils.files import read_json, read_text
 from utils.parallel import n_cores
 from utils.seed import derived_seed
+
+_STATS_OF = 200  # utterances of each dataset: more change nothing
+
+
+def generated_assets(config: Config) -> Assets:
+    """Makes the assets of a model that is trained on generated data: a speaker for each dataset."""
+    speakers = tuple(Speaker(name, _language(config, name)) for name in sorted(config.dataset))
+    if config.task == "vocoder":
+        return Assets(config.preprocess.mel, speakers=speakers)
+    vocabulary = _vocabulary(config)
+    stats: list[CorpusStats] = []
+    for source in generated_features(config, vocabulary):
+        some = source.ids[:: -(-len(source.ids) // _STATS_OF)]
+        stats.append(corpus_stats(source, some, config.preprocess))
+    return Assets(
+        config.preprocess.mel,
+        vocabulary=vocabulary,
+        speakers=speakers,
+        stats=reduce(CorpusStats.merge, stats),
+        trained_phones=frozenset(_symbols(vocabulary)),
+    )
+
+
+def generated_features(config: Config, vocabulary: Vocabulary) -> list[GeneratedFeatures]:
+    """Makes utterances in place of each dataset."""
+    preprocess, train = config.preprocess, config.train
+    return [
+        GeneratedFeatures(
+            name,
+            train.synthetic_utterances,
+            preprocess.mel,
+            _symbols(vocabulary),
+            (preprocess.f0_min, preprocess.f0_max),
+            timed=preprocess.has_aligner,
+            seed=train.random_seed,
+        )
+        for name in config.dataset
+    ]
+
+
+def generated_recordings(config: Config) -> list[GeneratedRecordings]:
+    """Makes recordings in place of each dataset."""
+    n, mel, seed = (
+        config.train.synthetic_utterances,
+        config.preprocess.mel,
+        config.train.random_seed,
+    )
+    return [GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
+
+
+def _vocabulary(config: Config) -> Vocabulary:
+    """Symbols of the same kind as those of a corpus; for IPA, the names of ARPAbet."""
+    text = config.preprocess.text
+    letters = (*string.ascii_lowercase, APOSTROPHE) if text.in_letters else ()
+    return model_vocabulary(text, letters or ARPABET)
+
+
+def _symbols(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """All symbols but the padding."""
+    return vocabulary.symbols[1:]
+
+
+def _language(config: Config, dataset: str) -> str:
+    return config.preprocess.corpus.get(dataset, CorpusConfig()).language
+
 
 # Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
 TrainingItems = FeatureDataset | SegmentDataset

@@ -1,0 +1,257 @@
+"""Optimizers, learning rates by update, and the moving average of the weights."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from config.train import ScheduleConfig, TrainConfig
+from models.checkpoint.tensors import misfits
+from modules.layers.postnet import MaskedBatchNorm
+
+_NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase, MaskedBatchNorm)
+
+
+def build_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    """Builds the optimizer of the trainable parameters; Adam as a fused kernel where there is one.
+
+    Weights decay; biases and the parameters of normalisation layers do not, as in TensorFlowTTS.
+
+    Args:
+        network: Frozen parameters are left out.
+        config: `optimizer` and `adam` are read.
+    """
+    adam, groups = config.adam, _groups(network, config.adam.weight_decay)
+    if config.optimizer == "lamb":
+        return Lamb(groups, adam.lr, adam.betas, adam.eps, adam.weight_decay, adam.max_grad_norm)
+    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+    devices = {parameter.device.type for group in groups for parameter in group["params"]}
+    return kind(
+        groups, lr=adam.lr, betas=adam.betas, eps=adam.eps, fused=devices <= {"cpu", "cuda"}
+    )
+
+
+def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """The trainable parameters with their weight decay; one group, if nothing decays."""
+    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    exempt = _exempt(network) if weight_decay else set()
+    decayed = [parameter for parameter in trained if parameter not in exempt]
+    others = [parameter for parameter in trained if parameter in exempt]
+    groups = [{"params": decayed, "weight_decay": weight_decay}]
+    return [*groups, {"params": others, "weight_decay": 0.0}] if others else groups
+
+
+def _exempt(network: nn.Module) -> set[nn.Parameter]:
+    """Biases, those of recurrent layers included, and the parameters of normalisation layers."""
+    return {
+        parameter
+        for module in network.modules()
+        for name, parameter in module.named_parameters(recurse=False)
+        if isinstance(module, _NORMS) or name.startswith("bias")
+    }
+
+
+class _Trained(NamedTuple):
+    """Tensors of a group that have a gradient, in the same order."""
+
+    parameters: list[Tensor]
+    gradients: list[Tensor]
+    means: list[Tensor]  # first moments
+    squares: list[Tensor]  # second moments
+
+
+class Lamb(torch.optim.Optimizer):
+    """LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2), in operations over lists of tensors.
+
+    The norm of the whole gradient is clipped first, as NVIDIA's FusedLAMB does. The ratio of the
+    norms of weights and update is not clipped (phi is the identity), and applies to every tensor,
+    without weight decay too; it is 1 where one of the norms is 0.
+
+    Args:
+        parameters: To be trained; or groups of them (`params`) with their own `weight_decay`.
+        lr: Relative change of each tensor by one step.
+        betas: Shares of the moments that are kept at each step.
+        eps: Added to the root of the second moment.
+        weight_decay: Share of the weights that is added to the update.
+        max_grad_norm: Largest norm of the gradient of all parameters; 0: no clipping.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]],
+        lr: float,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float,
+        max_grad_norm: float,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "max_grad_norm": max_grad_norm,
+            "step": 0,
+        }
+        super().__init__(parameters, defaults)
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]  # nothing needs a closure
+        """Takes one step; clips the gradients in place."""
+        with_gradients = [(group, self._trained(group)) for group in self.param_groups]
+        gradients = [gradient for _, trained in with_gradients for gradient in trained.gradients]
+        _clip(gradients, self.param_groups[0]["max_grad_norm"])
+        for group, trained in with_gradients:
+            if trained.parameters:
+                group["step"] += 1
+                updates = _adam_updates(trained, group)
+                _subtract_scaled(trained.parameters, updates, group["lr"])
+
+    def _trained(self, group: dict[str, Any]) -> _Trained:
+        """The tensors of a group with a gradient, and their moments, which start at 0."""
+        parameters = [p for p in group["params"] if p.grad is not None]
+        for parameter in parameters:
+            if not self.state[parameter]:
+                self.state[parameter] = {
+                    "exp_avg": torch.zeros_like(parameter),
+                    "exp_avg_sq": torch.zeros_like(parameter),
+                }
+        states = [self.state[parameter] for parameter in parameters]
+        return _Trained(
+            parameters,
+            [parameter.grad for parameter in parameters],
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
+        )
+
+
+def _clip(gradients: list[Tensor], max_norm: float) -> None:
+    """Divides gradients by max(1, norm / max_norm)."""
+    if max_norm > 0 and gradients:
+        norm = torch.nn.utils.get_total_norm(gradients)
+        torch._foreach_div_(gradients, (norm / max_norm).clamp(min=1))
+
+
+def _adam_updates(trained: _Trained, group: dict[str, Any]) -> list[Tensor]:
+    """Advances the moments; returns m / (sqrt(v) + eps) + weight_decay * p, bias-corrected."""
+    (beta_1, beta_2), step = group["betas"], group["step"]
+    root = (1 - beta_2**step) ** 0.5  # of the correction of v
+    _, gradients, means, squares = trained
+    torch._foreach_lerp_(means, gradients, 1 - beta_1)
+    torch._foreach_mul_(squares, beta_2)
+    torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta_2)
+    denominators = torch._foreach_sqrt(squares)  # uncorrected: sqrt(v) * root
+    torch._foreach_add_(denominators, group["eps"] * root)
+    updates = torch._foreach_mul(trained.parameters, group["weight_decay"])
+    torch._foreach_addcdiv_(updates, means, denominators, root / (1 - beta_1**step))
+    return list(updates)
+
+
+def _subtract_scaled(parameters: list[Tensor], updates: list[Tensor], lr: float) -> None:
+    """Subtracts from each tensor its update, scaled to the norm of the tensor times lr."""
+    sizes = torch.stack(torch._foreach_norm(parameters))  # (K,)
+    lengths = torch.stack(torch._foreach_norm(updates))  # (K,)
+    ratios = torch.where((sizes > 0) & (lengths > 0), sizes / lengths, 1.0)
+    torch._foreach_mul_(updates, ratios.tolist())  # numbers: kernels for lists take no tensors
+    torch._foreach_add_(parameters, updates, alpha=-lr)
+
+
+def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int) -> float:
+    """Computes the learning rate of an update, without state: a resumed run needs none.
+
+    Schedules count optimizer updates, however many micro-batches and processes share one. A decay
+    begins where the warm-up ends; in TensorFlowTTS it begins at update 0, and the rate jumps at the
+    end of the warm-up.
+
+    Args:
+        config: `adam.lr`, `scheduler` and `lr_scheduler` are read.
+        update: Optimizer updates, from 1.
+        epoch: Epochs, from 0 (`exponential` without `decay_steps`).
+        last_update: The planned end of training, where decays without `decay_steps` end.
+    """
+    schedule, rate = config.lr_scheduler, config.adam.lr
+    if config.scheduler == "NoamLR":
+        return rate * _noam(update, schedule.num_warmup) * _milestones(schedule, update)
+    if config.scheduler == "multistep":
+        return rate * _milestones(schedule, update)
+    if config.scheduler == "constant":
+        return rate
+    if config.scheduler == "exponential" and not schedule.decay_steps:
+        return rate * schedule.gamma**epoch
+    if update < schedule.num_warmup:
+        return rate * update / schedule.num_warmup
+    steps = schedule.decay_steps or max(1, last_update - schedule.num_warmup)
+    done = (update - schedule.num_warmup) / steps
+    if config.scheduler == "exponential":
+        return rate * schedule.gamma**done
+    return schedule.end_lr + (rate - schedule.end_lr) * _remaining(config, min(1.0, done))
+
+
+def _remaining(config: TrainConfig, done: float) -> float:
+    """Share of the fall to `end_lr` that is left after the share `done` of the decay."""
+    if config.scheduler == "cosine":
+        return (1 + math.cos(math.pi * done)) / 2
+    return (1 - done) ** (config.lr_scheduler.power if config.scheduler == "polynomial" else 1)
+
+
+def _noam(update: int, num_warmup: int) -> float:
+    """Linear warm-up, then the inverse square root (Vaswani et al. 2017, eq. 3)."""
+    return min(update**-0.5, update * max(1, num_warmup) ** -1.5)
+
+
+def _milestones(schedule: ScheduleConfig, update: int) -> float:
+    return schedule.gamma ** sum(update > milestone for milestone in schedule.milestones)
+
+
+class WeightAverage:
+    """Average over updates, e = decay * e + (1 - decay) * p, from the initial weights on.
+
+    It covers the whole state of the network: floating-point buffers are averaged, integers are
+    copied. All processes have the same weights, hence the same average.
+
+    Args:
+        decay: Share of the average that each update keeps.
+    """
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self._network = network
+        self._decay = decay
+        self._average = _copy_of(network.state_dict())
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Takes in the weights of the network, after an update."""
+        current = self._network.state_dict()
+        floats = [name for name, tensor in current.items() if tensor.is_floating_point()]
+        averages = [self._average[name] for name in floats]
+        torch._foreach_lerp_(averages, [current[name] for name in floats], 1 - self._decay)
+        for name in current.keys() - set(floats):
+            self._average[name].copy_(current[name])
+
+    @contextmanager
+    def in_network(self) -> Iterator[None]:
+        """Fills the network with the average; restores its weights, bit for bit, at the end."""
+        weights = _copy_of(self._network.state_dict())
+        self._network.load_state_dict(self._average)
+        try:
+            yield
+        finally:
+            self._network.load_state_dict(weights)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The average of each tensor, by its name in the network."""
+        return self._average
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Restores what `state_dict` gave; raises ValueError if it is of another network."""
+        if faults := misfits(self._average, state):
+            raise ValueError(faults)
+        for name, average in self._average.items():
+            average.copy_(state[name])
+
+
+def _copy_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in state.items()}

@@ -1,1 +1,0 @@
-"""Optimizers: updates, learning rates, and the moving average of the weights."""

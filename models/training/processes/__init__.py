@@ -1,1 +1,0 @@
-"""Processes of a run: exchange between them, and the signals that end them."""

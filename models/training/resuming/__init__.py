@@ -1,1 +1,0 @@
-"""Continuing a run: its state in a checkpoint, and what may have changed since."""

@@ -1,1 +1,0 @@
-"""Validation: losses, and scores of stage 4 during training."""

@@ -1,1 +1,0 @@
-"""What a run reports: log lines, curves, figures and audio."""
