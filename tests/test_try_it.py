@@ -22,9 +22,13 @@ def test_the_notebook_speaks_trains_and_compares(tmp_path):
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert not any(cell["outputs"] for cell in notebook["cells"] if "outputs" in cell)
+    code = "\n".join(cells)
+    for key, steps, fewer in (("max", 20, 4), ("valid", 10, 2)):
+        assert f'"train.{key}_steps": {steps},' in code
+        code = code.replace(f'"train.{key}_steps": {steps},', f'"train.{key}_steps": {fewer},')
     program = tmp_path / "notebook.py"
     checks = "assert len(shown) == 3 and before.wav.tobytes() != after.wav.tobytes()"
-    program.write_text("\n".join([IPYTHON, *cells, checks]), encoding="utf-8")
+    program.write_text("\n".join([IPYTHON, code, checks]), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(program)],
         cwd=tmp_path,
@@ -33,5 +37,5 @@ def test_the_notebook_speaks_trains_and_compares(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert "update 20: validation loss" in done.stdout
+    assert "update 4: validation loss" in done.stdout
     assert "fine-tuned: " in done.stdout

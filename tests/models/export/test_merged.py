@@ -12,6 +12,7 @@ from models.export.folder import open_voice
 from models.export.merged import export_piper, export_sherpa, ids_of, merged_graph, piper_settings
 from processors.text.g2p import lookup
 from processors.text.symbols import vocabulary_of
+from tests.models.export.voices import RATES
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
@@ -24,7 +25,7 @@ SPOKEN = ["HH", "AH0", "L", "OW1"]
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory):
     folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
-    return open_voice(folder, make_vocoder(folder.parent / "vocoder"))
+    return open_voice(folder, make_vocoder(folder.parent / "vocoder", rates=RATES))
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,28 @@ def test_the_graph_starts_with_a_silence_and_ends_in_a_pause(voice, exported, ma
     np.testing.assert_allclose(found[0, 0, 0], expected, rtol=0, atol=1e-3)
 
 
+def test_the_published_sherpa_onnx_speaks_as_the_network(voice, exported):
+    sherpa_onnx = pytest.importorskip("sherpa_onnx")
+    assert (exported / "cmudict.LICENSE").is_file()
+    files = {key: str(exported / f"{key}.txt") for key in ("lexicon", "tokens")}
+    vits = sherpa_onnx.OfflineTtsVitsModelConfig(model=str(exported / "model.onnx"), **files)
+    model = sherpa_onnx.OfflineTtsModelConfig(vits=vits, num_threads=1)
+    tts = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=model))
+    phones = ["<sil>", *lookup("the"), *lookup("fox"), "<.>"]
+    ids = torch.tensor([voice.model.vocabulary.ids(phones)])
+    for speed in (1.0, 0.8):
+        found = tts.generate("the fox", sid=1, speed=speed)
+        mel = voice.model.network.infer(
+            ids,
+            torch.tensor([ids.shape[1]]),
+            speaker_ids=torch.tensor([1]),
+            duration_control=torch.full(ids.shape, 1 / speed),
+        ).mel
+        expected = voice.graphs["vocoder"].module(mel)[0].detach().numpy()
+        assert found.sample_rate == voice.model.mel.sample_rate
+        np.testing.assert_allclose(np.array(found.samples), expected, rtol=0, atol=1e-3)
+
+
 def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
     lexicon = dict(
         line.split(" ", 1) for line in (exported / "lexicon.txt").read_text().splitlines()
@@ -91,7 +114,9 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
         tmp_path / "one", Speaker("anna", "en-us"), vocabulary=phones, phone_extractor="espeak"
     )
     espeak = open_voice(folder, "griffin_lim")
-    espeak.graphs["vocoder"] = open_voice(folder, make_vocoder(tmp_path / "v")).graphs["vocoder"]
+    espeak.graphs["vocoder"] = open_voice(folder, make_vocoder(tmp_path / "v", rates=RATES)).graphs[
+        "vocoder"
+    ]
     export_piper(espeak, tmp_path / "out")
     settings = read_json(tmp_path / "out" / "voice.onnx.json")
     assert ["ˈ", "o", "ʊ"] in settings["vowel_clusters"]

@@ -13,6 +13,7 @@ from models.export.merged import export_piper
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.espeak import is_ipa, speak
 from processors.text.symbols import vocabulary_of
+from tests.models.export.voices import RATES
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 
@@ -36,7 +37,7 @@ def make_espeak_voice(folder):
 @pytest.fixture(scope="module")
 def synthesizer(tmp_path_factory):
     folder = make_espeak_voice(tmp_path_factory.mktemp("voice") / "two")
-    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder"), "cpu")
+    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
 
 
 @pytest.fixture(scope="module")

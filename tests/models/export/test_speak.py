@@ -12,7 +12,7 @@ from onnx.compose import merge_models
 
 from models.base.assets import Speaker
 from models.synthesizer.synthesizer import Synthesizer
-from tests.models.export.voices import TEXTS, export, runner_in
+from tests.models.export.voices import RATES, TEXTS, export, runner_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 
@@ -22,7 +22,7 @@ SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 @pytest.fixture(scope="module")
 def synthesizer(tmp_path_factory):
     folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
-    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder"), "cpu")
+    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 from models.export.folder import export_voice, open_voice
 from models.synthesizer.synthesizer import Synthesizer
 
+RATES = (16, 16)  # of upsampling: fewer layers, which take the time of an export
 TEXTS = (
     "Hello.",
     "Is this the same voice?",

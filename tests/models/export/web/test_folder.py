@@ -16,6 +16,7 @@ from models.export.web import folder as web
 from models.export.web.folder import PACKAGES, export_web, fetch_packages
 from processors.text.letter_network import PATH, bundled_network, phones_of
 from processors.text.symbols import vocabulary_of
+from tests.models.export.voices import RATES
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
@@ -40,16 +41,14 @@ shutil.copy(f"{sys.argv[0]}.{package}.tgz", target)
 """
 
 
-@pytest.fixture
-def no_packages(monkeypatch):
-    monkeypatch.setattr(web, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
-
-
-@pytest.fixture
-def exported(no_packages, tmp_path):
-    home = make_voice(tmp_path / "voice")
-    export_web(open_voice(home, make_vocoder(tmp_path / "vocoder")), tmp_path / "out")
-    return tmp_path / "out"
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("web")
+    voice = open_voice(make_voice(folder / "voice"), make_vocoder(folder / "vocoder", rates=RATES))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(web, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
+        export_web(voice, folder / "out")
+    return folder / "out"
 
 
 def test_the_folder_has_all_that_its_files_load(exported):
@@ -92,7 +91,7 @@ def test_the_letter_network_in_javascript_is_that_of_the_toolkit(exported, tmp_p
     assert json.loads(done.stdout) == [phones_of(word) for word in letters]
 
 
-def test_voices_that_a_browser_cannot_speak_are_refused(no_packages, tmp_path):
+def test_voices_that_a_browser_cannot_speak_are_refused(tmp_path):
     home = make_voice(
         tmp_path / "espeak", vocabulary=vocabulary_of(["a", "b"]), phone_extractor="espeak"
     )
