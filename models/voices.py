@@ -90,4 +90,5 @@ def _licence(card: str) -> str:
     if weights and weights[1] != "unknown":
         return weights[1]
     recordings = dict.fromkeys(re.findall(r"licence of the recordings: ([^;|]*[^;| ])", card))
+    recordings.pop("unknown", None)
     return f"{', '.join(recordings)}, of the recordings" if recordings else "unknown"

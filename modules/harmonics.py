@@ -7,6 +7,7 @@ an F0 is the log-mel of a flat comb of harmonics less its envelope, and the netw
     depth(hidden) * ripple(F0)
 
 to the log-mel: it learns how strong the harmonics are, not where. The depth starts at 0.
+`F0Residual` predicts F0 within phones, which straight lines between their values leave out.
 """
 
 import math

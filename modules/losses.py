@@ -57,7 +57,10 @@ RESOLUTIONS = (Resolution(1024, 120, 600), Resolution(2048, 240, 1200), Resoluti
 
 
 class MultiResolutionStft(nn.Module):
-    """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7)."""
+    """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
+
+    Spectral convergence plus L1 of log magnitudes, mean over the resolutions; each counts alike.
+    """
 
     def __init__(self, resolutions: tuple[Resolution, ...] = RESOLUTIONS) -> None:
         super().__init__()

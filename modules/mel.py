@@ -3,6 +3,7 @@
 A mel is ln(max(F |STFT(wav)|, log_floor)) with F the filter bank of Slaney's Auditory Toolbox
 (triangles of equal area, mel scale linear below 1 kHz and logarithmic above), the default of
 `librosa.filters.mel`. It is computed here so that the path to speech does not import librosa.
+Also its inverse, to STFT magnitudes, and the conversion of mels to another definition.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Writes a voice as a folder that speaks with onnxruntime and NumPy only."""
+"""Writes a voice and its text front end as a folder that needs onnxruntime and NumPy only."""
 
 import re
 import shutil

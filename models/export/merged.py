@@ -91,9 +91,7 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     check_one_pass(voice)
     acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
     networks = merge_models(
-        *(acoustic, vocoder, [("mel", "mel")]),
-        prefix1="acoustic_",
-        outputs=["wav"],
+        acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"]
     )
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     before, after = (

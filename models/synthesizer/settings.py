@@ -37,7 +37,7 @@ class PitchContour:
     name: str  # for records: its specification
 
     def over(self, spans: Tensor) -> PitchTransform:
-        """The transform of clauses that start and end there in the text, from 0 to 1, (B, 2)."""
+        """The transform of clauses by their start and end in the text, (B, 2), from 0 to 1."""
         return PitchTransform(custom=partial(self._multiplied, spans=spans))
 
     def _multiplied(self, pitch_hz: Tensor, lengths: Tensor, spans: Tensor) -> Tensor:

@@ -240,7 +240,11 @@ def warn_if_silent(wav: np.ndarray) -> None:
 
 
 def warn_if_rushed(speech: Speech, slower: float) -> None:
-    """Warns of phones too short for speech, as of a model after few updates, unless slowed down."""
+    """Warns of phones too short for speech, as of a model after few updates.
+
+    Args:
+        slower: The factor on durations that was asked for.
+    """
     spoken = [name not in PAUSES for name in speech.phone_names]
     seconds = float(speech.durations[spoken].sum()) * speech.frame_s
     if sum(spoken) * slower > MOST_PHONES_PER_S * seconds:

@@ -118,7 +118,8 @@ class Checkpointer:
             if received := received or self._signal_in_any_process(interrupts.received):
                 _log.info(
                     "stopped at update %d of %d; --resume continues",
-                    *(self.position.step, self._run.last_update),
+                    self.position.step,
+                    self._run.last_update,
                 )
                 break
         return received

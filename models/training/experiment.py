@@ -256,19 +256,24 @@ def _log_start(config: Config, run: Run) -> None:
     _log.info(
         "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
         " (means of an epoch)",
-        *(train.gradient_accumulation_step, n_processes, *global_batch(train, data)),
+        train.gradient_accumulation_step,
+        n_processes,
+        *global_batch(train, data),
     )
     if late := [update for update in train.keep_milestones if update > run.last_update]:
         _log.warning(
             "train.keep_milestones: no checkpoint of %s: training ends at update %d",
-            *(", ".join(map(str, late)), run.last_update),
+            ", ".join(map(str, late)),
+            run.last_update,
         )
     if (fixed := data.sampler.fixed) is not None:
         of_phones, of_frames = fixed.padding()
         _log.info(
             "shapes of batches, in %s: %s; padding: %.1f %% of the phones, %.1f %% of the frames",
             "items x phones x frames" if fixed.shapes[0].phones else "items x frames",
-            *(", ".join(map(str, fixed.batch_shapes)), 100 * of_phones, 100 * of_frames),
+            ", ".join(map(str, fixed.batch_shapes)),
+            100 * of_phones,
+            100 * of_frames,
         )
 
 

@@ -37,7 +37,7 @@ class Trainer:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        task, data, config, accelerator, *_ = run
+        task, data, config, accelerator = run.task, run.data, run.config, run.accelerator
         for network in task.networks.values():
             # evaluation mode: only device and autocast; Updater adds up the gradients
             accelerator.prepare_model(network, evaluation_mode=True)
@@ -175,7 +175,8 @@ class Trainer:
         if steps and steps[0] > left:
             _log.warning(
                 "no profile: train.profile.steps begins at %d, and %d updates are left",
-                *(steps[0], left),
+                steps[0],
+                left,
             )
             steps = ()
         return UpdateProfiler(steps, self.run.checkpoints.parent, accelerator.device)

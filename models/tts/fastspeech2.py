@@ -227,7 +227,8 @@ class FastSpeech2(nn.Module):
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
             voiced: The phones whose pitch is transformed; with bins, that of all is.
             durations: Frames, (B, N), instead of the predicted ones.
-            pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone. So is energy.
+            pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
+            energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
 
         Raises:
             ValueError: For several speakers without speaker_ids; for pitch with pitch_transform.

@@ -106,7 +106,12 @@ class Tacotron2Output(NamedTuple):
 
 
 class Tacotron2(nn.Module):
-    """Phones to mel: encoder, decoder with attention, postnet."""
+    """Phones to mel: encoder, decoder with attention, postnet.
+
+    Args:
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        log_floor: Log-mel of silence, which fills the padding of `infer`.
+    """
 
     controls: ClassVar[frozenset[Control]] = frozenset()
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = get_args(Precision)
@@ -238,7 +243,10 @@ class Tacotron2(nn.Module):
 
     @torch.no_grad()
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
-        """Weights of the phones in each true frame, (B, T, N); call `eval()` first."""
+        """Weights of the phones in each true frame, (B, T, N); call `eval()` first.
+
+        All frames of a step share its weights; those in the padding have no meaning.
+        """
         output: Tacotron2Output = self(*_inputs(batch))
         return output.alignment
 

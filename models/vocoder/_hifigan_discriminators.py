@@ -11,7 +11,7 @@ gradient of the weight is one product of two matrices.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,6 @@ from modules.layers.normalisation import spectral_norm
 
 _MOST_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
 _FEWEST_CHANNELS = 16  # per group; with fewer, likewise
-_Context = Any  # of a call, as autograd passes it
 _SLOPE = 0.1  # of leaky ReLU
 PERIODS = (2, 3, 5, 7, 11)  # primes: they overlap as little as possible
 PERIOD_CHANNELS = (32, 128, 512, 1024, 1024)
@@ -95,6 +94,18 @@ def _side_by_side(signal: Tensor, stride: int, length: int) -> Tensor:
     B, C, L = signal.shape
     signal = F.pad(signal, (0, length * stride - L))
     return signal.view(B, C, length, stride).transpose(2, 3).reshape(B, C * stride, length)
+
+
+class _Context(Protocol):
+    """The context of a call, as autograd passes it."""
+
+    saved_tensors: tuple[Tensor, Tensor]  # signal, weight
+    needs_input_grad: tuple[bool, ...]
+    stride: int
+    margin: int
+    groups: int
+
+    def save_for_backward(self, *tensors: Tensor) -> None: ...
 
 
 class _Dense(Function):
@@ -314,7 +325,7 @@ def _halved(wav: Tensor) -> Tensor:
 
 
 class WaveDiscriminator(nn.Module):
-    """Multi-period and multi-scale discriminators; 0 scales: no such."""
+    """Multi-period and multi-scale discriminators; without the latter if n_scales is 0."""
 
     def __init__(
         self,

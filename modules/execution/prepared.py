@@ -72,7 +72,7 @@ class CompiledMethod(Generic[Result]):
         self._graph: Callable[..., Result] = torch.compile(method, **options)
 
     def __call__(self, values: Tensor, mask: Tensor, *others: Tensor) -> Result:
-        """Returns what the method does."""
+        """Runs the method: values (B, L, ...), mask (B, L), others (B,) or (B, L, ...)."""
         if not self._has_buckets:
             return self._graph(values, mask, *others)
         B, L = mask.shape
@@ -135,7 +135,11 @@ class PackedConv1d(nn.Module):
             self._packed = torch.ops.mkldnn._reorder_linear_weight(rows)
 
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, T, H_in) of any float type -> (B, T, H_out); without a mask, padding is zero."""
+        """Convolves (B, T, H_in) of any float type -> (B, T, H_out) in its own type.
+
+        Padding of the input is cleared by the mask; without one it must be 0. Padding of the result
+        is not cleared.
+        """
         B, T, _ = frames.shape
         K, margin = self._kernel_size, self._kernel_size // 2
         if mask is not None and K > 1:

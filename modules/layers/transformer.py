@@ -48,7 +48,10 @@ def matrix_attention(
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention with one fused map to queries, keys and values."""
+    """Multi-head self-attention with one fused map to queries, keys and values.
+
+    Heads have `head_size` channels, by default hidden / heads, which must be whole.
+    """
 
     def __init__(
         self,

@@ -69,7 +69,10 @@ class ConvolvedContour(nn.Module):
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
         source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Adds the predicted or given contour's vectors, as `Contour.infer`; a given 0 is none."""
+        """Adds the vectors of the predicted or given contour, as `Contour.infer`.
+
+        A given 0 is a phone without a value.
+        """
         predicted = self.predictor(hidden if source is None else source, mask)  # (B, N)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         if control.given is not None:

@@ -73,8 +73,13 @@ class PitchTransform:
 
 
 def _check(transformed: Tensor, pitch_hz: Tensor, used: Tensor) -> None:
-    if not isinstance(transformed, Tensor) or transformed.shape != pitch_hz.shape:
-        shape = tuple(pitch_hz.shape)
-        raise ValueError(f"the custom pitch transform gives no tensor of the shape {shape}")
+    shape = tuple(pitch_hz.shape)
+    given = type(transformed).__name__
+    if isinstance(transformed, Tensor):
+        given = f"a tensor of the shape {tuple(transformed.shape)}"
+    if given != f"a tensor of the shape {shape}":
+        raise ValueError(
+            f"the custom pitch transform gives {given}; expected a tensor of the shape {shape}"
+        )
     if not transformed[used].isfinite().all():
         raise ValueError("the custom pitch transform gives values that are not finite")

@@ -27,8 +27,8 @@ _HANN = 0.25645  # C_g of the paper: squared width of the Gaussian that is neare
 _DOUBLINGS = 5  # peaks are found up to 2 ** 5 bins away
 SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
 LEAST_WEIGHT = 1e-3  # of a sample that few windows of the STFT reach
-CHUNK_FRAMES = 128  # that a window adds to the sound
 MOMENTUM = 0.99  # 0 is the algorithm of Griffin and Lim (1984)
+CHUNK_FRAMES = 128  # that a window adds to the sound
 AHEAD_FRAMES = 16  # after them, so that their phases fit what follows
 
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 Layout = Literal["all", "no_start", "no_edges", "no_pauses"]  # see tokens.py
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-AttentionPath = Literal["monotonic", "argmax"]  # see models/teacher_forcing/attended_durations.py
+AttentionPath = Literal["monotonic", "argmax"]  # see models/teacher_forcing/durations.py
 ATTENTION_PATHS: tuple[AttentionPath, ...] = get_args(AttentionPath)
 
 IMPORT_FORMATS = ("ctm", "json", "npy", "pt", "textgrid")

@@ -120,7 +120,9 @@ def read(weights: Path) -> ImportedModel:
     values = read_yaml(path)
     saved = read_pickled(weights, _numpy_scalars())
     if not isinstance(saved, Mapping) or "model" not in saved:
-        raise InputError(f"{weights}: expected 'model' and 'optimizer' in it, as its code saves")
+        raise InputError(
+            f"{weights}: expected 'model' and 'optimizer' in it, as ming024's code saves"
+        )
     translated = translate(named_tensors(saved["model"], f"{weights}: model"), weights)
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)

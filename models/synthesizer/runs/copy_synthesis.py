@@ -1,6 +1,7 @@
 """Stage 3 of vocoders: synthesises mels of recordings or files, and compares with recordings."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -166,6 +167,8 @@ def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
 
 def _check_range(path: Path, values: np.ndarray) -> None:
     low, high = float(values.min()), float(values.max())  # NaN if one is
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise InputError(f"{path}: holds NaN or infinity; make the file again")
     if not (_LOWEST <= low < 0 and high <= _HIGHEST):
         raise InputError(
             f"{path}: values from {low:.3g} to {high:.3g}; expected the natural log of magnitudes, "

@@ -119,7 +119,10 @@ def _check_text(
 def synthesise_dataset(
     synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
 ) -> None:
-    """Mode `batch`: synthesises a prepared dataset into `<output>/<id>.wav`, in its own voices."""
+    """Mode `batch`: synthesises the texts of a prepared dataset into `<output>/<id>.wav`.
+
+    Each has the speaker of its recording, unless the settings name one.
+    """
     speaker = settings.speaker
     if speaker is not None:
         speakers = synthesis.synthesizer.speakers
