@@ -100,10 +100,9 @@ def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
         experiment, or org/name on the Hub (default: %(default)s)"""
     add("-o", "--output", metavar="FILE").help = """write .wav, .flac, .mp3, .opus or .ogg; - writes
         a WAV to standard output; of a book, a folder"""
-    add(
-        "--format", type=choice("flac", "mp3", "opus", "ogg", "wav").argument, metavar="FORMAT"
-    ).help = """of
-        a book's files: flac (default), mp3, opus, ogg or wav"""
+    formats = choice("flac", "mp3", "opus", "ogg", "wav")
+    files = "of a book's files: flac (default), mp3, opus, ogg or wav"
+    add("--format", type=formats.argument, metavar="FORMAT", help=files)
     add("--subtitles", metavar="FILE", help="write .srt, or .vtt with the time of each word")
     flags = control_flags()
     add_flags(parser, flags)

@@ -97,7 +97,11 @@ class Collector:
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
-    """Makes sure that each of some glob patterns matches something in a dataset's folder."""
+    """Makes sure that each of some glob patterns matches something in a dataset's folder.
+
+    Raises:
+        InputError: Otherwise; it names the key of the folder, and a folder near it that fits.
+    """
     if _fits(root, patterns):
         return
     message = f"{dataset}: expected {wanted} in {root}; set dataset_path.{dataset} to that folder"
@@ -161,7 +165,10 @@ class AudioFiles:
 
 
 def audio_in(folder: Path) -> dict[str, Path]:
-    """The audio files of a folder by name without ending, sorted; .wav rather than .flac."""
+    """The audio files of a folder by name without ending, sorted; .wav rather than .flac.
+
+    Hidden files are left out.
+    """
     if not folder.is_dir():
         return {}
     # macOS adds hidden files `._name.wav` on disks of other systems

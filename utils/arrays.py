@@ -20,6 +20,11 @@ _FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in torch's error for a file that nam
 # what `float` takes, without "nan", "inf", underscores and digits of other scripts
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
+_REMEDY = (  # for checkpoints
+    "ask its author for a whole file of tensors only, such as safetensors; or make one with its"
+    " code: torch.save({'state_dict': network.state_dict()}, file)"
+)
+
 
 def read_array(path: Path) -> np.ndarray:
     """Reads one array from a `.npy` file, or one tensor from a `.pt` or `.pth` file."""
@@ -42,13 +47,13 @@ def _read_npy(path: Path) -> np.ndarray:
 def _read_tensor(path: Path) -> np.ndarray:
     import torch
 
-    values = read_pickled(path)
+    values = read_pickled(path, remedy="make it again by torch.save(tensor, file)")
     if not isinstance(values, torch.Tensor):
         raise InputError(f"{path}: it holds a {type(values).__name__}, expected one tensor")
     return (values.float() if values.is_floating_point() else values).detach().numpy()
 
 
-def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
+def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _REMEDY) -> object:
     """Reads a file that `torch.save` wrote: tensors in plain containers.
 
     Tensors of a file in torch's zip format stay on disk until they are used.
@@ -56,6 +61,7 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
     Args:
         allowed: Harmless functions and classes that it may also name, such as those of NumPy's
             scalars, in the form of `torch.serialization.safe_globals`.
+        remedy: What the error of a file that names others advises.
     """
     import torch  # takes a second
 
@@ -64,20 +70,19 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecated storages in old files
             return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
     except Exception as error:  # damaged files raise errors of many types
-        raise InputError(f"{path}: {_why(error)}") from error
+        if isinstance(error, OSError) and error.strerror:
+            raise InputError(f"{path}: {error.strerror}") from error
+        raise InputError(f"{path}: {_fault(error)}; {remedy}") from error
 
 
-def _why(error: Exception) -> str:
+def _fault(error: Exception) -> str:
     if (match := _FORBIDDEN.search(str(error))) is not None:
         return (
-            f"refused: it names {match[1]}, which is no tensor and might run code; nothing of it "
-            "was run. Ask its author for a file of tensors only, such as safetensors; or make one"
-            " with its code: torch.save({'state_dict': network.state_dict()}, file)"
+            f"refused: it names {match[1]}, which is no tensor and might run code; nothing of it"
+            " was run"
         )
-    return f"not a file of tensors that torch can read ({type(error).__name__}); is it whole?"
+    return f"not a file of tensors that torch can read ({type(error).__name__})"
 
 
 def read_numbers(path: Path) -> dict[int, float]:

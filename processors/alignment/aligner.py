@@ -28,9 +28,20 @@ class AlignmentError(UtteranceError):
         self.kind = kind  # in the report of an import
 
 
-Align = Callable[[Utterance, np.ndarray, int, SpokenText], Alignment]
-"""Finds the phones of an utterance in its recording, (S,) float32 in [-1, 1], given its sample rate
-and text; raises AlignmentError if it cannot be aligned."""
+class Align(Protocol):
+    """Finds the phones of an utterance in its recording."""
+
+    def __call__(
+        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
+    ) -> Alignment:
+        """Aligns one utterance.
+
+        Args:
+            wav: (S,) float32 in [-1, 1].
+
+        Raises:
+            AlignmentError: If this utterance cannot be aligned.
+        """
 
 
 class TrainingPlan(Protocol):

@@ -202,7 +202,10 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
 
 
 def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples."""
+    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
+
+    Samples are clipped to [-1, 1].
+    """
     # the peak of the whole is not known in time to scale it
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
     return _write_pcm16(path, clipped, sample_rate)

@@ -186,6 +186,16 @@ class Store:
 
     Lengths and names are in memory; tensors are read from memory-mapped shards, of which each
     process keeps those open that it used last. May be copied to other processes.
+
+    Attributes:
+        mel: Definition of the stored mels, which the reader may expect.
+        ids: Utterance ids, sorted.
+        speakers: Speaker of each utterance.
+        frames: Frames of each utterance, int64.
+        phones_count: Phones of each utterance, int64; 0 of recordings.
+        seconds: Duration of each utterance, float64.
+        starts: Where each begins in its recording, samples, int64.
+        timed: Whether the durations of phones are stored.
     """
 
     TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
@@ -211,13 +221,13 @@ class Store:
 
     def _keep(self, rows: Sequence[IndexRow]) -> None:
         """Keeps the index as columns, in a fraction of the memory of its rows."""
-        self.ids = tuple(row.id for row in rows)  # sorted
+        self.ids = tuple(row.id for row in rows)
         self.speakers = tuple(sys.intern(row.speaker) for row in rows)  # one string per speaker
         self.frames = np.array([row.frames for row in rows], dtype=np.int64)
         self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
         self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
-        self.starts = np.array([row.start for row in rows], dtype=np.int64)  # samples
-        self.timed = all(row.timed for row in rows)  # whether durations of phones are stored
+        self.starts = np.array([row.start for row in rows], dtype=np.int64)
+        self.timed = all(row.timed for row in rows)
         self._mixed = tuple(row.mixed for row in rows)
         self._shards = tuple(sys.intern(row.shard) for row in rows)
         self._checksums = np.array([row.crc32 for row in rows], dtype=np.uint32)

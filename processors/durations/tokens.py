@@ -237,9 +237,12 @@ def _read_stats(path: Path) -> tuple[float, float]:
 def pitch_of_phones(
     token_edges: np.ndarray, pitch: np.ndarray, boundaries: np.ndarray
 ) -> np.ndarray:
-    """Pitch of the token in the middle of each phone, (K + 1,), (K,) and (N + 1,) -> (N,).
+    """Pitch of the token in the middle of each phone, Hz, (N,); 0 for phones of no length.
 
-    It is 0 for phones of no length.
+    Args:
+        token_edges: (K + 1,).
+        pitch: Of the tokens, Hz, (K,).
+        boundaries: Of the phones, (N + 1,), in the unit of the edges.
     """
     middles = (boundaries[:-1] + boundaries[1:]) / 2
     tokens = np.searchsorted(token_edges, middles, side="right") - 1

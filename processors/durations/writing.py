@@ -56,11 +56,18 @@ def aligned_speech(
     """Adds an alignment of N phones and pauses, with their frames, (N,), to its utterance."""
     edges: list[float] = alignment.boundaries_s.tolist()
     words = tuple(TimedWord(w.text, edges[w.start], edges[w.end]) for w in alignment.words)
-    phones = tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:]))
-    id, text, sentences = utterance.id, utterance.text, sentences_of(utterance.text, words)
-    hop_length, sample_rate, f0_hz = mel.hop_length, mel.sample_rate, alignment.f0_hz
-    tiers = (phones, words, sentences)
-    return AlignedSpeech(id, text, seconds, *tiers, frames, hop_length, sample_rate, f0_hz)
+    return AlignedSpeech(
+        id=utterance.id,
+        text=utterance.text,
+        seconds=seconds,
+        phones=tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:])),
+        words=words,
+        sentences=sentences_of(utterance.text, words),
+        frames=frames,
+        hop_length=mel.hop_length,
+        sample_rate=mel.sample_rate,
+        f0_hz=alignment.f0_hz,
+    )
 
 
 def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:

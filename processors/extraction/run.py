@@ -51,10 +51,13 @@ _OUTPUTS = (
 
 
 def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
-    """Runs stage 1 for every dataset of an experiment; None for those with nothing to do.
+    """Runs stage 1, as `config.task` needs it, for every dataset of an experiment.
 
     Finished work is kept: after an interruption, and when only some utterances or keys of the
     config have changed.
+
+    Returns:
+        What was done for each dataset; None if there was nothing to do.
 
     Raises:
         InputError: Before any work if one of the corpora or the config cannot be used; in the

@@ -40,10 +40,9 @@ def trim(wav: np.ndarray) -> np.ndarray:
     """Removes the edges that are 60 dB below the loudest part, (S,) -> (<= S,)."""
     import librosa  # takes a second
 
-    trimmed: np.ndarray = librosa.effects.trim(wav, top_db=60.0, frame_length=2048, hop_length=512)[
-        0
-    ]
-    return trimmed
+    # TensorFlowTTS's values
+    trimmed, _ = librosa.effects.trim(wav, top_db=60.0, frame_length=2048, hop_length=512)
+    return np.asarray(trimmed)
 
 
 def analyse(
@@ -117,7 +116,10 @@ def export_dump(
 
 
 def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
-    """The split of scikit-learn's `train_test_split`, which TensorFlowTTS uses, in its order."""
+    """Splits as scikit-learn's `train_test_split`, which TensorFlowTTS uses.
+
+    The number of `valid` is rounded up. Returns `train` or `valid` by id, in the shuffled order.
+    """
     n_valid = math.ceil(test_size * len(ids))
     if not 0 < n_valid < len(ids):
         fault = f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid"
@@ -155,7 +157,8 @@ class _Tools:
         wav, spoken = self.reader.read(utterance, trace)
         trace.start("features")
         trimmed = trim(wav)
-        if (S := len(trimmed)) < (window := self.config.n_fft):
+        S, window = len(trimmed), self.config.n_fft
+        if window > S:
             raise InputError(
                 f"{S} samples of speech are fewer than one analysis window of {window}"
             )
@@ -171,8 +174,9 @@ def _check(config: PreprocessConfig) -> None:
     if config.pitch_extractor == "imported":
         fault = "preprocess.pitch_extractor is imported"
         raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
-    if (found := config.text.phone_extractor) != (expected := layout.SYMBOL_SET):
-        fault = f"preprocess.text.phone_extractor is {found}, expected {expected}"
+    extractor = config.text.phone_extractor
+    if extractor != layout.SYMBOL_SET:
+        fault = f"preprocess.text.phone_extractor is {extractor}, expected {layout.SYMBOL_SET}"
         raise InputError(f"{fault}; {remedy}")
 
 

@@ -114,8 +114,15 @@ class DumpReader:
             raise FeatureError(f"wave of shape {wav.shape}, expected ({T * self.mel.hop_length},)")
         write_wav(utterance.audio, wav.astype(np.float32), self.mel.sample_rate)
         trace.phones = trace.text_phones = phones
-        f0, energy = f0.astype(np.float32), energy.astype(np.float32)
-        return Features(id, utterance.speaker, phones, durations, to_nats(mel), f0, energy)
+        return Features(
+            id=id,
+            speaker=utterance.speaker,
+            phones=phones,
+            durations=durations,
+            mel=to_nats(mel),
+            f0=f0.astype(np.float32),
+            energy=energy.astype(np.float32),
+        )
 
     def _read(self, file: layout.ArrayFile, id: str) -> np.ndarray:
         return _read_numbers(file.path(self.dump, self.splits[id], id))
@@ -125,7 +132,8 @@ class DumpReader:
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
             raise FeatureError(f"ids of shape {ids.shape} and type {ids.dtype}, expected integers")
         symbols = nvidia_vocabulary(layout.SYMBOL_SET).symbols
-        if (low := ids.min()) < 1 or (high := ids.max()) >= len(symbols):
+        low, high = ids.min(), ids.max()
+        if low < 1 or high >= len(symbols):
             raise FeatureError(f"ids from {low} to {high}, expected 1 to {len(symbols) - 1}")
         return tuple(symbols[number] for number in ids)
 

@@ -59,7 +59,9 @@ def chain_of(
 ) -> Chain:
     """The states of segments, from the distribution of each of them, (S,).
 
-    `stay` has the probability of staying by distribution, (P,), `silence_shares` that of silence.
+    Args:
+        stay: Probability of staying in a state, by distribution, (P,).
+        silence_shares: Probability of silence, by place.
     """
     S = len(pdfs)
     stays = stay[pdfs]

@@ -116,7 +116,9 @@ def accumulate(
 def background_of(emissions: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Log-likelihood of frames under the background model, a mixture of all distributions, (T,).
 
-    From that under each of them, (T, P), and their training frames, (P,), which give the weights.
+    Args:
+        emissions: Log-likelihoods under each distribution, (T, P).
+        counts: Training frames of each, (P,), which give the weights.
     """
     return np.asarray(_log_mix(emissions, np.log(np.maximum(counts, 1e-9) / counts.sum())))
 

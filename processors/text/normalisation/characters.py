@@ -64,6 +64,9 @@ class OtherScriptError(InputError):
         )
         self.letter = letter  # with its name
 
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return type(self), (self.letter,)
+
 
 def clean_characters(text: str) -> str:
     """Text in one Unicode form (NFKC), without control and format characters.

@@ -26,7 +26,10 @@ NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 
 
 def cardinal(digits: str) -> str:
-    """A whole number; with leading zeros or more than 15 digits, digit by digit."""
+    """A whole number: "1,234" is "one thousand two hundred thirty-four".
+
+    With leading zeros or more than 15 digits, it is spelt digit by digit.
+    """
     digits = digits.replace(",", "")
     if len(digits) > _LONGEST or (len(digits) > 1 and digits[0] == "0"):
         return digit_by_digit(digits)

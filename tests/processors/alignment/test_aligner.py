@@ -21,11 +21,17 @@ from processors.alignment.aligner import (
     naming,
     pauses_after,
 )
+from processors.alignment.learned import SpeechTrimmer
 from processors.records import SpokenText, TimedPhone, Word
 from utils.errors import InputError
 
 ALIGNERS = get_args(get_type_hints(PreprocessConfig)["aligner"])
 UTTERANCE = Utterance("u1", Path("u1.wav"), "Hi.", "ann")
+
+
+@pytest.mark.parametrize("aligner", ["none", "learned"])
+def test_without_timed_phones_stage_1_only_trims_silence(aligner, tmp_path):
+    assert isinstance(make_aligner(PreprocessConfig(aligner=aligner), tmp_path), SpeechTrimmer)
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS)

@@ -131,6 +131,17 @@ def test_what_does_not_fit_is_left_out_and_named(dump, tmp_path):
     assert "No such file" in reasons[gone]
 
 
+def test_ids_of_no_symbol_are_named(dump, tmp_path):
+    low, high = IDS[:2]
+    for id, number in ((low, 0), (high, 1000)):
+        path = file_of(dump, layout.IDS, id)
+        layout.write_array(path, np.full_like(np.load(path), number))
+    _, data, _ = imported(dump, tmp_path / "data", max_bad_ratio=0.9)
+    reasons = {row["id"]: row["reason"] for row in read_jsonl(data / "rejected.jsonl")}
+    assert "ids from 0 to 0, expected 1 to" in reasons[low]
+    assert "ids from 1000 to 1000, expected 1 to" in reasons[high]
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

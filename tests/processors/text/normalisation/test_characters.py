@@ -1,6 +1,9 @@
+import pickle
+
 import pytest
 
 from processors.text.normalisation.characters import (
+    OtherScriptError,
     apply,
     clean_characters,
     has_name,
@@ -106,3 +109,9 @@ def test_hyphens_dashes_and_signs_that_espeak_reads_are_left_alone(text):
 
 def test_a_minus_without_a_word_is_left_to_espeak():
     assert name_signs("-5", "xx") == "\u22125"
+
+
+def test_the_error_of_another_script_comes_whole_out_of_a_process():
+    error = OtherScriptError("'П' (CYRILLIC CAPITAL LETTER PE)")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.letter) == (str(error), error.letter)
