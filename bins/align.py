@@ -44,7 +44,8 @@ def main() -> None:
         _write_table(output / "misfits.tsv", misfits)
     (folder / DATASET / REJECTED).replace(output / REJECTED)
     shutil.rmtree(folder)
-    get_logger(__name__).info("alignments and %s are in %s", REJECTED, output)
+    names = f"misfits.tsv (places to listen to) and {REJECTED}" if misfits else REJECTED
+    get_logger(__name__).info("alignments and %s are in %s", names, output)
 
 
 def _write_table(path: Path, misfits: list[dict[str, Any]]) -> None:

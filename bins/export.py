@@ -7,7 +7,7 @@ from models.voices import find_voice
 from utils.cli import Parser, run
 from utils.errors import InputError
 from utils.files import check_new, user_path
-from utils.logging import setup_logging
+from utils.logging import get_logger, setup_logging
 
 
 def main() -> None:
@@ -48,6 +48,10 @@ def main() -> None:
         "web": export_web,
     }
     writers[given.format](open_voice(voice, given.vocoder_dir), target, given.weights)
+    for path in sorted(target.iterdir()):
+        size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
+        get_logger(__name__).info("%-32s %10.1f kB", path.name, size / 1e3)
+    get_logger(__name__).info("written: %s", target)
 
 
 if __name__ == "__main__":

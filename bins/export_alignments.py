@@ -45,7 +45,7 @@ def main() -> None:
         from models.synthesizer.runs.metadata import export_speech
 
         n = export_speech(given.infer_output_dir, given.format, given.output)
-        get_logger(__name__).info("alignments as %s: %d", given.format, n)
+        get_logger(__name__).info("alignments as %s: %d in %s", given.format, n, given.output)
         return
 
     from processors.dataset.store import processed_folder

@@ -28,7 +28,11 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, description: str) -> None:
-        super().__init__(description=description, allow_abbrev=False)
+        spec = sys.modules["__main__"].__spec__
+        program = None
+        if spec is not None and sys.argv[0].endswith(".py"):  # `python -m`, but not `arion say`
+            program = f"python -m {spec.name}"
+        super().__init__(program, description=description, allow_abbrev=False)
         self.free_text: set[str] = set()
         self.elsewhere: dict[str, str] = {}
 

@@ -24,7 +24,6 @@ from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.text.g2p import CMUDICT_PATH
 from utils.errors import InputError
 from utils.files import new_folder, write_json
-from utils.logging import get_logger
 
 _RUNNER = [Path(__file__).with_name(name) for name in ("speak.py", "attention.py")]
 _ROOT = Path(__file__).parents[2]
@@ -76,19 +75,14 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
     Raises:
         InputError: If `target` is not empty.
     """
-    log = get_logger(__name__)
     with new_folder(target) as folder:
         for name, graph in voice.graphs.items():
-            log.info("%s.onnx", name)
             onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
         write_json(folder / "voice.json", facts_of(voice))
         write_frontend(voice.model.config, voice.model.assets, folder)
         for path in _RUNNER:
             shutil.copyfile(path, folder / path.name)
         copy_licences(voice, folder)
-        sizes = {path.name: path.stat().st_size for path in sorted(folder.glob("*.*"))}
-    for name, size in sizes.items():
-        log.info("%-20s %10.1f kB", name, size / 1e3)
 
 
 def facts_of(voice: ExportedVoice) -> dict[str, object]:

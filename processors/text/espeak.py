@@ -162,8 +162,9 @@ def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
     related = [code for code in voices if code.split("-")[0] == language.split("-")[0]]
     related.sort(key=len)  # "en-us" before "en-gb-x-rp"
     by_name = [code for code, name in voices.items() if name.lower().startswith(language.lower())]
-    nearest = ", ".join(list(dict.fromkeys([*related, *by_name]))[:6]) or ", ".join(sorted(voices))
-    return f"espeak has no language '{language}'; nearest: {nearest}"
+    nearest = list(dict.fromkeys([*related, *by_name]))[:6]
+    codes = f"nearest: {', '.join(nearest)}" if nearest else f"it has {', '.join(sorted(voices))}"
+    return f"espeak has no language '{language}'; {codes}"
 
 
 def share_phones(

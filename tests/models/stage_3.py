@@ -18,7 +18,7 @@ TEXT = "One two, three!"
 
 
 def preprocess_of(root: Path) -> PreprocessConfig:
-    """Stage 1 of tests/processors/extraction/recordings.py, in `root`/data."""
+    """Stage 1 of recordings at a low rate, in `root`/data."""
     return PreprocessConfig(
         processed_dir=str(root / "data"),
         sample_rate=RATE,

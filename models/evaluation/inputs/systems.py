@@ -114,7 +114,8 @@ def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
     if others:
         raise InputError(
             f"{folder} holds files of several vocoders: {', '.join([vocoder, *others])}; choose "
-            "some by --infer_dataset and --infer_testing_set, or run stage 3 again"
+            "some by --infer_dataset and --infer_testing_set (mode batch), or run stage 3 with"
+            " --overwrite"
         )
     return vocoder
 

@@ -34,7 +34,7 @@ def default_output(reference: str | Path, folder: Path) -> Path:
     """Returns `result` in the folder of a local experiment."""
     if not user_path(reference).exists():
         raise InputError(
-            f"{reference} is on the Hub: choose a folder for the wavs by --infer_output_dir"
+            f"{reference} is no folder here: choose one for the wavs by --infer_output_dir"
         )
     return folder / "result"
 
@@ -118,8 +118,8 @@ def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list
     todo = [item for item in items if not results.holds(item.id, item.fingerprint)]
     if len(todo) < len(items):
         get_logger(__name__).info(
-            "skipped %d of %s, finished with the same model and settings in %s; --overwrite repeats"
-            " them",
+            "skipped %d of %s, finished with the same model and settings in %s; to repeat them,"
+            " remove them, or give stage 3 --overwrite",
             len(items) - len(todo),
             _counted(len(items), noun),
             _place(results.folder, [item.id for item in items]),

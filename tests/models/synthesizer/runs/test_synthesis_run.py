@@ -59,7 +59,7 @@ def test_output_goes_into_a_local_experiment(tmp_path):
 
 
 def test_output_of_a_model_on_the_hub_must_be_named(tmp_path):
-    with pytest.raises(InputError, match=r"org/voice is on the Hub.*--infer_output_dir"):
+    with pytest.raises(InputError, match=r"org/voice is no folder here.*--infer_output_dir"):
         default_output("org/voice", tmp_path)
 
 
@@ -124,7 +124,7 @@ def test_one_is_not_many(tmp_path, caplog):
         synthesise_numbers(tmp_path / "out", "4")
     log = " ".join(caplog.text.split())
     assert f"(real-time factor 0.250): {tmp_path}/out/4.wav" in log
-    assert f"same model and settings in {tmp_path}/out/4.wav; --overwrite" in log
+    assert f"same model and settings in {tmp_path}/out/4.wav; to repeat them, remove" in log
     assert "1 number, 2.0 s of speech" in log
     with pytest.raises(InputError, match=r"^1 of 1 number could .*:\n  3: 3 is odd$"):
         synthesise_numbers(tmp_path / "out", "3")
@@ -137,7 +137,7 @@ def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, cap
         lines = synthesise_numbers(tmp_path / "out", "4", "6", "2")
     assert [line.value for line in lines] == [4, 6, 2]
     assert "skipped 2 of 3 numbers, finished with the same model and" in caplog.text
-    assert "--overwrite repeats them" in caplog.text
+    assert "or give stage 3 --overwrite" in caplog.text
     assert "1 number, 2.0 s of speech in 0.5 s" in caplog.text
     assert "1/1 (100 %)" in caplog.text
     assert (tmp_path / "out" / "2.wav").read_bytes() == b"9"
