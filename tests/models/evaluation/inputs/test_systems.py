@@ -16,6 +16,7 @@ from models.evaluation.inputs.systems import (
     read_system_files,
     read_texts,
     refuse,
+    select_files,
     system_names,
 )
 from models.synthesizer.runs.metadata import row_of
@@ -81,6 +82,14 @@ def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_
     ]
     with pytest.raises(InputError, match=r"metadata\.jsonl is missing: run stage 3.*\.flac"):
         read_system_files(tmp_path / "elsewhere")
+
+
+def test_copies_of_unknown_origin_count_as_part_of_the_dataset(tmp_path):
+    copy = SystemFile("a", tmp_path / "a.wav", "copy", source=tmp_path / "a.npy")
+    assert [f.dataset for f in select_files([copy], "corpus", None, tmp_path)] == ["corpus"]
+    spoken = SystemFile("a", tmp_path / "a.wav", "text")
+    with pytest.raises(InputError, match="synthesised nothing of the dataset 'corpus'"):
+        select_files([spoken], "corpus", None, tmp_path)
 
 
 def test_a_table_gives_the_last_text_of_each_line(tmp_path):
