@@ -1,5 +1,6 @@
 """Numbers from files: text, NumPy arrays and PyTorch tensors. No file runs code."""
 
+import errno
 import re
 import warnings
 import zipfile
@@ -71,7 +72,8 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _
             warnings.simplefilter("ignore")  # deprecated storages in old files
             return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
     except Exception as error:  # damaged files raise errors of many types
-        if isinstance(error, OSError) and error.strerror:
+        # torch seeks beyond the end of a file that was cut: an invalid argument
+        if isinstance(error, OSError) and error.strerror and error.errno != errno.EINVAL:
             raise InputError(f"{path}: {error.strerror}") from error
         raise InputError(f"{path}: {_fault(error)}; {remedy}") from error
 
