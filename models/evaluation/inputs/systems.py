@@ -89,12 +89,8 @@ def select_files(
     """Selects the files of a dataset or split; files of unknown origin count as part of it."""
     if dataset is None:
         return files
-    named = [
-        replace(file, dataset=dataset)
-        if file.kind == "file" or (file.kind == "copy" and not file.dataset)
-        else file
-        for file in files
-    ]
+    unknown = {"file"} if any(file.dataset for file in files) else {"file", "copy"}
+    named = [replace(file, dataset=dataset) if file.kind in unknown else file for file in files]
     of_dataset = {file.id: file for file in named if file.dataset == dataset}
     if not of_dataset:
         others = ", ".join(sorted({file.dataset for file in files if file.dataset})) or "none"
