@@ -62,7 +62,7 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _
     Args:
         allowed: Harmless functions and classes that it may also name, such as those of NumPy's
             scalars, in the form of `torch.serialization.safe_globals`.
-        remedy: What the error of a file that names others advises.
+        remedy: What to do, for the error of a file that is damaged or names anything else.
     """
     import torch  # takes a second
 

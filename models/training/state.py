@@ -40,6 +40,7 @@ from utils.logging import get_logger
 STATE = "training_state.pt"
 POSITION = "trainer_state.json"
 MEASURED = "measured.json"
+_REMEDY = "remove this checkpoint to resume from an older one"
 
 
 Weights = nn.Module | WeightAverage
@@ -153,7 +154,8 @@ def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
         InputError: If it belongs to another model, or a file is damaged.
     """
     # generators of torch stay on the CPU; optimizers move their state to the parameters
-    tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE))
+    stored = read_pickled(checkpoint / STATE, remedy=_REMEDY)
+    tensors = cast("dict[str, Any]", stored)
     plain = cast("dict[str, Any]", read_json(checkpoint / POSITION))
     try:
         for name, weights in state.weights.items():
@@ -178,8 +180,7 @@ def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
         ValueError,
     ) as error:
         raise InputError(
-            f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); remove this"
-            " checkpoint to resume from an older one"
+            f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); {_REMEDY}"
         ) from error
     path = checkpoint / POSITION
     if (checkpoint / MEASURED).exists():

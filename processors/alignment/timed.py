@@ -150,6 +150,7 @@ def file_aligner(
     """
 
     def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> Align:
+        """Builds what aligns; refuses a missing folder."""
         folder = folder_of(config, dataset_root)
         if not folder.is_dir():
             missing = f"preprocess.aligner is {config.aligner}, but there is no folder {folder}"
@@ -158,6 +159,7 @@ def file_aligner(
         def align(
             utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
         ) -> Alignment:
+            """Reads the alignment of an utterance, completed."""
             path = find(folder, utterance)
             with naming(path):
                 grid = read(path, utterance)

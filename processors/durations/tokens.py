@@ -241,8 +241,8 @@ def pitch_of_phones(
 
     Args:
         token_edges: (K + 1,).
-        pitch: Of the tokens, Hz, (K,).
-        boundaries: Of the phones, (N + 1,), in the unit of the edges.
+        pitch: Hz per token, (K,).
+        boundaries: Edges of the phones, (N + 1,), in the unit of `token_edges`.
     """
     middles = (boundaries[:-1] + boundaries[1:]) / 2
     tokens = np.searchsorted(token_edges, middles, side="right") - 1

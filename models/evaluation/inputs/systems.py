@@ -89,6 +89,7 @@ def select_files(
     """Selects the files of a dataset or split; files of unknown origin count as part of it."""
     if dataset is None:
         return files
+    # copies of the user's own mels name no dataset
     unknown = {"file"} if any(file.dataset for file in files) else {"file", "copy"}
     named = [replace(file, dataset=dataset) if file.kind in unknown else file for file in files]
     of_dataset = {file.id: file for file in named if file.dataset == dataset}
