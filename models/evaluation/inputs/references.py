@@ -83,6 +83,8 @@ class ReferenceFinder:
         text = file.normalised or (utterance.text if utterance else "")
         if file.kind != "text" and texts is not None:
             text = texts.get(file.id, text)
+            if file.kind == "file" and not text:
+                raise InputError(f"{file.file}: the table of --texts has no line of {file.id}")
         return EvaluatedUtterance(
             file.id,
             recorded,

@@ -314,7 +314,7 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
         "comparisons": evaluation.comparisons,
         "differences": difference_rows(columns, voices, evaluation.comparisons),
         "flags": flags,
-        "with_flags": [n for n in order if n > 0 or any(row.counts[n] for row in flags)],
+        "with_flags": [n for n in order if n > 0],
         "meanings": meanings_of(columns, flags),
         "mel": evaluation.mel,
         "index": index,

@@ -1,4 +1,4 @@
-"""Tables of the page: scores, differences, flagged utterances, explanations; its utterances."""
+"""Tables of scores, differences and flagged utterances, for the page and as text; utterances."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,14 +8,17 @@ from typing import NamedTuple
 
 from models.evaluation.results import Comparison, Evaluation, MeanScore, System, verdict_of
 from processors.metrics.registry import CHECKS, METRICS
-from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceScores
+from processors.metrics.utterance_scorer import (
+    DIFFERENCE,
+    OF_RECORDING,
+    EvaluatedUtterance,
+    UtteranceScores,
+)
 
-RECORDED = "_recorded"  # ends the names of columns that concern the recording only
-_DIFFERENCE = "_difference"  # ends those of synthesised speech minus recording
 _TRANSCRIBED = ("wer", "cer")  # metrics whose notes are the recogniser's output
-_ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 _MOST_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
+_PLAIN = str.maketrans({"−": "-", "…": "..", "\u202f": ","})  # for terminals
 _N_COLOURS = 6  # of systems; a seventh has that of the first
 _UNDECIDED = {
     "too few": "too few utterances",
@@ -58,12 +61,12 @@ class Row(NamedTuple):
 
     label: str
     unit: str
-    arrow: str  # which way is better
+    better: str  # "lower", "higher", or empty where neither is
     cells: list[Cell | None]  # by voice or comparison; None where there is no such score
 
 
 class FlagRow(NamedTuple):
-    """How many utterances a check flagged, by system, the recording first."""
+    """How many utterances a check flagged, by system."""
 
     check: str
     label: str
@@ -93,9 +96,9 @@ def columns_of(systems: Iterable[System]) -> list[Column]:
             scores.setdefault(name, []).append(score)
     columns = []
     for name, row in scores.items():
-        if name.endswith(RECORDED) and name.removesuffix(RECORDED) in scores:
+        if name.endswith(OF_RECORDING) and name.removesuffix(OF_RECORDING) in scores:
             continue
-        base = name.removesuffix(_DIFFERENCE)
+        base = name.removesuffix(DIFFERENCE)
         label = f"{base} difference" if base != name and base in scores else name
         columns.append(Column(name, label, row[0].unit, row[0].better, digits_for(row)))
     return columns
@@ -131,11 +134,11 @@ def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row
     evaluated_first = sorted(systems, key=lambda system: system.is_reference)
     rows = []
     for column in columns:
-        recorded = (s.report.scores.get(column.name + RECORDED) for s in evaluated_first)
+        recorded = (s.report.scores.get(column.name + OF_RECORDING) for s in evaluated_first)
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
         cells = [_mean_cell(score, column) if score else None for score in scores]
-        rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
+        rows.append(Row(column.label, column.unit, column.better, cells))
     return rows
 
 
@@ -170,7 +173,7 @@ def difference_rows(
             for score, comparison in zip(scores, comparisons, strict=True)
         ]
         if any(cells):
-            rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
+            rows.append(Row(column.label, column.unit, column.better, cells))
     return rows
 
 
@@ -189,26 +192,19 @@ def _difference_cell(
 
 def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     """Builds a row for each check that was made, whether it flagged anything or not."""
-    recorded = next((s.report.recorded_flags for s in systems if not s.is_reference), {})
-    counts = [recorded, *(system.report.flags for system in systems)]
+    checks = dict.fromkeys(check for system in systems for check in system.report.flags)
     rows = []
-    for name in sorted({name for count in counts for name in count}):
-        label = CHECKS[name].finds if name in CHECKS else name
+    for name in checks:
+        counts = [system.report.flags.get(name, 0) for system in systems]
         unchecked = [system.unchecked(name) for system in systems if name in system.report.flags]
-        rows.append(
-            FlagRow(
-                name, label, [count.get(name, 0) for count in counts], max(unchecked, default=0)
-            )
-        )
+        rows.append(FlagRow(name, CHECKS[name].finds, counts, max(unchecked)))
     return rows
 
 
 def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
     """Pairs labels of metrics and checks with what they mean."""
     metrics = [(c.label, METRICS[c.name].meaning) for c in columns if c.name in METRICS]
-    return metrics + [
-        (row.label, CHECKS[row.check].meaning) for row in flags if row.check in CHECKS
-    ]
+    return metrics + [(row.label, CHECKS[row.check].meaning) for row in flags]
 
 
 class ShownUtterance(NamedTuple):
@@ -229,13 +225,13 @@ def shown_utterance(
         n: system.scored[item.id] for n, system in enumerate(systems, 1) if item.id in system.scored
     }
     rows, names = list(scored.values()), [column.name for column in columns]
-    recorded = [_value(rows, name + RECORDED) for name in names]
+    recorded = [_value(rows, name + OF_RECORDING) for name in names]
     values: list[list[float | None] | None] = [None] * (len(systems) + 1)
     values[0] = recorded if any(value is not None for value in recorded) else None
-    flags = [(0, *flag) for flag in (rows[0].recorded_flags if rows else ())]
+    flags = []
     for n, scores in scored.items():
         values[n] = [_value([scores], name) for name in names]
-        flags += [(n, *flag) for flag in scores.flags]
+        flags += [(n, *flag) for flag in scores.flags.items()]
     seconds = round(rows[0].seconds if rows else 0.0, 2)
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 
@@ -251,9 +247,48 @@ def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[
         scored = system.scored.get(item.id)
         if scored is None or system.name not in item.spoken:
             continue
-        for voice, ending in ((n, ""), (0, RECORDED)):
+        for voice, ending in ((n, ""), (0, OF_RECORDING)):
             names = (name + ending for name in _TRANSCRIBED)
             note = next((scored.values[name].note for name in names if name in scored.values), None)
             if note is not None:
                 notes.setdefault(voice, note)
     return sorted(notes.items())
+
+
+def tables_of(evaluation: Evaluation) -> str:
+    """The tables of the page as text."""
+    systems = sorted(shown_systems(evaluation), key=lambda system: system.is_reference)
+    voices, columns = voices_of(systems), columns_of(systems)
+    n = evaluation.systems[0].report.utterances
+    table = [["metric", "unit", "better", *(voice.name for voice in voices)]]
+    for row in score_rows(columns, systems):
+        table.append([row.label, row.unit, row.better, *(_text_of(cell, n) for cell in row.cells)])
+    tables = [table]
+    differences = difference_rows(columns, voices, evaluation.comparisons)
+    for number, comparison in enumerate(evaluation.comparisons):
+        table = [[f"{comparison.first} - {comparison.second}", "unit", "difference", ""]]
+        for row in differences:
+            if cell := row.cells[number]:
+                table.append([row.label, row.unit, _text_of(cell, n), cell.verdict])
+        tables.append(table)
+    if flags := flag_rows(systems):
+        table = [["flagged", *(system.name for system in systems), "unchecked"]]
+        table += [[row.label, *map(str, row.counts), str(row.unchecked or "")] for row in flags]
+        tables.append(table)
+    return "\n".join(map(_aligned, tables)).translate(_PLAIN)
+
+
+def _text_of(cell: Cell | None, n_utterances: int) -> str:
+    if cell is None:
+        return ""
+    n = f"n {cell.n}" if cell.n != n_utterances else ""
+    details = ", ".join(part for part in (cell.interval, n) if part)
+    return f"{cell.mean} ({details})" if details else cell.mean
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Lines of text with cells below each other, without columns that are empty."""
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns, strict=True))
+    return "".join(f"{line}\n" for line in lines)

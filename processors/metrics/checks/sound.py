@@ -106,9 +106,6 @@ def _steepest_round(n: int) -> float:
     return _TOLERANCE * ((n + 1) / (n - 1)) ** 2
 
 
-CLIPPING = Check("clipping", "clipped samples", check_clipping)
-
-
 MARGIN_S = 0.5  # by which silence may be longer than recorded
 EDGE_S = 0.5  # never flagged
 PAUSE_S = 0.8
@@ -154,9 +151,6 @@ def _silence_note(
 
 def _longest(activity: SpeechActivity) -> Pause:
     return max(activity.pauses, key=lambda pause: pause.seconds, default=Pause(0.0, 0.0))
-
-
-SILENCE = Check("silence", "too long silence", check_silence)
 
 
 LIMIT_DB = -16.0  # relative to the speech
@@ -211,6 +205,8 @@ def _edge(wav: np.ndarray, sample_rate: int, level_db: float) -> Edge:
     return Edge(float(levels[0]) - level_db, float(adjacent_db - levels[0]), noise_db - level_db)
 
 
-TRUNCATION = Check("truncation", "speech that is cut off", check_truncation)
-
-CHECKS = (CLIPPING, SILENCE, TRUNCATION)
+CHECKS = (
+    Check("clipping", check_clipping, "clipped samples"),
+    Check("silence", check_silence, "too long silence"),
+    Check("truncation", check_truncation, "speech that is cut off"),
+)

@@ -31,8 +31,8 @@ from processors.metrics.records import MetricValue, SpeechMetric
 if TYPE_CHECKING:
     from processors.metrics.recognition.labelled_speech import LabelledSpeech
 
-PACKAGES = ("jiwer", "pocketsphinx", "soxr")
-_NEEDS = "a text in English, or in the language of a recogniser or of transcripts of one's own"
+_PACKAGES = ("jiwer", "pocketsphinx", "soxr")
+NEEDS = "a text (--texts) in English, or in the language of your recogniser or transcripts"
 MODEL_RATE = 16000  # Hz
 SHORTEST_S = 0.5  # in shorter signals the repetition dominates
 _AUDIBLE = f"{SHORTEST_S} s of sound that is not silent"
@@ -58,8 +58,8 @@ def _error_rate(
     speech: "LabelledSpeech", error: Callable[[str, str], float], count: Callable[[str], int]
 ) -> MetricValue | None:
     """Percent, with the hypothesis as the note; None without a text, or a recogniser of it."""
-    words, hypothesis = speech.words, speech.recognised_words
-    if not words or hypothesis is None:
+    words = speech.words
+    if not words or (hypothesis := speech.recognised_words) is None:
         return None
     return MetricValue(100 * error(words, hypothesis), count(words), hypothesis)
 
@@ -117,7 +117,7 @@ def _model() -> Any:  # noqa: ANN401  # the package has no types
 
 _OPINION = ("speechmos", "onnxruntime", "librosa", "soxr")
 METRICS = (
-    SpeechMetric("wer", score_wer, "lower", "%", _NEEDS, packages=PACKAGES),
-    SpeechMetric("cer", score_cer, "lower", "%", _NEEDS, packages=PACKAGES),
+    SpeechMetric("wer", score_wer, "lower", "%", NEEDS, packages=_PACKAGES),
+    SpeechMetric("cer", score_cer, "lower", "%", NEEDS, packages=_PACKAGES),
     SpeechMetric("dnsmos", score_dnsmos, "higher", "MOS", _AUDIBLE, packages=_OPINION),
 )

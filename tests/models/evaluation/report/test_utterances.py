@@ -11,7 +11,7 @@ from models.evaluation.report.tables import (
     voices_of,
 )
 from models.evaluation.results import MeanScore
-from processors.metrics.records import CheckFlag, MetricValue
+from processors.metrics.records import MetricValue
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
 
 
@@ -19,9 +19,8 @@ from tests.models.evaluation.report.evaluations import evaluation_of, item_of, s
 def evaluation(tmp_path):
     """Two utterances by a voice; the copy has one of them."""
     items = [item_of(tmp_path, "a", ("voice", "copy")), item_of(tmp_path, "b", ("voice",))]
-    flag = CheckFlag("clipping", "at 0.1 s")
     scored = {
-        "voice": [scored_of("a", 5.0, flags=(flag,)), scored_of("b", 7.0)],
+        "voice": [scored_of("a", 5.0, flags={"clipping": "at 0.1 s"}), scored_of("b", 7.0)],
         "copy": [scored_of("a", 2.0)],
     }
     return evaluation_of(items, scored, references=("copy",))
@@ -63,16 +62,7 @@ def test_scores_of_recordings_are_values_of_the_recording_and_no_columns(evaluat
 
 
 def test_flags_say_whose_they_are(evaluation):
-    voice = evaluation.systems[0]
-    scored = {id: replace_recorded(one) for id, one in voice.scored.items()}
-    systems = [replace(voice, scored=scored)]
-    a, b = utterances_of(evaluation, systems)
-    assert a.flags == [(0, "silence", "too quiet"), (1, "clipping", "at 0.1 s")]
-    assert b.flags == [(0, "silence", "too quiet")]
-
-
-def replace_recorded(scored):
-    return scored._replace(recorded_flags=(CheckFlag("silence", "too quiet"),))
+    assert [one.flags for one in utterances_of(evaluation)] == [[(2, "clipping", "at 0.1 s")], []]
 
 
 def test_texts_are_shown_as_written(evaluation):
@@ -90,7 +80,7 @@ def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
 def test_without_a_recogniser_there_are_no_transcripts(evaluation):
     voice = evaluation.systems[0]
     scored = {
-        id: one._replace(values={"mcd": MetricValue(5.0)}) for id, one in voice.scored.items()
+        id: replace(one, values={"mcd": MetricValue(5.0)}) for id, one in voice.scored.items()
     }
     assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
 

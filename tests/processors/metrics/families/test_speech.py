@@ -80,7 +80,8 @@ def test_recordings_without_transcripts_have_no_score(tmp_path):
     (tmp_path / "a.txt").write_text("the cat")
     spoken = replace(SPEECH, id="a", user_models=UserModels(transcripts=tmp_path))
     assert score_wer(spoken).value == pytest.approx(100 * 4 / 6)
-    assert score_wer(replace(spoken, recorded=True)) is None
+    recorded = UserModels(transcripts=tmp_path / "recorded")
+    assert score_wer(replace(spoken, user_models=recorded)) is None
 
 
 SHORT = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
