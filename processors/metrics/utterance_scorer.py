@@ -59,8 +59,8 @@ class EvaluatedUtterance:
     recorded: Callable[[], np.ndarray] | None
     text: str  # text as spoken; empty where unknown
     language: str  # espeak language code of the text; empty where unknown
-    # reads the phones of the recording; None where it is not aligned
-    phones: Callable[[], tuple[TimedPhone, ...]] | None
+    # reads the phones of the recording; none where it is not aligned
+    phones: Callable[[], tuple[TimedPhone, ...]] = tuple
     spoken: Mapping[str, SpeechFile] = field(default_factory=dict)  # the files, by system
     written: str = ""  # the text as typed, for display; empty where unknown
     audio: Path | None = None  # the file that `recorded` reads; None: it reads a store
@@ -191,9 +191,8 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
     texts, recorded = (utterance.text, utterance.language), None
     if utterance.recorded is not None:
         wav, rate = utterance.recorded(), task.mel.sample_rate
-        phones = utterance.phones() if utterance.phones is not None else ()
         models = task.models_of(RECORDED)
-        recorded = LabelledSpeech(wav, rate, *texts, phones, utterance.id, models)
+        recorded = LabelledSpeech(wav, rate, *texts, utterance.phones(), utterance.id, models)
     scores = {}
     for system, spoken in utterance.spoken.items():
         waveform, models = read_waveform(spoken.file), task.models_of(system)

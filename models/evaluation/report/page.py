@@ -160,8 +160,7 @@ def write_tracks(
     (item,) = items
     sounds: list[tuple[str, Waveform, tuple[TimedPhone, ...]]] = []
     if item.recorded is not None:
-        phones = item.phones() if item.phones is not None else ()
-        sounds.append((RECORDING, Waveform(item.recorded(), mel.sample_rate), phones))
+        sounds.append((RECORDING, Waveform(item.recorded(), mel.sample_rate), item.phones()))
     sounds += ((s, read_waveform(file.file), file.phones) for s, file in item.spoken.items())
     analyses = [_analyse(waveform, mel) for _, waveform, _ in sounds]
     low, high = colour_limits([log_mel for log_mel, _ in analyses])

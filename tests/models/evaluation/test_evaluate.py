@@ -426,7 +426,7 @@ def system_of(wer_recorded: float) -> System:
 
 def test_recordings_that_the_recogniser_misreads_are_logged_once_with_the_language(caplog):
     def found(*systems: System, references=()) -> Evaluation:
-        items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", None, {}),)
+        items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", tuple, {}),)
         return Evaluation(systems, items, MelConfig(), references=references)
 
     warn_of_language(found(system_of(80), references=(system_of(188),)), ["Anna"])

@@ -47,7 +47,7 @@ def selection_of(*wanted, checks=None):
 def utterance(*, recorded: bool = True, **is_copy: bool) -> EvaluatedUtterance:
     """An utterance of systems, some of which are copies."""
     spoken = {name: SpeechFile(Path(name), is_copy=value) for name, value in is_copy.items()}
-    return EvaluatedUtterance("u", (lambda: None) if recorded else None, "", "", None, spoken)
+    return EvaluatedUtterance("u", (lambda: None) if recorded else None, "", "", tuple, spoken)
 
 
 def scored(id: str, *names: str, **missing: str) -> UtteranceScores:

@@ -78,7 +78,7 @@ def make_item(
     path = folder / "a.wav"
     soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
     return EvaluatedUtterance(
-        "a", noise, text, "en-us", None, {"mine": SpeechFile(path, is_copy=True)}
+        "a", noise, text, "en-us", tuple, {"mine": SpeechFile(path, is_copy=True)}
     )
 
 
@@ -203,7 +203,7 @@ def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting)
 
 @pytest.mark.usefixtures("counting")
 def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
-    item = EvaluatedUtterance("u", None, "hello", "en-us", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", None, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, TASK)
     assert set(by_system["x"].values) == {"speech"}
     assert set(by_system["x"].unscored) == {"pair", "copy"}
@@ -211,7 +211,7 @@ def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
 
 
 def test_transcripts_are_those_of_the_system(tmp_path, counting):
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x", "y"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x", "y"))
     folders = {name: Path(f"of_{name}") for name in ("x", "y", RECORDED)}
     score_utterance(item, replace(TASK, transcripts=folders))
     heard = [what for kind, what in counting if kind == "speech"]
@@ -225,7 +225,7 @@ def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatc
     add(
         monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: MetricValue(1.0))
     )
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
     assert by_system["x"].unscored == {"rate": "fails: ZeroDivisionError: division by zero"}
     assert by_system["x"].values["level"] == MetricValue(1.0)
@@ -237,7 +237,7 @@ def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypa
         raise InputError("u.txt is missing")
 
     add(monkeypatch, speech_metric("rate", refuse))
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     with pytest.raises(InputError, match=r"u\.txt is missing"):
         score_utterance(item, ScoringTask(("rate",), MEL))
 
@@ -258,7 +258,7 @@ def test_failures_become_flags_and_other_checks_have_a_reason(tmp_path, monkeypa
         packages = ("no_such_package",) if name == "bare" else ()
         stub = Check(name=name, finds="a failure", packages=packages, score=score)
         monkeypatch.setitem(CHECKS, name, stub)
-    item = EvaluatedUtterance("u", None, "", "", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", None, "", "", tuple, spoken_by(tmp_path, "x"))
 
     scored = score_utterance(item, ScoringTask((), MEL, tuple(functions)))["x"]
 

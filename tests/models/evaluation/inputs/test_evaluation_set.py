@@ -105,7 +105,7 @@ def test_texts_of_the_users_own_need_no_recording(tmp_path):
     results = synthesise(tmp_path / "a", "text-0001", dataset="")
     references = EvaluationInputs((), preprocess_of(tmp_path), languages={"anna": "en-gb"})
     (item,) = pair_files({"one": results}, references)
-    assert (item.recorded, item.phones) == (None, None)
+    assert (item.recorded, item.phones()) == (None, ())
     assert (item.text, item.language) == ("one two, three!", "en-gb")
     assert item.written == results[0].text != item.text
 
@@ -287,7 +287,7 @@ def test_texts_of_the_users_own_have_no_copies(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"):
         found = build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions(vocoder="x"))
     assert list(found.folders) == [tmp_path.name]
-    assert "no copy-synthesis: there are no recordings" in caplog.text
+    assert "no copy-synthesis: it needs recordings" in caplog.text
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):

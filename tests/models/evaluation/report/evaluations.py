@@ -60,7 +60,7 @@ def item_of(
         partial(tone, 140.0, 0.5) if recorded else None,
         text,
         "en-us",
-        partial(tuple, PHONES) if phones and recorded else None,
+        partial(tuple, PHONES if phones and recorded else ()),
         spoken,
     )
 
