@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import NamedTuple
 
@@ -75,8 +75,8 @@ class FlagRow(NamedTuple):
 
 
 def shown_systems(evaluation: Evaluation) -> list[System]:
-    """The systems in the order of the page: references first."""
-    return [*evaluation.references, *evaluation.systems]
+    """The systems in the order of the page: references last."""
+    return [*evaluation.systems, *evaluation.references]
 
 
 def voices_of(systems: Iterable[System]) -> list[Voice]:
@@ -89,9 +89,9 @@ def voices_of(systems: Iterable[System]) -> list[Voice]:
 
 
 def columns_of(systems: Iterable[System]) -> list[Column]:
-    """Columns of systems, then those of references only, without those of the recording."""
+    """Columns of any system, without those of the recording."""
     scores: dict[str, list[MeanScore]] = {}
-    for system in sorted(systems, key=lambda system: system.is_reference):
+    for system in systems:
         for name, score in system.report.scores.items():
             scores.setdefault(name, []).append(score)
     columns = []
@@ -130,33 +130,26 @@ def _ends_of(score: MeanScore) -> tuple[float, float]:
 
 def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row]:
     """Builds a row for each column, with a cell for each voice."""
-    # a reference may have recordings of other sentences
-    evaluated_first = sorted(systems, key=lambda system: system.is_reference)
     rows = []
     for column in columns:
-        recorded = (s.report.scores.get(column.name + OF_RECORDING) for s in evaluated_first)
+        # the first: a reference may have recordings of other sentences
+        recorded = (system.report.scores.get(column.name + OF_RECORDING) for system in systems)
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
-        cells = [_mean_cell(score, column) if score else None for score in scores]
+        cells = [_cell(score, column) if score else None for score in scores]
         rows.append(Row(column.label, column.unit, column.better, cells))
     return rows
 
 
-def _mean_cell(score: MeanScore, column: Column) -> Cell:
-    mean = format_number(score.mean, column.digits)
-    return Cell(mean, _interval(score, column), score.n)
+def _cell(score: MeanScore, column: Column) -> Cell:
+    mean, low, high = (format_number(x, column.digits) for x in (score.mean, *_ends_of(score)))
+    return Cell(mean, "" if score.low is None else f"{low} … {high}", score.n)
 
 
 def format_number(value: float, digits: int) -> str:
     """Formats a number for display; its minus sign is as wide as a digit."""
     text = f"{value:,.{digits}f}".replace(",", "\u202f").replace("-", "−")
     return text.removeprefix("−") if not text.strip("−0.") else text
-
-
-def _interval(score: MeanScore, column: Column) -> str:
-    if score.low is None:
-        return ""
-    return " … ".join(format_number(end, column.digits) for end in _ends_of(score))
 
 
 def difference_rows(
@@ -167,7 +160,7 @@ def difference_rows(
     for column in columns:
         scores = [comparison.differences.get(column.name) for comparison in comparisons]
         digits = digits_for(score for score in scores if score is not None)
-        column = Column(column.name, column.label, column.unit, column.better, digits)
+        column = replace(column, digits=digits)
         cells = [
             None if score is None else _difference_cell(score, column, comparison, voices)
             for score, comparison in zip(scores, comparisons, strict=True)
@@ -180,14 +173,13 @@ def difference_rows(
 def _difference_cell(
     score: MeanScore, column: Column, comparison: Comparison, voices: Sequence[Voice]
 ) -> Cell:
-    mean = ("+" if score.mean > 0 else "") + format_number(score.mean, column.digits)
-    verdict, slot = verdict_of(score), ""
+    cell, verdict = _cell(score, column), verdict_of(score)
+    cell = cell._replace(mean=("+" if score.mean > 0 else "") + cell.mean)
     if verdict in _UNDECIDED:
-        text = _UNDECIDED[verdict]
-    else:
-        winner = comparison.first if verdict == "better" else comparison.second
-        text, slot = f"{winner} is better", next(v.slot for v in voices if v.name == winner)
-    return Cell(mean, _interval(score, column), score.n, slot, verdict=text)
+        return cell._replace(verdict=_UNDECIDED[verdict])
+    winner = comparison.first if verdict == "better" else comparison.second
+    slot = next(voice.slot for voice in voices if voice.name == winner)
+    return cell._replace(verdict=f"{winner} is better", slot=slot)
 
 
 def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
@@ -221,17 +213,12 @@ def shown_utterance(
     item: EvaluatedUtterance, systems: Sequence[System], columns: Sequence[Column]
 ) -> ShownUtterance:
     """Collects the scores and flags of an utterance, of systems in the order of the page."""
-    scored = {
-        n: system.scored[item.id] for n, system in enumerate(systems, 1) if item.id in system.scored
-    }
-    rows, names = list(scored.values()), [column.name for column in columns]
+    scored = [system.scored.get(item.id) for system in systems]
+    rows, names = [row for row in scored if row], [column.name for column in columns]
     recorded = [_value(rows, name + OF_RECORDING) for name in names]
-    values: list[list[float | None] | None] = [None] * (len(systems) + 1)
-    values[0] = recorded if any(value is not None for value in recorded) else None
-    flags = []
-    for n, scores in scored.items():
-        values[n] = [_value([scores], name) for name in names]
-        flags += [(n, *flag) for flag in scores.flags.items()]
+    values = [recorded if any(value is not None for value in recorded) else None]
+    values += [[_value([row], name) for name in names] if row else None for row in scored]
+    flags = [(n, *flag) for n, row in enumerate(scored, 1) if row for flag in row.flags.items()]
     seconds = round(rows[0].seconds if rows else 0.0, 2)
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 
@@ -245,19 +232,16 @@ def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[
     notes: dict[int, str] = {}
     for n, system in enumerate(systems, 1):
         scored = system.scored.get(item.id)
-        if scored is None or system.name not in item.spoken:
-            continue
         for voice, ending in ((n, ""), (0, OF_RECORDING)):
-            names = (name + ending for name in _TRANSCRIBED)
-            note = next((scored.values[name].note for name in names if name in scored.values), None)
-            if note is not None:
-                notes.setdefault(voice, note)
+            for name in _TRANSCRIBED:
+                if scored is not None and name + ending in scored.values:
+                    notes.setdefault(voice, scored.values[name + ending].note)
     return sorted(notes.items())
 
 
 def tables_of(evaluation: Evaluation) -> str:
     """The tables of the page as text."""
-    systems = sorted(shown_systems(evaluation), key=lambda system: system.is_reference)
+    systems = shown_systems(evaluation)
     voices, columns = voices_of(systems), columns_of(systems)
     n = evaluation.systems[0].report.utterances
     table = [["metric", "unit", "better", *(voice.name for voice in voices)]]

@@ -42,7 +42,7 @@ def parts_of(evaluation):
 def test_a_row_holds_the_means_of_all_voices(evaluation):
     mcd, _, wer, difference = score_rows(*parts_of(evaluation)[::2])
     assert (mcd.label, mcd.unit, mcd.better) == ("mcd", "dB", "lower")
-    recording, copy, good, _ = mcd.cells
+    recording, good, _, copy = mcd.cells
     assert recording is None
     assert (copy.mean, copy.interval, copy.n) == ("1.00", "", 1)
     assert (good.mean, good.interval, good.n) == ("5.00", "4.00 … 6.00", 3)
@@ -93,7 +93,7 @@ def test_verdicts(evaluation, score, verdict):
 
 def test_flags_are_counted_by_voice_and_named_in_words(evaluation):
     systems = shown_systems(evaluation)
-    assert flag_rows(systems) == [("clipping", "clipped samples", [0, 0, 3], 0)]
+    assert flag_rows(systems) == [("clipping", "clipped samples", [0, 3, 0], 0)]
 
 
 def test_unchecked_utterances_are_counted(evaluation):

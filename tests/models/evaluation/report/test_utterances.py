@@ -31,11 +31,11 @@ def utterances_of(evaluation, systems=None):
     return [shown_utterance(item, systems, columns_of(systems)) for item in evaluation.items]
 
 
-def test_references_come_between_the_recording_and_the_systems(evaluation):
+def test_references_come_after_the_systems(evaluation):
     assert voices_of(shown_systems(evaluation)) == [
         ("recording", "recorded", True),
-        ("copy", "copy", True),
         ("voice", "system-1", False),
+        ("copy", "copy", True),
     ]
 
 
@@ -55,14 +55,14 @@ def test_scores_of_recordings_are_values_of_the_recording_and_no_columns(evaluat
     a, b = utterances_of(evaluation)
     assert a.values == [
         [None, None, 0.0, None],
-        [2.0, 3.5, 50.0, 50.0],
         [5.0, 2.75, 50.0, 50.0],
+        [2.0, 3.5, 50.0, 50.0],
     ]
-    assert b.values[1] is None
+    assert b.values[2] is None
 
 
 def test_flags_say_whose_they_are(evaluation):
-    assert [one.flags for one in utterances_of(evaluation)] == [[(2, "clipping", "at 0.1 s")], []]
+    assert [one.flags for one in utterances_of(evaluation)] == [[(1, "clipping", "at 0.1 s")], []]
 
 
 def test_texts_are_shown_as_written(evaluation):
@@ -74,7 +74,7 @@ def test_texts_are_shown_as_written(evaluation):
 def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
     systems = shown_systems(evaluation)
     assert [voice for voice, _ in transcripts_of(evaluation.items[0], systems)] == [0, 1, 2]
-    assert [voice for voice, _ in transcripts_of(evaluation.items[1], systems)] == [0, 2]
+    assert [voice for voice, _ in transcripts_of(evaluation.items[1], systems)] == [0, 1]
 
 
 def test_without_a_recogniser_there_are_no_transcripts(evaluation):
