@@ -126,7 +126,7 @@ def evaluate(
         references,
     )
     write_results(evaluation)
-    warn_of_language(evaluation, inputs.datasets)
+    warn_of_language(evaluation)
     return evaluation
 
 
@@ -143,7 +143,8 @@ def _score_all(
     with progress(len(items), "stage 4: utterances") as bar:
         for chunk in run_chunks(partial(_score_one, task=task), chunks, n_jobs, backend):
             if chunk.lost:
-                faults.append(_crash(chunk.lost[0]))
+                files = " or ".join(str(file.file) for file in chunk.lost[0].spoken.values())
+                faults.append(f"{files}: a metric crashes; is it damaged? Or choose --metrics")
             elif isinstance(chunk.result, str):
                 faults.append(chunk.result)
             else:
@@ -155,14 +156,6 @@ def _score_all(
                 break
     refuse(sorted(faults), "utterances could not be scored", n_tried)
     return {system: sorted(rows, key=lambda scores: scores.id) for system, rows in scored.items()}
-
-
-def _crash(item: EvaluatedUtterance) -> str:
-    return (
-        f"{' or '.join(str(spoken.file) for spoken in item.spoken.values())}: a metric crashed the "
-        "process that scored it; is the file damaged? Leave metrics out by --metrics to find which "
-        "one it is"
-    )
 
 
 def _score_one(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> _Outcome:
@@ -204,18 +197,16 @@ def _systems(
     return tuple(systems[:n]), tuple(systems[n:])
 
 
-def warn_of_language(evaluation: Evaluation, datasets: Sequence[str]) -> None:
+def warn_of_language(evaluation: Evaluation) -> None:
     """Warns if the recogniser misreads even the recordings."""
     scores = [system.report.scores.get("wer_recorded") for system in evaluation.systems]
-    misread = next((score.mean for score in scores if score and score.mean > MOST_MISREAD), None)
-    if misread is not None:
-        languages = {item.language for item in evaluation.items if item.language}
+    misread = max((score.mean for score in scores if score), default=0.0)
+    if misread > MOST_MISREAD:
+        languages = sorted({item.language for item in evaluation.items if item.language})
         _log.warning(
             "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "
-            "Set it by --set preprocess.corpus.%s.language=de or such, or give a --recogniser",
-            misread,
-            ", ".join(sorted(languages)) or "unknown",
-            datasets[0] if len(datasets) == 1 else "<name>",
+            "Set it by --set preprocess.corpus.<name>.language=de or such, or give a --recogniser",
+            *(misread, ", ".join(languages) or "unknown"),
         )
 
 

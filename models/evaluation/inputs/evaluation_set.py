@@ -110,19 +110,18 @@ def add_natural(
     Returns:
         The items, then those of sentences that no system synthesised.
     """
-    by_id = {file.id: {NATURAL: file} for file in readings}
-    added = {item.id: item for item in _paired(by_id, inputs, "files of --natural")}
-    alone = [id for id, item in added.items() if item.recorded is None]
-    refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
-    for file in readings:
-        if (audio := added[file.id].audio) and audio.samefile(file.file):
-            raise InputError(f"{file.file} is the recording itself, not a second reading")
-        added[file.id] = replace(added[file.id], spoken={NATURAL: SpeechFile(file.file)})
-    both = []
-    for item in items:
-        reading = added.pop(item.id).spoken if item.id in added else {}
-        both.append(replace(item, spoken={**item.spoken, **reading}))
-    return both + list(added.values())
+    spoken, known = {file.id: file for file in readings}, {item.id for item in items}
+    others = {id: {NATURAL: file} for id, file in spoken.items() if id not in known}
+    both = [*items, *(_paired(others, inputs, "files of --natural") if others else ())]
+    alone = [item.id for item in both if item.id in spoken and item.recorded is None]
+    refuse(alone, "second readings have no dataset; use --recordings", len(spoken))
+    for n, item in enumerate(both):
+        if file := spoken.get(item.id):
+            if item.audio and item.audio.samefile(file.file):
+                raise InputError(f"{file.file} is the recording itself, not a second reading")
+            reading = {NATURAL: SpeechFile(file.file)}  # of its own timing, however long it is
+            both[n] = replace(item, spoken={**item.spoken, **reading})
+    return both
 
 
 def _paired(

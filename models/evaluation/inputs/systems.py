@@ -173,14 +173,14 @@ def refuse(faults: Sequence[str], message: str, total: int | None = None) -> Non
 
 def check_sounds(files: Sequence[SystemFile]) -> None:
     """Refuses files that do not exist or have no header of a sound; lists them."""
-    missing = [str(sound.file) for sound in files if not sound.file.is_file()]
-    refuse(missing, "files that stage 3 wrote cannot be found; run it again", len(files))
     broken = [f"{sound.file}: {fault}" for sound in files if (fault := _fault(sound.file))]
     refuse(broken, "files cannot be read as audio; make them again", len(files))
 
 
 def _fault(file: Path) -> str:
     """What is wrong with a sound file, by its header; empty if nothing is."""
+    if not file.is_file():
+        return "it is missing"
     try:
         return "" if soundfile.info(file).frames else "it has no samples"
     except soundfile.LibsndfileError as error:

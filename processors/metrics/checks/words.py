@@ -166,14 +166,11 @@ def _alike(fault: Fault, other: Fault) -> bool:
 
 
 def _note(fault: Fault, words: Sequence[str]) -> str:
-    count = fault.end - fault.start
-    if fault.kind == "skipped" and count == len(words):
-        return f"none of its {count} words is found"
-    what = " ".join(words[fault.start : fault.end][:_LISTED])
-    if count > _LISTED:
-        what += " ..."
-    noun = "word" if count == 1 else "words"
-    return f'{count} {noun} {fault.kind}{fault.where}: "{what}"'
+    if fault[:3] == ("skipped", 0, len(words)):
+        return "none of its words is found"
+    more = " ..." if fault.end - fault.start > _LISTED else ""
+    listed = " ".join(words[fault.start : fault.end][:_LISTED])
+    return f'{fault.kind}{fault.where}: "{listed}{more}"'
 
 
 CHECKS = (

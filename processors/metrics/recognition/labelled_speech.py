@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from processors.audio.speech_level import SpeechActivity, SpeechLevel, active_level, speech_activity
+from processors.audio.speech_level import SpeechActivity, speech_activity
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels, name_of
 from processors.metrics.records import MetricValue, SpeechMetric
 from processors.records import TimedPhone
@@ -86,11 +86,6 @@ class LabelledSpeech:
         from processors.metrics.signals.acoustic_features import AcousticFeatures
 
         return AcousticFeatures(self.wav, self.sample_rate, self.phones, self.user_models.encoder)
-
-    @functools.cached_property
-    def level(self) -> SpeechLevel | None:
-        """Active speech level (ITU-T P.56); None for silence."""
-        return active_level(self.wav, self.sample_rate)
 
     @functools.cached_property
     def activity(self) -> SpeechActivity | None:

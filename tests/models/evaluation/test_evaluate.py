@@ -232,7 +232,7 @@ def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
             yield ChunkResult(key, [], tuple(items))
 
     monkeypatch.setattr(evaluation, "run_chunks", crash)
-    with pytest.raises(InputError, match=r"rec-008\.wav: a metric crashed the process"):
+    with pytest.raises(InputError, match=r"rec-008\.wav: a metric crashes; is it damaged"):
         evaluate(copies, only("mel_l1"), n_jobs=1)
 
 
@@ -429,17 +429,12 @@ def test_recordings_that_the_recogniser_misreads_are_logged_once_with_the_langua
         items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", tuple, {}),)
         return Evaluation(systems, items, MelConfig(), references=references)
 
-    warn_of_language(found(system_of(80), references=(system_of(188),)), ["Anna"])
+    warn_of_language(found(system_of(80), references=(system_of(188),)))
     assert caplog.records == []
-    warn_of_language(found(system_of(188), system_of(190)), ["Anna"])
+    warn_of_language(found(system_of(90), system_of(188)))
     (record,) = caplog.records
     assert "misreads 188 % of the words of the recordings" in record.getMessage()
-    assert (
-        "is their language en-us? Set it by --set preprocess.corpus.Anna.lang"
-        in record.getMessage()
-    )
-    warn_of_language(found(system_of(188)), ["Anna", "Bert"])
-    assert "preprocess.corpus.<name>.language=de" in caplog.records[1].getMessage()
+    assert "is their language en-us? Set it by --set preprocess.corpus." in record.getMessage()
 
 
 def report(**changes) -> SystemReport:

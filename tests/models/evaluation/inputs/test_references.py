@@ -140,7 +140,7 @@ def test_missing_files_are_listed_before_any_work(tmp_path):
     folder = write_copies(tmp_path, store)
     (folder / "rec-008.wav").unlink()
     with pytest.raises(
-        InputError, match=r"1 of 2 files that stage 3 wrote cannot be found.*\n .*rec-008"
+        InputError, match=r"1 of 2 files cannot be read as audio.*\n .*rec-008.*missing"
     ):
         items(folder, tmp_path)
 

@@ -35,18 +35,18 @@ def test_a_recording_says_its_text(recording):
 
 def test_skipped_words_are_named_with_their_place(recording):
     note = check_words(spoken(recording.without(2, 4)), None)
-    assert note.startswith("2 words skipped at 0.")
+    assert note.startswith("skipped at 0.")
     assert note.endswith('s: "block books"')
     note = check_words(spoken(recording.without(12, 14)), spoken(recording.wav))
-    assert note == '2 words skipped at the end: "printed book"'
+    assert note == 'skipped at the end: "printed book"'
 
 
 def test_repeated_words_are_named_with_the_time_of_the_second(recording):
     note = check_words(spoken(recording.twice(7, 8)), None)
     second_s = recording.ends_s[7]
-    assert note.startswith("1 word repeated at ")
+    assert note.startswith("repeated at ")
     assert note.endswith('s: "immediate"')
-    assert float(note.split()[4]) == pytest.approx(second_s, abs=0.1)
+    assert float(note.split()[2]) == pytest.approx(second_s, abs=0.1)
 
 
 def test_what_the_recording_does_as_well_is_no_fault(recording):
@@ -64,7 +64,7 @@ def test_speech_of_another_text_is_flagged(recording):
 
 
 def test_in_silence_no_word_is_found():
-    assert check_words(spoken(SILENCE, text="Two words."), None) == "none of its 2 words is found"
+    assert check_words(spoken(SILENCE, text="Two words."), None) == "none of its words is found"
 
 
 def said(places: list[int]) -> list[RecognisedWord]:
@@ -121,7 +121,7 @@ def hearing(heard: str, **changes) -> LabelledSpeech:
 def test_in_other_languages_the_users_recogniser_is_believed():
     good, bad = hearing("een kop koffie met melk graag"), hearing("Een kop koffie.")
     assert check_words(good, None) is None
-    assert check_words(bad, good) == '3 words skipped: "met melk graag"'
+    assert check_words(bad, good) == 'skipped: "met melk graag"'
     assert check_words(bad, bad) is None
 
 
@@ -129,7 +129,7 @@ def test_recordings_without_transcripts_say_nothing_of_speech(tmp_path):
     (tmp_path / "a.txt").write_text("een kop koffie")
     bad = replace(hearing(""), id="a", user_models=UserModels(transcripts=tmp_path))
     recorded = replace(bad, user_models=UserModels(transcripts=tmp_path / "recorded"))
-    assert check_words(bad, recorded) == '3 words skipped: "met melk graag"'
+    assert check_words(bad, recorded) == 'skipped: "met melk graag"'
 
 
 def test_a_word_that_is_not_english_is_named(recording):
