@@ -212,13 +212,7 @@ def write_flac(path: Path, wav: np.ndarray, sample_rate: int) -> None:
 
 
 def write_mel_picture(path: Path, mel: np.ndarray, low: float, high: float) -> None:
-    """Writes a mel as a PNG, a pixel per band and frame, lowest band at the bottom.
-
-    Args:
-        mel: Log-mel, (M, T), at least one of each.
-        low: Level of black.
-        high: Level of the brightest colour.
-    """
+    """Writes a log-mel (M, T) as a PNG, lowest band at the bottom, from `low` (black) to `high`."""
     from matplotlib import colormaps
     from PIL import Image
 

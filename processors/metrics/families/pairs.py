@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from processors.metrics.recognition.user_models import UserFunctionError, name_of
+from processors.metrics.recognition.user_models import UserFunctionError
 from processors.metrics.records import MetricValue, PairMetric, value_of
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
     vector = np.asarray(features.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
         raise UserFunctionError(
-            f"{name_of(features.encoder)}: gave {vector.dtype} of shape {vector.shape}; an encoder "
+            f"{features.encoder}: gave {vector.dtype} of shape {vector.shape}; an encoder "
             "of voices gives one vector of finite numbers, (D,)"
         )
     length = np.linalg.norm(vector)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from processors.audio.speech_level import SpeechActivity, speech_activity
-from processors.metrics.recognition.user_models import UserFunctionError, UserModels, name_of
+from processors.metrics.recognition.user_models import UserFunctionError, UserModels
 from processors.metrics.records import MetricValue, SpeechMetric
 from processors.records import TimedPhone
 from processors.text.normalisation.characters import clean_characters
@@ -70,8 +70,8 @@ class LabelledSpeech:
         hypothesis = models.recogniser(self.wav, self.sample_rate, self.language)
         if not isinstance(hypothesis, str):
             raise UserFunctionError(
-                f"{name_of(models.recogniser)}: returned {type(hypothesis).__name__} for "
-                f"{self.id}; a recogniser returns the text as str"
+                f"{models.recogniser}: returned {type(hypothesis).__name__} for {self.id}; a "
+                "recogniser returns the text as str"
             )
         return hypothesis
 

@@ -42,6 +42,9 @@ class UserFunction:
     name: str  # "package.module:function"
     folder: Path  # folder that is searched for its module, after all others
 
+    def __str__(self) -> str:
+        return self.name
+
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  # those of the user's function
         """Calls the function; an error names the line in the user's file."""
         function = _imported(self.name, self.folder)
@@ -58,11 +61,6 @@ def load_function(name: str) -> UserFunction:
     function = UserFunction(name, Path.cwd())
     _imported(function.name, function.folder)
     return function
-
-
-def name_of(function: Callable[..., object] | None) -> str:
-    """The name of a user's function as it was given, for messages."""
-    return function.name if isinstance(function, UserFunction) else repr(function)
 
 
 @functools.cache

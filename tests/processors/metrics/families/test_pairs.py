@@ -437,6 +437,6 @@ def test_without_an_encoder_there_is_no_score():
         (lambda *_: "anna", "one vector of finite numbers"),
     ],
 )
-def test_an_encoder_gives_vectors_of_one_length(encoder, message):
+def test_an_encoder_gives_one_vector(encoder, message):
     with pytest.raises(InputError, match=message):
         score_similarity(pair(NOISE, NOISE[:3000], encoder))
