@@ -51,15 +51,15 @@ def write_results(evaluation: Evaluation) -> None:
     """Writes the scores of each system to its folder, and the comparison of several."""
     for system in evaluation.systems:
         (system.folder / SCORES).unlink(missing_ok=True)  # does not belong to the new lines
-        write_jsonl(system.folder / UTTERANCES, map(_line, system.scored.values()))
+        write_jsonl(system.folder / UTTERANCES, map(partial(_line, system), system.scored.values()))
         report = {"confidence": CONFIDENCE, **asdict(system.report)}
         write_json(system.folder / SCORES, report)
     if len(evaluation.systems) > 1:
         write_json(evaluation.folder / f"{COMPARISON}.json", _comparison_json(evaluation))
 
 
-def _line(scored: UtteranceScores) -> dict[str, object]:
-    values = scored.values
+def _line(system: System, scored: UtteranceScores) -> dict[str, object]:
+    values, skipped = scored.values, system.report.skipped
     return {
         "id": scored.id,
         "seconds": round(scored.seconds, 4),
@@ -67,7 +67,7 @@ def _line(scored: UtteranceScores) -> dict[str, object]:
         "weights": {name: value.weight for name, value in values.items() if value.weight != 1},
         "notes": {name: value.note for name, value in values.items() if value.note},
         "flags": scored.flags,
-        "unscored": scored.unscored,
+        "unscored": {k: why for k, why in scored.unscored.items() if k not in skipped},
     }
 
 
