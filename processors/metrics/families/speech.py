@@ -42,7 +42,9 @@ _SILENT_PEAK = 1e-4  # -80 dB: digital silence scores higher than noise
 
 def score_wer(speech: "LabelledSpeech") -> MetricValue | None:
     """Word error rate of a speech recogniser; lower is better."""
-    return _error_rate(speech, word_error, lambda words: len(words.split()))
+    from jiwer import wer
+
+    return _error_rate(speech, wer, len(speech.words.split()))
 
 
 def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
@@ -51,31 +53,18 @@ def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
     A wrong ending costs less here than a missing word, which `wer` counts alike; languages written
     without spaces need this metric.
     """
-    return _error_rate(speech, character_error, len)
+    from jiwer import cer
+
+    return _error_rate(speech, cer, len(speech.words))
 
 
 def _error_rate(
-    speech: "LabelledSpeech", error: Callable[[str, str], float], count: Callable[[str], int]
+    speech: "LabelledSpeech", error: Callable[[str, str], Any], n: int
 ) -> MetricValue | None:
     """Percent, with the hypothesis as the note; None without a text, or a recogniser of it."""
-    words = speech.words
-    if not words or (hypothesis := speech.recognised_words) is None:
+    if not n or (hypothesis := speech.recognised_words) is None:
         return None
-    return MetricValue(100 * error(words, hypothesis), count(words), hypothesis)
-
-
-def word_error(words: str, hypothesis: str) -> float:
-    """Substitutions, deletions and insertions per word of a normalised text, which is not empty."""
-    from jiwer import wer
-
-    return float(wer(words, hypothesis))
-
-
-def character_error(words: str, hypothesis: str) -> float:
-    """Substitutions, deletions and insertions per character of the text."""
-    from jiwer import cer
-
-    return float(cer(words, hypothesis))
+    return MetricValue(100 * float(error(speech.words, hypothesis)), n, hypothesis)
 
 
 def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
