@@ -70,7 +70,7 @@ class FlagRow(NamedTuple):
 
     check: str
     label: str
-    counts: list[int]
+    counts: list[int | None]  # None where it applied to no utterance
     unchecked: int = 0  # utterances that it did not apply to, of the system that has most
 
 
@@ -187,7 +187,7 @@ def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     checks = dict.fromkeys(check for system in systems for check in system.report.flags)
     rows = []
     for name in checks:
-        counts = [system.report.flags.get(name, 0) for system in systems]
+        counts = [system.report.flags.get(name) for system in systems]
         unchecked = [system.unchecked(name) for system in systems if name in system.report.flags]
         rows.append(FlagRow(name, CHECKS[name].finds, counts, max(unchecked)))
     return rows
@@ -257,7 +257,9 @@ def tables_of(evaluation: Evaluation) -> str:
         tables.append(table)
     if flags := flag_rows(systems):
         table = [["flagged", *(system.name for system in systems), "unchecked"]]
-        table += [[row.label, *map(str, row.counts), str(row.unchecked or "")] for row in flags]
+        for row in flags:
+            counts = ["" if count is None else str(count) for count in row.counts]
+            table.append([row.label, *counts, str(row.unchecked or "")])
         tables.append(table)
     return "\n".join(map(_aligned, tables)).translate(_PLAIN)
 
