@@ -257,9 +257,9 @@ def tables_of(evaluation: Evaluation) -> str:
         tables.append(table)
     if flags := flag_rows(systems):
         table = [["flagged", *(system.name for system in systems), "unchecked"]]
-        for row in flags:
-            counts = ["" if count is None else str(count) for count in row.counts]
-            table.append([row.label, *counts, str(row.unchecked or "")])
+        for check in flags:
+            counts = ["" if count is None else str(count) for count in check.counts]
+            table.append([check.label, *counts, str(check.unchecked or "")])
         tables.append(table)
     return "\n".join(map(_aligned, tables)).translate(_PLAIN)
 
