@@ -97,6 +97,8 @@ bench: .venv/.installed
 		--compare precision=fp32 precision=int8 --output docs/benchmarks/inference_tacotron2.json
 	$(BENCH) --mode inference --model waveglow \
 		--longest 20 --steps 2 $(PRECISIONS) --output docs/benchmarks/inference_waveglow.json
+	$(BENCH) --mode inference --model fastpitch,fastspeech2,hifigan --precision bf16 \
+		--steps 12 --compare lengths=new lengths=repeated --output docs/benchmarks/lengths.json
 	$(BENCH) --mode training --model fastpitch,fastspeech2,freevgl,hifigan \
 		--batch_size 1 --steps 8 $(PRECISIONS) --output docs/benchmarks/training.json
 	$(BENCH) --mode training --model tacotron2 \

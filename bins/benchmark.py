@@ -20,14 +20,16 @@ def parser() -> Parser:
     add("--batch_size", type=int, help="utterances of an update (default: the recipe's)")
     add("--infer_batch_size", type=int, help="utterances of a call (default: 1)")
     add("--longest", type=int, help="inference: frames of an utterance (default: all)")
-    add("--precision", type=_names, help="fp32 (default), bf16, fp16, int8, mixed, or several")
+    add("--precision", type=_names).help = """fp32 (default), bf16, fp16, int8, mixed, or several,
+        as fp32,bf16; of several, those a model lacks are left out"""
     add("--warm_up", type=int, help="calls that are not timed (default: 1)")
     add("--steps", type=int, help="updates or batches that are timed (default: 4)")
     add("--small", action="store_true", help="tiny networks and few utterances, to try it")
     add("--voice", help="speech: experiment or Hub name (default: the bundled voice)")
     add("--vocoder_dir", metavar="MODEL", help="speech: vocoder (default: the bundled one)")
     add("--compare", nargs=2, metavar="KEY=VALUE").help = """time two values of a key in turn, as in
-        precision=fp32 precision=bf16; a key is precision, threads, or one of --set"""
+        precision=fp32 precision=bf16; a key is precision, threads, lengths (new or repeated), or
+        one of --set"""
     add("--output", type=Path, metavar="FILE", help="write all figures as JSON")
     add_config_arguments(flags, required=False, dataset="")
     return flags
@@ -58,15 +60,19 @@ def main() -> None:
     facts = environment(torch.device(options.device), options.threads)
     results: list[dict[str, Any]] = []
     report = {"command": " ".join(["python -m bins.benchmark", *words]), "environment": facts}
+    end = "\nINCOMPLETE: the benchmark stopped here\n"
     try:
         for result in run_benchmark(options):
             results.append(asdict(result))
             if output is not None:
-                write_json(output, report | {"results": results})
+                write_json(output, report | {"incomplete": True, "results": results})
+        if output is not None:
+            write_json(output, report | {"results": results})
+        end = ""
     finally:
         if results:
             lines = [f"{name}: {value}" for name, value in facts.items()]
-            print_text("\n".join(lines) + f"\n\n{tables_of(results)}")
+            print_text("\n".join(lines) + f"\n\n{tables_of(results)}{end}")
 
 
 def _names(text: str) -> list[str] | None:

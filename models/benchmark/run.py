@@ -14,6 +14,7 @@ from config.schema import Config
 from models.base.registry import load_config, model_names
 from models.benchmark.results import Result, Subject, Work, figures_of, measure, ratios_of
 from models.benchmark.subjects import (
+    PrecisionError,
     check_precision,
     speech_steps,
     synthesis_step,
@@ -72,6 +73,7 @@ class Options:
     small: bool = False  # tiny networks and few utterances
     config: Path | None = None  # an experiment; None: the recipes on generated data
     overrides: Sequence[str] = ()
+    lengths: str = "new"  # of inference; or "repeated": one batch again and again
     compare: Sequence[str] = ()  # two settings, key=a and key=b
     voice: str = str(VOICE)
     vocoder_dir: str | None = None
@@ -87,8 +89,14 @@ def run_benchmark(options: Options) -> Iterator[Result]:
     )
     for mode, model in _modes_and_models(options):
         for settings in groups:
-            subjects = {name: _subject(mode, model, _with(options, name)) for name in settings}
-            yield from _measured(options, mode, model, subjects)
+            try:
+                subjects = {name: _subject(mode, model, _with(options, name)) for name in settings}
+            except PrecisionError as error:
+                if len(groups) == 1:
+                    raise
+                log.info("left out: %s", error)
+            else:
+                yield from _measured(options, mode, model, subjects)
     device = torch.device(options.device)
     if "speech" in options.mode and not options.compare:
         name = f"{Path(options.voice).name}, {options.vocoder_dir or 'bundled vocoder'}"
@@ -115,9 +123,11 @@ def _with(options: Options, setting: str) -> Options:
         return replace(options, precision=(value,))
     if key == "threads" and value.isdecimal() and int(value) > 0:
         return replace(options, threads=int(value))
+    if key == "lengths" and value in ("new", "repeated"):
+        return replace(options, lengths=value)
     raise InputError(
-        f"--compare {setting}: expected precision=..., threads=N, or a key of the configuration "
-        "such as train.optimizer=lamb"
+        f"--compare {setting}: expected precision=..., threads=N, lengths=new, lengths=repeated, or"
+        " a key of the configuration such as train.optimizer=lamb"
     )
 
 
@@ -133,13 +143,16 @@ def _modes_and_models(options: Options) -> Iterator[tuple[str, str]]:
 def _subject(mode: str, model: str, options: Options) -> Subject:
     device, precision = torch.device(options.device), options.precision[0]
     if mode == "training":
+        if options.lengths == "repeated":
+            raise InputError("lengths=repeated: lengths are of synthesis; use --mode inference")
         choices = ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16")
         check_precision(precision, choices, f"training on {options.device}")
         config = _config(model, options, f"train.mixed_precision={precision}")
         step = training_step(config, device)
     else:
         size = options.infer_batch_size, options.longest
-        step = synthesis_step(_config(model, options), device, precision, *size)
+        repeated = options.lengths == "repeated"
+        step = synthesis_step(_config(model, options), device, precision, *size, repeated=repeated)
     return Subject(step, device, options.threads)
 
 

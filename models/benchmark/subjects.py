@@ -36,14 +36,24 @@ TEXTS = (
 _VOCODER_PRECISIONS = get_args(VocoderPrecision)
 
 
+class PrecisionError(InputError):
+    """A model lacks the precision that was asked for."""
+
+
 def check_precision(precision: str, choices: Sequence[str], what: str) -> None:
     """Refuses a precision that is not among the choices of `what`."""
     if precision not in choices:
-        raise InputError(f"precision={precision}: {what} has {', '.join(choices)}")
+        raise PrecisionError(f"precision={precision}: {what} has {', '.join(choices)}")
 
 
 def synthesis_step(
-    config: Config, device: torch.device, precision: str, batch_size: int = 1, longest: int = 0
+    config: Config,
+    device: torch.device,
+    precision: str,
+    batch_size: int = 1,
+    longest: int = 0,
+    *,
+    repeated: bool = False,
 ) -> Callable[[], Work]:
     """Builds a network with random weights; the returned function synthesises the next batch.
 
@@ -53,6 +63,7 @@ def synthesis_step(
     Args:
         batch_size: Utterances of a batch.
         longest: Frames at most; 0: whole utterances.
+        repeated: Synthesise one batch of middle length again and again.
     """
     assets = collect_assets(config)
     seed_everything(config.train.random_seed)
@@ -65,7 +76,9 @@ def synthesis_step(
     network = network.to(device).eval().for_inference(precision, *compiled)
     by_length = np.argsort(utterances.lengths, kind="stable")
     batches = np.split(by_length, range(batch_size, len(by_length), batch_size))
-    order = cycle(np.random.default_rng(derived_seed("synthesis")).permutation(len(batches)))
+    middle = len(batches) // 2
+    shuffled = np.random.default_rng(derived_seed("synthesis")).permutation(len(batches))
+    order = cycle([middle] if repeated else shuffled)
 
     @torch.inference_mode()
     def step() -> Work:

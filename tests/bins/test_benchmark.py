@@ -48,7 +48,9 @@ def test_an_error_loses_nothing_that_was_measured(monkeypatch, capsys, tmp_path)
         run(main)
     printed = capsys.readouterr()
     assert "precision=bf16: Tacotron2 in inference has fp32, fp16, int8" in printed.err
+    assert printed.out.endswith("\nINCOMPLETE: the benchmark stopped here\n")
     report = json.loads(path.read_text())
+    assert report["incomplete"]
     modes = [(result["mode"], result["model"]) for result in report["results"]]
     comparison = ("comparison", "hifigan, inference")
     assert modes == [("inference", "hifigan"), ("inference", "hifigan"), comparison]

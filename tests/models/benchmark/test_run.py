@@ -43,6 +43,10 @@ def test_data_of_stage_1_are_measured(tmp_path):
         (Options(config=Path("a.json"), model=["hifigan"]), "leave out --model"),
         (Options(model=["hifigam"]), r"no model 'hifigam'; did you mean hifigan\?"),
         (Options(mode=["speech"], compare=["threads=1", "threads=2"]), "add one of them"),
+        (
+            Options(mode=["training"], small=True, compare=["lengths=new", "lengths=repeated"]),
+            "lengths=repeated: lengths are of synthesis",
+        ),
         (Options(compare=["threads=1", "precision=bf16"]), "expected two values of one key"),
         (Options(compare=["bf16", "fp32"]), "--compare bf16 fp32: expected two values of one key"),
         (Options(compare=["speed=2", "speed=3"]), "--compare speed=2: expected precision=..., thr"),
@@ -60,6 +64,20 @@ def test_data_of_stage_1_are_measured(tmp_path):
 def test_options_without_an_effect_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         list(run_benchmark(options))
+
+
+def test_of_several_precisions_those_a_model_lacks_are_left_out():
+    options = Options(
+        model=["tacotron2"],
+        mode=["inference"],
+        precision=["fp32", "bf16"],
+        small=True,
+        longest=8,
+        warm_up=0,
+        steps=1,
+        overrides=["train.synthetic_utterances=20"],
+    )
+    assert [result.setting for result in run_benchmark(options)] == ["precision=fp32"]
 
 
 def test_every_model_has_its_full_size_on_the_lengths_of_ljspeech_and_a_tiny_one():

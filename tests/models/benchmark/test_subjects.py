@@ -35,10 +35,11 @@ def test_a_batch_has_padding():
     assert work.frames < work.cells
 
 
-def test_each_batch_is_another_one():
+def test_lengths_are_new_or_repeated():
     config = generated_config("hifigan", ("train.synthetic_utterances=100",), small=True)
-    step = synthesis_step(config, CPU, "fp32")
-    assert len({step().frames for _ in range(4)}) > 1
+    for repeated in (False, True):
+        step = synthesis_step(config, CPU, "fp32", repeated=repeated)
+        assert (len({step().frames for _ in range(4)}) == 1) is repeated
 
 
 def test_a_cut_utterance_keeps_whole_phones():
