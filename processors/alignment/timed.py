@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from math import isfinite
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +47,7 @@ _AGAIN = "align this recording again"
 
 _SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau", "<pau>", "ssil", "#", "h#", "_", "<p:>"}
 _SYMBOLS = {*symbols.OTHER_PUNCTUATION, symbols.WORD_BOUNDARY}  # of the symbol sets of NVIDIA
-_UNKNOWN_PHONES = {"spn", "<spn>", "<unk>"}
+_UNKNOWN_PHONES = dict.fromkeys(("spn", "<spn>", "<unk>"), symbols.NOISE)
 
 
 class Interval(NamedTuple):
@@ -79,11 +79,14 @@ class Grid(NamedTuple):
 def make_grid(
     duration_s: float | None, words: Sequence[Interval], phones: Sequence[Interval]
 ) -> Grid:
-    """A grid without silences, unless they belong to a complete sequence."""
-    grid = Grid(duration_s, [word for word in words if not is_silence(word.label)], [*phones])
+    """A grid without silences, unless they belong to a complete sequence; unknown is `<spn>`."""
+    spoken = [word for word in words if not is_silence(word.label)]
+    labels = (_UNKNOWN_PHONES.get(phone.label.lower(), phone.label) for phone in phones)
+    named = [phone._replace(label=label) for phone, label in zip(phones, labels, strict=True)]
+    grid = Grid(duration_s, spoken, named)
     if grid.is_complete:
         return grid
-    return grid._replace(phones=[phone for phone in phones if not is_silence(phone.label)])
+    return grid._replace(phones=[phone for phone in named if not is_silence(phone.label)])
 
 
 def is_silence(label: str) -> bool:
@@ -93,10 +96,9 @@ def is_silence(label: str) -> bool:
 
 def check_times(grid: Grid) -> None:
     """Checks that times are numbers from 0, in order and without overlap."""
-    _check_numbers(grid)
     for tier in (grid.words, grid.phones):
         for label, start_s, end_s in tier:
-            if not 0 <= start_s <= end_s:
+            if not 0 <= start_s <= end_s < inf:
                 raise AlignmentError(f"{label} lasts from {start_s:.3f} to {end_s:.3f} s")
         for before, after in pairwise(tier):
             overlap_s = before.end_s - after.start_s
@@ -123,7 +125,7 @@ def align_grid(
     """
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
-    _check_numbers(grid)
+    check_times(grid)
     _check_duration(grid, duration_s)
     _check_phones(grid, spoken)
     _check_words(grid, spoken)
@@ -201,12 +203,6 @@ def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
     return [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words]
 
 
-def _check_numbers(grid: Grid) -> None:
-    for label, start_s, end_s in (*grid.words, *grid.phones):
-        if not (isfinite(start_s) and isfinite(end_s)):
-            raise AlignmentError(f"{label} lasts from {start_s} to {end_s} s, which are not times")
-
-
 def _check_duration(grid: Grid, duration_s: float) -> None:
     """A source without the recording's length may leave out silence at its end."""
     last_s = grid.phones[-1].end_s
@@ -237,16 +233,12 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
     if not MIN_PHONE_RATIO <= n_phones / max(n_expected, 1) <= 1 / MIN_PHONE_RATIO:
         fault = f"it has {n_phones} phones, the text {n_expected}"
         raise AlignmentError(f"{fault}; does it belong to this text?")
-    lengths = [phone.end_s - phone.start_s for phone in grid.phones]
-    unknown_s = sum(
-        length
-        for phone, length in zip(grid.phones, lengths, strict=True)
-        if _timed_phone(phone).name == symbols.NOISE
-    )
-    if unknown_s > MAX_UNKNOWN_SHARE * sum(lengths):
+    all_s = sum(phone.end_s - phone.start_s for phone in grid.phones)
+    unknown_s = sum(p.end_s - p.start_s for p in grid.phones if p.label == symbols.NOISE)
+    if unknown_s > MAX_UNKNOWN_SHARE * all_s:
         raise AlignmentError(
-            f"{unknown_s:.2f} of its {sum(lengths):.2f} s are phones of unknown words (spn); give"
-            " the aligner a dictionary that has the words of this text"
+            f"{unknown_s:.2f} of its {all_s:.2f} s are phones of unknown words (spn); give the"
+            " aligner a dictionary that has the words of this text"
         )
 
 
@@ -269,7 +261,7 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
     labels = [word.label for word in units]
     if grid.is_complete or not matching.is_comparable([word.text for word in spoken.words], labels):
         units = [phone for phone in grid.phones if phone.label not in symbols.PAUSES]
-        names = [_timed_phone(phone).name for phone in units]
+        names = [phone.label for phone in units]
         phones = [[matching.UNKNOWN if name == symbols.NOISE else _bare(name)] for name in names]
         missing = matching.first_missing_word(_phones_of_words(spoken), phones)
     else:
@@ -290,8 +282,9 @@ def _beginning(text: str) -> str:
 def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The file's words, with the text's punctuation."""
     words = list(_timed_words(grid))
-    letters = [_letters(word.text) for word in words]
-    matched = matching.match_boundaries([_letters(word.text) for word in spoken.words], letters)
+    symbols_of_text = [matching.symbols_of(word.text) for word in spoken.words]
+    symbols_of_file = [matching.symbols_of(word.text) for word in words]
+    matched = matching.match_boundaries(symbols_of_text, symbols_of_file)
     for pause, count in zip(pauses_after(spoken), matched, strict=True):
         if pause and count:
             words[count - 1] = words[count - 1]._replace(pause=pause)
@@ -304,36 +297,24 @@ def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
     for word in grid.words:
         while waiting and _middle(waiting[-1]) < word.start_s:
             phone = waiting.pop()
-            yield AlignedWord(phone.label, (_timed_phone(phone),))
+            yield AlignedWord(phone.label, (TimedPhone(*phone),))
         inside = []
         while waiting and _middle(waiting[-1]) <= word.end_s:
-            inside.append(_timed_phone(waiting.pop()))
+            inside.append(TimedPhone(*waiting.pop()))
         if inside:
             yield AlignedWord(word.label, tuple(inside))
-    yield from (AlignedWord(phone.label, (_timed_phone(phone),)) for phone in reversed(waiting))
+    yield from (AlignedWord(phone.label, (TimedPhone(*phone),)) for phone in reversed(waiting))
 
 
 def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The text's words and punctuation, with the file's phones."""
-    phones = [_timed_phone(phone) for phone in grid.phones]
+    phones = [TimedPhone(*phone) for phone in grid.phones]
     spans = _spans_of_words([phone.label for phone in grid.phones], spoken)
     return aligned_words(spoken, [phones[start:end] for start, end in spans])
 
 
-def _timed_phone(phone: Interval) -> TimedPhone:
-    label = symbols.NOISE if phone.label.lower() in _UNKNOWN_PHONES else phone.label
-    return TimedPhone(label, phone.start_s, phone.end_s)
-
-
 def _middle(interval: Interval) -> float:
     return (interval.start_s + interval.end_s) / 2
-
-
-def _letters(word: str) -> str:
-    """Letters and digits in lower case; `?` for a word without them, such as `<unk>`."""
-    if word.lower() == "<unk>":
-        return "?"
-    return "".join(char for char in word.casefold() if char.isalnum()) or "?"
 
 
 def _bare(phone: str) -> str:

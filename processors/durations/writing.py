@@ -70,21 +70,6 @@ def aligned_speech(
     )
 
 
-def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `phones.ctm` and `words.ctm`; pauses are phones, 0 s long without silence."""
-    with (
-        replacing(folder / "phones.ctm") as phones_path,
-        replacing(folder / "words.ctm") as words_path,
-        phones_path.open("w", encoding="utf-8") as phones,
-        words_path.open("w", encoding="utf-8") as words,
-    ):
-        for speech in utterances:
-            for file, tier in ((phones, speech.phones), (words, speech.words)):
-                for name, start_s, end_s in tier:
-                    label = name.replace(" ", "_")
-                    file.write(f"{speech.id} 1 {start_s:.6f} {end_s - start_s:.6f} {label}\n")
-
-
 def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     """Writes `<id>.json`, which stage 1 reads: text, sentences, words, phones with known pitch."""
     for speech in utterances:
@@ -161,7 +146,6 @@ def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format
 
 # Each writes all utterances into a folder that exists, by the names of `EXPORT_FORMATS`.
 WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
-    "ctm": write_ctm,
     "json": write_json,
     "npy": write_npy,
     "srt": partial(write_subtitles, format="srt"),

@@ -57,11 +57,10 @@ def test_silence_alone_is_refused():
 
 
 @pytest.mark.parametrize("time", [math.nan, math.inf])
-def test_times_that_are_no_numbers_are_refused_whoever_reads_them(time):
+def test_times_that_are_no_numbers_are_refused(time):
     grid = make_grid(None, [], [Interval("HH", 0.1, time)])
-    for read in (check_times, lambda grid: align_grid(grid, SPOKEN, 1.0, 0.1)):
-        with pytest.raises(AlignmentError, match=r"HH lasts from 0.1 to (nan|inf) s, which are"):
-            read(grid)
+    with pytest.raises(AlignmentError, match=r"HH lasts from 0.100 to (nan|inf) s"):
+        align_grid(grid, SPOKEN, 1.0, 0.1)
 
 
 def test_phones_may_overlap_by_what_rounding_to_10_ms_explains():
