@@ -21,7 +21,7 @@ class Collector:
         self._options = options
         self._utterances: list[Utterance] = []
         self._rejected: list[Rejection] = []
-        self._sources: dict[str, str] = {}
+        self._sources: dict[str, list[str]] = {}  # places of each id
         self._unlisted: list[str] = []  # audio files without a text
 
     def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
@@ -31,7 +31,7 @@ class Collector:
         except InputError as error:
             self.reject(id, f"{source}: {error}")
             return
-        self._check_new(id, source)
+        self._sources.setdefault(id, []).append(source)
         if not text:
             self.reject(id, f"{source}: the text is empty")
         elif shown := control_characters(text):
@@ -56,7 +56,7 @@ class Collector:
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
         """Takes one recording without text, by the dataset's speaker."""
-        self._check_new(id, source)
+        self._sources.setdefault(id, []).append(source)
         speaker, language = self._default_speaker, self._options.language
         self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
 
@@ -69,12 +69,6 @@ class Collector:
     def _default_speaker(self) -> str:
         return self._options.speaker or self._dataset
 
-    def _check_new(self, id: str, source: str) -> None:
-        first = self._sources.setdefault(id, source)
-        if first != source:
-            fault = f"{self._dataset}: the id {id} occurs twice: {first} and {source}"
-            raise InputError(f"{fault}; remove or rename one of them")
-
     def reject(self, id: str, reason: str) -> None:
         """Lists an entry that cannot be used; the reason includes its place."""
         self._rejected.append(Rejection(id, "corpus", reason))
@@ -86,13 +80,18 @@ class Collector:
             self.notices.append(f"{self._dataset}: {files}")
 
     def listing(self) -> Listing:
-        """All entries, sorted by id."""
+        """All entries, sorted by id; of an id that occurs several times none is used."""
         self.unlisted(self._unlisted)
-        if not self._utterances:
+        doubled = {id: places for id, places in self._sources.items() if len(places) > 1}
+        for id, places in doubled.items():
+            fault = f"the id {id} occurs {len(places)} times: {listed(places, 3)}"
+            self.reject(id, f"{fault}; remove or rename all but one")
+        usable = [utterance for utterance in self._utterances if utterance.id not in doubled]
+        if not usable:
             counts = f"no usable utterances, {len(self._rejected)} rejected"
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
             raise InputError(f"{self._dataset}: {counts}{reasons}")
-        by_id = sorted(self._utterances, key=lambda utterance: utterance.id)
+        by_id = sorted(usable, key=lambda utterance: utterance.id)
         return Listing(by_id, sorted(self._rejected), self.notices)
 
 
