@@ -139,6 +139,6 @@ class CheckTools:
         wav, spoken = self.reader.read(utterance, trace)
         trace.out_of_vocabulary = spoken.out_of_vocabulary
         if self.align is not None:
-            trace.start("alignment")
+            trace.part = "alignment"
             alignment = self.align(utterance, wav, self._config.sample_rate, spoken)
             trace.notices = (*trace.notices, *alignment.notices)

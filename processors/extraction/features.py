@@ -112,30 +112,28 @@ class FeatureTools:
             InputError: If the text has no pronunciation.
         """
         wav, spoken = self.reader.read(utterance, trace)
-        trace.start("alignment")
+        trace.part = "alignment"
         alignment = self.align(utterance, wav, self.config.sample_rate, spoken)
         if alignment.score is not None:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
-        features = self._analyse(utterance, alignment, wav, trace)
+        trace.part = "features"
+        features = self._analyse(utterance, alignment, wav)
         trace.notices = (*trace.notices, *alignment.notices)
         trace.phones, trace.text_phones = features.phones, spoken.phones
         trace.out_of_vocabulary = spoken.out_of_vocabulary
-        trace.stop()
         return replace(features, word_phones=spoken.word_phones)
 
     def _analyse(
-        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: shards.Trace
+        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray
     ) -> Features:
         """Mel, energy and f0 of the aligned span of a recording, (S,)."""
         mel_config = self.mel.config
         durations = frame_durations(alignment.boundaries_s, mel_config)  # (N,), or (1,): T
         start = round(float(alignment.boundaries_s[0]) * mel_config.sample_rate)
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
-        trace.start("mel")
         with torch.inference_mode():
             found = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
-        trace.start("f0")
         f0 = self._f0(wav, alignment, durations)
         mel, energy = (values[0].numpy() for values in found)
         id, speaker, phones = utterance.id, utterance.speaker, alignment.phones
@@ -246,9 +244,7 @@ class MelWavTools:
     def extract(self, utterance: Utterance, trace: shards.Trace) -> MelWav:
         """Computes the mel of a whole recording, which is cut to whole frames at its end."""
         wav = shards.read_recording(utterance, self.config, trace)
-        trace.start("mel")
+        trace.part = "features"
         hop = self.config.hop_length
         wav = wav[: len(wav) // hop * hop]
-        record = MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
-        trace.stop()
-        return record
+        return MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))

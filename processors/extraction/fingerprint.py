@@ -149,18 +149,10 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
     """Describes how the work to be done differs from the data on disk, for the log."""
     if old.version != new.version:
         return [f"features are of version {old.version}, now {new.version}: all are made again"]
-    differences = _differences(old.features, new.features)
-    lines = [f"{difference}: features are made again" for difference in differences]
     redone = [name for name in new.shards if new.shards[name] != old.shards.get(name)]
-    if redone and not lines:
-        lines.append(f"utterances of {len(redone)} of {len(new.shards)} shards have changed")
-    if gone := old.shards.keys() - new.shards.keys():
-        lines.append(f"{len(gone)} shards are no longer needed")
-    if old.listing != new.listing:
-        lines.append("the texts, or what the corpus reader refused or noticed, have changed")
-    effect = "splits and statistics are made again" if lines else "features are kept"
-    differences = _differences(old.finishing, new.finishing)
-    return lines + [f"{difference}: {effect}" for difference in differences]
+    work = f"{len(redone)} of {len(new.shards)} shards of features are made again"
+    differences = _differences(old.features | old.finishing, new.features | new.finishing)
+    return [*differences, work if redone else "features are kept, splits and statistics made again"]
 
 
 def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:

@@ -60,11 +60,10 @@ class DatasetRun:
 class Summary:
     """Counts of a run of stage 1 over one dataset."""
 
-    n_extracted: int  # utterances that this run worked on; the others were finished before
     n_usable: int  # utterances with a record in the store
     n_rejected: int  # utterances without
     hours: float  # audio in the store, hours
-    wall_seconds: float  # time that this run took
+    n_extracted: int = 0  # utterances that this run worked on; the others were finished before
 
 
 def choose_dataset(config: Config, name: str | None) -> str:

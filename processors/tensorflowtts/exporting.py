@@ -155,7 +155,7 @@ class _Tools:
     def extract(self, utterance: Utterance, trace: shards.Trace) -> dict[ArrayFile, np.ndarray]:
         """Reads an utterance, and computes its features."""
         wav, spoken = self.reader.read(utterance, trace)
-        trace.start("features")
+        trace.part = "features"
         trimmed = trim(wav)
         S, window = len(trimmed), self.config.n_fft
         if window > S:

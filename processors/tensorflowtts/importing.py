@@ -96,7 +96,7 @@ class DumpReader:
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
         """Reads the arrays of one utterance, and checks that they fit together."""
         id = utterance.id
-        trace.start("features")
+        trace.part = "features"
         mel, f0, energy = (self._read(file, id) for file in _READ[1:4])
         if mel.ndim != 2 or mel.shape[1] != self.mel.n_mels:
             raise FeatureError(f"mel of shape {mel.shape}, expected (T, {self.mel.n_mels})")

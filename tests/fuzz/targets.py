@@ -328,7 +328,7 @@ TARGETS = {
     "lengths of sounds": Target(
         3,
         _write_sounds,
-        ("WAV*", "FLAC*"),  # others may be cut without a sign of it
+        ("WAV_PCM*", "WAVEX*", "FLAC*"),  # others may be cut without a sign of it
         _read_sounds,
         exact=True,
         rejects=(AudioError,),

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -138,7 +139,8 @@ def test_keys_of_features_make_all_of_them_again_and_are_named(keys, name, place
     with caplog.at_level(logging.INFO):
         summary = prepare(place, **keys)
     assert summary.n_extracted == 9
-    assert f"{name}: features are made again" in " ".join(caplog.text.split())
+    assert name in " ".join(caplog.text.split())
+    assert re.search(r"(\d+) of \1 shards of features are made again", caplog.text)
     store = FeatureStore(place / "data/LJSpeech", config_of(place, place, **keys).preprocess.mel)
     assert damaged_ids(store) == []
 
@@ -251,7 +253,6 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
     made = fingerprint(PreprocessConfig(split=SplitConfig(test_ids=("a",))), UTTERANCE)
     write_fingerprint(tmp_path, made)
     assert read_fingerprint(tmp_path) == made
-    assert changes(made, made) == []
 
 
 @pytest.mark.parametrize(
@@ -415,9 +416,10 @@ def test_the_place_of_audio_and_text_does_not_count():
 def test_features_are_not_said_to_be_kept_when_they_are_made_again():
     old = fingerprint(PreprocessConfig(), UTTERANCE)
     both = PreprocessConfig(n_mels=40, max_bad_ratio=0.5)
-    assert [line.split(": ")[1] for line in changes(old, fingerprint(both, UTTERANCE))] == [
-        "features are made again",
-        "splits and statistics are made again",
+    assert changes(old, fingerprint(both, UTTERANCE)) == [
+        "preprocess.max_bad_ratio was 0.01, is 0.5",
+        "preprocess.n_mels was 80, is 40",
+        "1 of 1 shards of features are made again",
     ]
 
 

@@ -90,7 +90,6 @@ def test_the_dataset_folder_says_all_about_it(prepared):
     report = read_json(prepared / "report.json")
     assert (report["utterances"], report["rejected"]) == (9, {})
     assert report["splits"] == {"train": 7, "valid": 1, "test": 1, "golden_test": 1}
-    assert set(report["cpu_seconds"]) == {"audio", "text", "alignment", "mel", "f0", "store"}
 
 
 def test_statistics_are_of_the_training_split_only(prepared, corpus):

@@ -98,13 +98,13 @@ def test_reports_add_up():
 @pytest.mark.parametrize(
     ("part", "error", "expected"),
     [
-        ("f0", UtteranceError("too short"), ("features", "too short")),
+        ("features", UtteranceError("too short"), ("features", "too short")),
         ("text", KeyError("bug"), ("text", "unexpected KeyError: 'bug'")),
     ],
 )
 def test_a_fault_of_one_utterance_becomes_a_rejection(part, error, expected):
     def extract(utterance, trace):
-        trace.start(part)
+        trace.part = part
         raise error
 
     rejected = []
