@@ -59,7 +59,10 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     run = plan_run(options, dataset, listing, dependence, tts_product(), work)
     if not training:
         return replace(run, check=lambda: tools().reader.prepare(listing.utterances))
-    return replace(run, prepare=training.carry_out)
+    reader = shards.UtteranceReader(options)
+    return replace(
+        run, check=lambda: reader.prepare(listing.utterances), prepare=training.carry_out
+    )
 
 
 def tts_product(splits: Splits | None = None) -> Product:

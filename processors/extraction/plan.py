@@ -115,12 +115,10 @@ def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
     return max(int(max_bad_ratio * n_utterances), tolerated)
 
 
-def limit_of(
-    n_utterances: int, max_bad_ratio: float, limited_by: str = "preprocess.max_bad_ratio"
-) -> str:
+def limit_of(n_utterances: int, max_bad_ratio: float) -> str:
     """How many unusable utterances a corpus may have, and why, for messages."""
     allowed = allowed_faults(n_utterances, max_bad_ratio)
-    limit = f"{limited_by} {max_bad_ratio:g} allows {allowed} of {n_utterances}"
+    limit = f"preprocess.max_bad_ratio {max_bad_ratio:g} allows {allowed} of {n_utterances}"
     if allowed > max_bad_ratio * n_utterances:
         limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
     return limit
@@ -132,13 +130,10 @@ def check_faults(
     n_all: int,
     max_bad_ratio: float,
     file: Path | None = None,
-    limited_by: str = "preprocess.max_bad_ratio",
 ) -> None:
     """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
 
-    Args:
-        what: The beginning of the message.
-        limited_by: Key or flag that gives the ratio.
+    The message begins with `what`.
     """
     if not reasons:
         return
@@ -150,5 +145,5 @@ def check_faults(
     if len(reasons) <= allowed:
         _log.warning("%s; %s", what, listed)
         return
-    limit = limit_of(n_all, max_bad_ratio, limited_by)
+    limit = limit_of(n_all, max_bad_ratio)
     raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")
