@@ -73,9 +73,7 @@ def aligned_speech(
 def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     """Writes `<id>.json`, which stage 1 reads: text, sentences, words, phones with known pitch."""
     for speech in utterances:
-        head = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds}
-        members = [f"{_plain(key)}: {_plain(value)}" for key, value in head.items()]
-        tiers = {}
+        tiers: dict[str, list[dict[str, object]]] = {}
         for name in ("sentence", "word", "phone"):
             keys, rows = (name, "start_s", "end_s"), getattr(speech, f"{name}s")
             tiers[f"{name}s"] = [dict(zip(keys, row, strict=True)) for row in rows]
@@ -84,16 +82,9 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
                 phone["f0_hz"] = f0_hz
         if speech.marks:
             tiers["marks"] = [{"mark": mark.name, "time_s": mark.time_s} for mark in speech.marks]
-        # one word or phone per line, to be readable
-        members += [
-            f'"{key}": [\n' + ",\n".join(map(_plain, rows)) + "\n]" for key, rows in tiers.items()
-        ]
-        content = "{\n" + ",\n".join(members) + "\n}\n"
-        (folder / f"{speech.id}.json").write_text(content, encoding="utf-8")
-
-
-def _plain(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        row = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds, **tiers}
+        content = json.dumps(row, ensure_ascii=False, allow_nan=False, indent=1)
+        (folder / f"{speech.id}.json").write_text(content + "\n", encoding="utf-8")
 
 
 def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:

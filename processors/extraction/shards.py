@@ -193,15 +193,15 @@ def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
         plain = cast("dict[str, Any]", read_json(path.with_suffix(".json")))
         if not is_whole(path) or plain["fingerprint"] != fingerprint:
             return None
-        plain = {name: plain[name] for name in vars(ShardReport())}
+        report = ShardReport(**{name: plain[name] for name in vars(ShardReport())})
+        report.rows = [IndexRow(*row) for row in plain["rows"]]
+        report.scores = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
+        report.rejected = [Rejection(*row) for row in plain["rejected"]]
     except (InputError, KeyError, TypeError):
         return None
     for counted in _COUNTED:
-        plain[counted] = Counter(plain[counted])
-    plain["rows"] = [IndexRow(*row) for row in plain["rows"]]
-    plain["scores"] = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
-    plain["rejected"] = [Rejection(*row) for row in plain["rejected"]]
-    return ShardReport(**plain)
+        setattr(report, counted, Counter(plain[counted]))
+    return report
 
 
 def read_recording(utterance: Utterance, config: PreprocessConfig, trace: Trace) -> np.ndarray:

@@ -117,7 +117,6 @@ class HmmAlignment(NamedTuple):
     """An utterance in its recording."""
 
     ends_s: np.ndarray  # end of each segment, never decreasing, (N,) seconds
-    occupancy: np.ndarray  # probability of each state at each frame, (T, S)
     emissions: np.ndarray  # log-likelihood of the frames under each distribution, (T, P)
     background: np.ndarray  # the same under the background model, (T,)
 
@@ -177,7 +176,7 @@ class PhoneHmm:
         counts[-N_STATES:] = 0  # `OTHER` fits any sound a little
         background = _EMISSION_SCALE * background_of(unscaled, counts)
         ends_s = np.cumsum(lengths) * FRAME_S
-        return HmmAlignment(ends_s, posteriors.occupancy, emissions, background)
+        return HmmAlignment(ends_s, emissions, background)
 
 
 def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:

@@ -30,7 +30,7 @@ HEAD, TAIL = (
 
 
 def score(misfit):
-    return AlignmentScore(misfit, "in the", 1.2, 1.65, 0.8, "DH", 1.5, "AH0", 0.31)
+    return AlignmentScore(misfit, "in the", 1.2, 1.65)
 
 
 def utterances(*ids):

@@ -21,7 +21,7 @@ from processors.records import AlignmentScore
 from tests.processors.stores import write_shard
 from utils.errors import UtteranceError
 
-SCORE = AlignmentScore(1.0, "the", 0.5, 0.7, 2.0, "AH0", 0.6, "S", 0.2)
+SCORE = AlignmentScore(1.0, "the", 0.5, 0.7)
 
 
 def utterance(id: str) -> Utterance:

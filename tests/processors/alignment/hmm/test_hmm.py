@@ -108,7 +108,6 @@ def test_silence_that_is_put_between_two_words_is_found(folder):
 def test_a_text_of_another_recording_fits_badly(folder):
     right, wrong = align(folder, "LJ001-0008").score, align(folder, "LJ001-0008", OTHER_TEXT).score
     assert wrong.misfit > 100 > right.misfit
-    assert wrong.fit < right.fit
 
 
 def test_the_word_that_is_not_said_is_named_with_its_time(folder):
