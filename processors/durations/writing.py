@@ -16,7 +16,7 @@ from processors.alignment.textgrid import textgrid_of
 from processors.alignment.timed import Interval, find_words
 from processors.dataset.store import FeatureStore, features_folder
 from processors.durations.sources import TABLE
-from processors.durations.subtitles import sentences_of, subtitles, word_subtitles
+from processors.durations.subtitles import sentences_of, subtitles
 from processors.durations.tokens import FrameRate
 from processors.records import Alignment, Features, TimedMark, TimedPhone, TimedSentence, TimedWord
 from processors.text.frontend import Frontends
@@ -126,13 +126,10 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format: str) -> None:
-    """Writes `<id>.srt` or `<id>.vtt` by sentences; with srt, `<id>.words.srt` by words too."""
+    """Writes `<id>.srt` or `<id>.vtt` by sentences; in vtt, each word has its time."""
     for speech in utterances:
         content = subtitles(speech.sentences, speech.words, format)
         (folder / f"{speech.id}.{format}").write_text(content, encoding="utf-8")
-        if format == "srt":
-            by_word = word_subtitles(speech.sentences, speech.words)
-            (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
 
 
 # Each writes all utterances into a folder that exists, by the names of `EXPORT_FORMATS`.

@@ -195,12 +195,10 @@ def check_made_with(
     missing: the data may have been moved to another machine. They must be of the same corpus,
     unless `dataset_path` does not have it, and of the same table of it.
     """
-    made, path = read_fingerprint(folder), folder / _FILE
-    if made is None or not made.finished:
-        raise InputError(f"{path}: stage 1 was not finished; run it")
-    if made.version != VERSION:
-        versions = f"features of version {made.version}, expected {VERSION}"
-        raise InputError(f"{path}: {versions}; run stage 1 again")
+    made = read_fingerprint(folder)
+    if made is None or not made.finished or made.version != VERSION:
+        fault = f"{folder / _FILE}: stage 1 was not finished by this version"
+        raise InputError(f"{fault}; run it")
     if changed := _changed(made, config):
         fault = f"{folder} was made with another configuration: {changed}"
         raise InputError(f"{fault}; run stage 1 with this one, or undo the change")
@@ -208,18 +206,16 @@ def check_made_with(
     made_of = made.finishing.get(TABLE, CorpusConfig.table)
     if table != made_of:
         raise InputError(
-            f"{folder} holds the data of the table {made_of}, not of {table}, which"
-            f" preprocess.corpus.{folder.name}.table gives; run stage 1"
+            f"{folder} holds the data of the table {made_of}, not of {table}; run stage 1"
         )
-    corpus = made.finishing.get(DATASET_PATH)
-    if dataset_path and corpus and is_given(folder.name, dataset_path):
+    corpus = given = made.finishing.get(DATASET_PATH)
+    if dataset_path and is_given(folder.name, dataset_path):
         given = portable_path(dataset_folder(folder.name, dataset_path))
-        if corpus != given:
-            raise InputError(
-                f"{folder} holds the data of the corpus {corpus}, not of {given}, which"
-                f" dataset_path.{folder.name} gives; run stage 1, or use the data by --set"
-                f" dataset_path.{folder.name}={corpus}"
-            )
+    if corpus and corpus != given:
+        raise InputError(
+            f"{folder} holds the data of the corpus {corpus}, not of {given}; run stage 1, or use"
+            f" the data by --set dataset_path.{folder.name}={corpus}"
+        )
 
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:

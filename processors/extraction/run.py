@@ -250,17 +250,15 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
 
 
 def _warn_of_empty_splits(run: DatasetRun) -> None:
-    """Logs what a finished dataset without validation or test utterances cannot be used for."""
+    """Logs that a finished dataset has no validation utterances for stage 2, or none to test."""
     splits, rejected = read_splits(run.folder), run.folder / REJECTED
-    for name, loss in (
-        ("valid", "stage 2 would train without validation and best checkpoint"),
-        ("test", "stages 3 and 4 would have no test utterances"),
-    ):
+    for name, stages in (("valid", "stage 2"), ("test", "stages 3 and 4")):
         if not getattr(splits, name):
-            keys = f"raise preprocess.split.{name} or change preprocess.split.{name}_ids"
-            remedy = f"{keys}, or correct what {rejected} lists, and run stage 1 again"
-            fault = f"no usable utterance is left in the {name} split: {loss}"
-            _log.warning("%s: %s; before stage 2, %s", run.dataset, fault, remedy)
+            _log.warning(
+                "%s: no usable utterance is left in the %s split for %s; raise preprocess.split.%s"
+                " or correct what %s lists, and run stage 1 again",
+                *(run.dataset, name, stages, name, rejected),
+            )
 
 
 def write_speakers(run: DatasetRun, splits: Splits) -> None:

@@ -77,7 +77,6 @@ def test_subtitles_are_by_sentences_and_words(tmp_path):
         WRITERS[format](tmp_path, [SPEECH])
     shown = (tmp_path / "u1.srt").read_text().replace("\u00a0", " ")
     assert shown == '1\n00:00:00,200 --> 00:00:01,033\nHe said "hm".\n'
-    assert (tmp_path / "u1.words.srt").read_text().startswith("1\n00:00:00,200 --> ")
     assert (tmp_path / "u1.vtt").read_text().startswith("WEBVTT\n\n00:00:00.200 --> ")
 
 

@@ -341,8 +341,8 @@ def test_data_of_another_corpus_are_refused_with_both_folders(tmp_path):
     write_fingerprint(tmp_path / "Anna", fingerprint(config, UTTERANCE))  # of the folder `corpus`
     with pytest.raises(
         InputError,
-        match=r"Anna holds the data of the corpus corpus, not of /other, which dataset_path\.Anna"
-        r" gives; run stage 1, or use the data by --set dataset_path\.Anna=corpus$",
+        match=r"Anna holds the data of the corpus corpus, not of /other; run stage 1,"
+        r" or use the data by --set dataset_path\.Anna=corpus$",
     ):
         check_made_with(tmp_path / "Anna", config, {"Anna": "/other"})
     for same in ("corpus", str(REPOSITORY / "corpus"), "", "/path/to/Anna"):
@@ -367,7 +367,7 @@ def test_data_of_another_table_of_a_corpus_are_refused_with_both_names(place):
     config = config_of(place / "corpus", place / "data")
     options = {"LJSpeech": CorpusConfig(format="folder", table="other.csv")}
     other = replace(config, preprocess=replace(config.preprocess, corpus=options))
-    message = "holds the data of the table {}, not of {}, which preprocess.corpus.LJSpeech.table"
+    message = "holds the data of the table {}, not of {}; run stage 1"
     with pytest.raises(InputError, match=message.format("metadata.csv", "other.csv")):
         check_made_with(place / "data/LJSpeech", other.preprocess, other.dataset_path)
     assert prepare_dataset(other, "LJSpeech", 1).n_extracted == 0

@@ -379,18 +379,18 @@ def test_more_faults_than_allowed_end_the_stage_with_the_first_reasons(broken_co
 
 
 @pytest.mark.parametrize(
-    ("id", "split", "loss"),
+    ("id", "split", "stages"),
     [
         (
             "LJ002-0020",
             "valid",
-            "stage 2 would train without validation and best checkpoint; before",
+            "stage 2",
         ),
-        ("LJ002-0035", "test", "stages 3 and 4 would have no test utterances"),
+        ("LJ002-0035", "test", "stages 3 and 4"),
     ],
 )
 def test_a_split_that_is_left_empty_is_warned_of_at_the_end_of_every_run(
-    corpus, tmp_path, caplog, id, split, loss
+    corpus, tmp_path, caplog, id, split, stages
 ):
     root = tmp_path / "corpus"
     shutil.copytree(corpus, root)
@@ -401,9 +401,9 @@ def test_a_split_that_is_left_empty_is_warned_of_at_the_end_of_every_run(
         prepare_dataset(config, "LJSpeech", 1)
         last = caplog.messages[-1]
         assert last.startswith(
-            f"LJSpeech: no usable utterance is left in the {split} split: {loss}"
+            f"LJSpeech: no usable utterance is left in the {split} split for {stages};"
         )
-        assert f"raise preprocess.split.{split} or change preprocess.split.{split}_ids" in last
+        assert f"raise preprocess.split.{split} or" in last
         assert str(tmp_path / "data/LJSpeech/rejected.jsonl") in last
 
 
