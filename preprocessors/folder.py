@@ -14,6 +14,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from config.preprocess import CorpusConfig
@@ -101,11 +102,13 @@ def _rows(
     edge = re.escape(delimiter)
     quoted = re.compile(rf'(^|(?<={edge}))"([^"]|"")*"(?={edge}|$)')
     of_csv = delimiter == "," or not any('"' in quoted.sub("", line) for line in lines.values())
-    quoting = csv.QUOTE_MINIMAL if of_csv else csv.QUOTE_NONE  # else they are part of the texts
+    reader = partial(csv.reader, delimiter=delimiter, strict=True)
+    if not of_csv:  # quotes are part of the texts
+        reader = partial(reader, quoting=csv.QUOTE_NONE)
     rows = {}
     for source, line in lines.items():
         try:
-            cells = next(csv.reader([line], delimiter=delimiter, quoting=quoting, strict=True))
+            cells = next(reader([line]))
         except csv.Error as error:
             fault = f"{source}: not a line of cells between {_DELIMITERS.get(delimiter, delimiter)}"
             remedy = "close the double quotes around a cell, and double those inside"

@@ -108,7 +108,9 @@ def _plan(
     config: Config, dataset: str, acoustic: LoadedModel, made_with: PreprocessConfig, n_threads: int
 ) -> DatasetRun:
     """Plans stage 1 of a vocoder for one dataset, from features `made_with` that configuration."""
-    options, source = config.preprocess, processed_folder(made_with, dataset)
+    # the network stays in this process, on its device
+    options = replace(config.preprocess, backend="sequential")
+    source = processed_folder(made_with, dataset)
     try:
         check_prepared(made_with, dataset, "tts", flag="--acoustic_data")
         store = FeatureStore(source, acoustic.mel)
@@ -141,9 +143,7 @@ def _plan(
     )
     work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
     product = Product(mels_from=acoustic.origin, splits=splits)
-    run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
-    # the network stays in this process, on its device
-    return replace(run, backend="sequential")
+    return plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
 
 
 class PredictionWork:

@@ -27,8 +27,8 @@ from processors.durations.sources import (
 )
 from processors.durations.tokens import (
     FrameRate,
+    ReadPitch,
     Table,
-    TokenPitch,
     Tokens,
     correct_sum,
     read_table,
@@ -58,7 +58,7 @@ class Fitter:
     """
 
     def __init__(
-        self, config: PreprocessConfig, table: Table | None = None, pitch: TokenPitch | None = None
+        self, config: PreprocessConfig, table: Table | None = None, pitch: ReadPitch | None = None
     ) -> None:
         self._config = config
         self._frontends = Frontends(config.text)
@@ -102,7 +102,7 @@ class Fitter:
         grid = Grid(None, [], [*map(Interval, names, edges[:-1], edges[1:])])
         if self._pitch is None:
             return grid
-        hz = np.where(np.diff(edges) > 0, self._pitch.read(id, len(frames)), 0.0)  # (N,)
+        hz = np.where(np.diff(edges) > 0, self._pitch(id, len(frames)), 0.0)  # (N,)
         return grid._replace(f0_hz=tuple(hz.tolist()))
 
     def _edges_s(self, frames: np.ndarray, start_s: float | None, seconds: float) -> list[float]:
@@ -138,7 +138,7 @@ def import_durations(
     source: DurationSource,
     *,
     phones_file: Path | None = None,
-    pitch: TokenPitch | None = None,
+    pitch: ReadPitch | None = None,
     output: Path | None = None,
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.

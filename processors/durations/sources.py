@@ -14,7 +14,8 @@ from processors.alignment.aligner import AlignmentError
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, read_textgrid
 from processors.alignment.timed import Grid
-from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
+from processors.durations import FRAME_FORMATS
+from processors.durations import IMPORT_FORMATS as FORMATS
 from utils.arrays import read_array
 from utils.errors import InputError
 
@@ -51,8 +52,24 @@ class DurationSource(NamedTuple):
 def durations_in(
     path: Path, format: str | None = None, tiers: Tiers = USUAL_TIERS
 ) -> DurationSource:
-    """The durations in a file or folder; without a format, by the suffixes of the files."""
-    format = format or find_format(path)
+    """The durations in a file, or in a folder and all folders below.
+
+    Without a format, by the suffixes of the files.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    paths = [path] if path.is_file() else sorted(path.rglob("*"))
+    paths = [file for file in paths if file.name != REPORT]
+    if (path / _DUMP).is_file():
+        paths = [file for file in paths if file.parent.name == _DUMP_FOLDER]
+    by_format = {name: [p for p in paths if p.suffix.lower() == f".{name}"] for name in FORMATS}
+    found = [name for name, files in by_format.items() if files]
+    if format is None and len(found) == 1:
+        format = found[0]
+    if format not in found:
+        names = ", ".join(found) or "no file of durations"
+        known = f"{', '.join(FORMATS)} (these are also the suffixes of the files)"
+        raise InputError(f"{path}: found {names}; choose one format by --format: {known}")
     if format != "textgrid" and any(tiers):
         fault = "--phone_tier and --word_tier name tiers of TextGrids"
         raise InputError(f"{fault}; {path} holds {format}")
@@ -61,34 +78,8 @@ def durations_in(
         read = partial(read_textgrid, tiers=tiers)
     elif format in FRAME_FORMATS:
         read = _read_counts
-    paths = [path] if path.is_file() else _files_below(path, f".{format}")
-    return DurationSource(
-        path, format, [SourceEntry(file.stem, file, partial(read, file)) for file in paths]
-    )
-
-
-def find_format(source: Path) -> str:
-    """The format of a file, or of the files in a folder and all folders below."""
-    if not source.exists():
-        raise InputError(f"{source}: no such file or folder")
-    paths = [source] if source.is_file() else source.rglob("*")
-    suffixes = {path.suffix.lower() for path in paths}
-    formats = [name for name in IMPORT_FORMATS if f".{name}" in suffixes]
-    if len(formats) != 1:
-        found = ", ".join(formats) or "no file of durations"
-        known = f"{', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
-        raise InputError(f"{source}: found {found}; choose one format by --format: {known}")
-    return formats[0]
-
-
-def _files_below(source: Path, suffix: str) -> list[Path]:
-    """The files of a format in a folder and all folders below, sorted."""
-    paths = sorted(path for path in source.rglob("*") if path.suffix.lower() == suffix)
-    if (source / _DUMP).is_file():
-        paths = [path for path in paths if path.parent.name == _DUMP_FOLDER]
-    if not paths:
-        raise InputError(f"{source}: no file that ends in {suffix}")
-    return [path for path in paths if path.name != REPORT]
+    entries = [SourceEntry(file.stem, file, partial(read, file)) for file in by_format[format]]
+    return DurationSource(path, format, entries)
 
 
 def read_row(path: Path) -> np.ndarray:

@@ -7,8 +7,7 @@ same counts. A recording of `S` samples has `S // hop` frames (windows inside th
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -34,9 +33,6 @@ class FrameRate(NamedTuple):
     hop_length: int  # samples
     sample_rate: int  # Hz
 
-    def __str__(self) -> str:
-        return f"{self.hop_length} samples at {self.sample_rate} Hz"
-
     def boundaries_s(self, frames: np.ndarray, start: float = 0.0) -> np.ndarray:
         """Start and end of each token in seconds from sample `start` on: (N,) -> (N + 1,)."""
         edges = np.concatenate([[0], np.cumsum(frames)]) * self.hop_length  # samples
@@ -56,7 +52,8 @@ def correct_sum(
     fewest = int(round(seconds * rate.sample_rate) // rate.hop_length)
     off = max(total - (fewest + 1), 0) + (0 if trimmed else min(total - fewest, 0))
     if abs(off) > _MOST_OFF:
-        found = f"its frames ({rate}) add up to {total}, the recording has {fewest} or {fewest + 1}"
+        hop = f"{rate.hop_length} samples at {rate.sample_rate} Hz"
+        found = f"its frames ({hop}) add up to {total}, the recording has {fewest} or {fewest + 1}"
         raise AlignmentError(f"{found}: off by {off:+d}; --phones_file can name another hop")
     if off > 0:
         return np.diff(np.minimum(np.cumsum(frames), total - off), prepend=0)
@@ -99,40 +96,16 @@ def read_table(path: Path) -> Table:
     return Table(tokens, rate)
 
 
-@dataclass(frozen=True)
-class TokenPitch:
-    """Files with the pitch of tokens, such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0.
-
-    NVIDIA normalises it by the mean and standard deviation of all characters of a list of files,
-    which it writes to `pitch_char_stats__<list>.json`.
-    """
-
-    files: Mapping[str, Path]  # by id
-    folder: Path
-    stats: tuple[float, float] | None  # mean and std of normalised pitch; None: it is in Hz
-
-    def read(self, id: str, n_tokens: int) -> np.ndarray:
-        """Pitch of the tokens of an utterance in Hz, 0 where unvoiced, (n_tokens,) float64."""
-        if id not in self.files:
-            raise AlignmentError(f"{self.folder} has no pitch of it ({id}.pt or {id}.npy)")
-        path = self.files[id]
-        hz = read_row(path)
-        if self.stats is not None:
-            mean, std = self.stats
-            hz = np.where(hz == 0, 0.0, hz * std + mean)
-        wrong = ~((hz == 0) | ((hz >= _LOWEST) & (hz <= _HIGHEST)))
-        if wrong.any():
-            raise AlignmentError(
-                f"{path}: a pitch of {hz[wrong][0]:g} Hz, expected {_LOWEST:g} to {_HIGHEST:g} or"
-                " 0; normalised values need --pitch_stats, values in Hz none"
-            )
-        if len(hz) != n_tokens:
-            raise AlignmentError(f"{path}: pitch of {len(hz)} tokens, but {n_tokens} durations")
-        return hz
+# pitch of the tokens of an utterance in Hz, 0 where unvoiced, (N,) float64, by its id and N
+ReadPitch = Callable[[str, int], np.ndarray]
 
 
-def find_pitch(folder: Path, stats: Path | None) -> TokenPitch:
-    """Finds files of pitch, `<id>.pt` or `<id>.npy`, in a folder and all folders below.
+def find_pitch(folder: Path, stats: Path | None) -> ReadPitch:
+    """Finds files of the pitch of tokens, `<id>.pt` or `<id>.npy`, in a folder or below.
+
+    Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by the mean and
+    standard deviation of all characters of a list of files, and writes those to
+    `pitch_char_stats__<list>.json`.
 
     Args:
         stats: JSON with the `mean` and `std` (Hz) of normalised pitch; None: it is in Hz.
@@ -140,7 +113,25 @@ def find_pitch(folder: Path, stats: Path | None) -> TokenPitch:
     files = {path.stem: path for path in folder.rglob("*") if path.suffix in _PITCH_SUFFIXES}
     if not files:
         raise InputError(f"--pitch {folder}: no file that ends in {' or '.join(_PITCH_SUFFIXES)}")
-    return TokenPitch(files, folder, None if stats is None else _read_stats(stats))
+    mean, std = (0.0, 1.0) if stats is None else _read_stats(stats)
+
+    def read(id: str, n_tokens: int) -> np.ndarray:
+        """Reads the pitch of an utterance; AlignmentError if it is missing or no pitch."""
+        if id not in files:
+            raise AlignmentError(f"{folder} has no pitch of it ({id}.pt or {id}.npy)")
+        row = read_row(files[id])
+        hz = np.where(row == 0, 0.0, row * std + mean)
+        wrong = ~((hz == 0) | ((hz >= _LOWEST) & (hz <= _HIGHEST)))
+        if wrong.any():
+            raise AlignmentError(
+                f"{files[id]}: a pitch of {hz[wrong][0]:g} Hz, expected {_LOWEST:g} to"
+                f" {_HIGHEST:g} or 0; normalised values need --pitch_stats, values in Hz none"
+            )
+        if len(hz) != n_tokens:
+            raise AlignmentError(f"{files[id]}: pitch of {len(hz)} tokens, {n_tokens} durations")
+        return hz
+
+    return read
 
 
 def _read_stats(path: Path) -> tuple[float, float]:

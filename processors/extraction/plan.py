@@ -13,7 +13,6 @@ from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fi
 from processors.extraction.shards import ShardReport, plan_shards
 from utils.errors import InputError
 from utils.logging import get_logger
-from utils.parallel import Backend
 
 _log = get_logger(__name__)
 
@@ -49,7 +48,6 @@ class DatasetRun:
     fingerprint: Fingerprint  # what the result depends on
     product: Product  # what is made in addition to the store
     work: Work  # makes a shard, given its name and utterances
-    backend: Backend  # how the work is spread over processes
     # raises InputError if the work cannot be done; called before anything is removed
     check: Callable[[], None] | None = None
     # called with the number of processes before the first shard is made
@@ -104,9 +102,7 @@ def plan_run(
     shards = plan_shards(listing.utterances, config.shard_size)
     fingerprint = fingerprint_of(config, listing, shards, dependence)
     folder = processed_folder(config, dataset)
-    return DatasetRun(
-        config, dataset, folder, listing, shards, fingerprint, product, work, config.backend
-    )
+    return DatasetRun(config, dataset, folder, listing, shards, fingerprint, product, work)
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:

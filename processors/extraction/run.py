@@ -170,7 +170,7 @@ def _extract(
         run.prepare(n_jobs)
     n_all = len(run.listing.utterances)
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
-        for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():
+        for done in run_chunks(run.work, todo, n_jobs, run.config.backend) if todo else ():
             report = done.result
             report.rejected += crash_rejections(done.lost, "features")
             report.fingerprint = run.fingerprint.shards[done.key]

@@ -182,7 +182,7 @@ def test_pitch_that_does_not_fit_is_one_line_for_each_utterance(corpus, tmp_path
     reasons = {id: row["reason"] for id, row in rejected(tmp_path).items()}
     assert reasons.keys() == {"LJ001-0002", "LJ001-0008"}
     assert "pitch_char has no pitch of it" in reasons["LJ001-0002"]
-    assert "LJ001-0008.pt: pitch of 5 tokens, but" in reasons["LJ001-0008"]
+    assert "LJ001-0008.pt: pitch of 5 tokens, " in reasons["LJ001-0008"]
 
 
 def test_stage_1_names_alignments_that_lack_the_pitch(corpus, spoken, tmp_path):

@@ -13,7 +13,6 @@ from processors.durations.sources import (
     DurationSource,
     SourceEntry,
     durations_in,
-    find_format,
     match_names,
 )
 from tests.processors.durations.examples import (
@@ -33,7 +32,7 @@ IDS = ("LJ001-0001", "LJ001-0002", "p225_001")
 @pytest.mark.parametrize("format", TIMED)
 def test_phones_with_times_are_read_without_silences(tmp_path, format):
     write(tmp_path, format)
-    assert find_format(tmp_path) == format
+    assert durations_in(tmp_path).format == format
     grid = read(tmp_path, format)
     assert [phone.label for phone in grid.phones] == ["HH", "AY1", "Y"]
     times = [time for phone in grid.phones for time in phone[1:]]
@@ -121,11 +120,11 @@ def test_the_format_of_a_folder_with_several_must_be_given(tmp_path):
     write(tmp_path, "textgrid")
     write(tmp_path, "json")
     with pytest.raises(InputError, match=r"found json, textgrid; choose one format by --format"):
-        find_format(tmp_path)
+        durations_in(tmp_path)
     with pytest.raises(InputError, match=r"no file of durations; choose one format .*: json"):
-        find_format(DEMO / "wavs")
+        durations_in(DEMO / "wavs")
     with pytest.raises(InputError, match=r"nowhere: no such file or folder"):
-        find_format(tmp_path / "nowhere")
+        durations_in(tmp_path / "nowhere")
 
 
 def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):

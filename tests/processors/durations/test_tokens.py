@@ -102,14 +102,14 @@ def write_stats(folder, row):
 def test_pitch_in_hz_is_read_as_it_is(folder):
     np.save(folder / "b.npy", HZ[::-1])
     pitch = find_pitch(folder, None)
-    assert pitch.read("a", 3).tolist() == [0, 220, 110]
-    assert pitch.read("b", 3).tolist() == [110, 220, 0]
+    assert pitch("a", 3).tolist() == [0, 220, 110]
+    assert pitch("b", 3).tolist() == [110, 220, 0]
 
 
 def test_normalised_pitch_becomes_hz_and_zero_stays_unvoiced(folder):
     stats = write_stats(folder, {"mean": 165.0, "std": 55.0})
     torch.save(torch.tensor([0.0, 1.0, -1.0], dtype=torch.float64), folder / "a.pt")
-    assert find_pitch(folder, stats).read("a", 3).tolist() == [0, 220, 110]
+    assert find_pitch(folder, stats)("a", 3).tolist() == [0, 220, 110]
 
 
 def test_normalised_pitch_without_its_statistics_is_refused(folder):
@@ -117,13 +117,13 @@ def test_normalised_pitch_without_its_statistics_is_refused(folder):
     with pytest.raises(
         AlignmentError, match=r"a\.pt: a pitch of 1 Hz, expected 20 to 2000 .* --pitch_stats"
     ):
-        find_pitch(folder, None).read("a", 3)
+        find_pitch(folder, None)("a", 3)
 
 
 def test_statistics_for_pitch_in_hz_are_refused(folder):
     stats = write_stats(folder, {"mean": 165.0, "std": 55.0})
     with pytest.raises(AlignmentError, match=r"a pitch of 12265 Hz, .* values in Hz none"):
-        find_pitch(folder, stats).read("a", 3)
+        find_pitch(folder, stats)("a", 3)
 
 
 @pytest.mark.parametrize("row", [{"mean": 165.0}, {"mean": 1, "std": 0}, [1, 2], {"mean": "x"}])
@@ -141,11 +141,11 @@ def test_a_missing_file_a_wrong_length_and_a_wrong_shape_are_named(folder):
     torch.save(torch.full((3, 3), 100.0), folder / "three.pt")
     pitch = find_pitch(folder, None)
     with pytest.raises(AlignmentError, match=r"three\.pt: float32 of shape \(3, 3\), expected a n"):
-        pitch.read("three", 3)
+        pitch("three", 3)
     with pytest.raises(AlignmentError, match=r"pitch_char has no pitch of it \(b\.pt or b\.npy\)"):
-        pitch.read("b", 3)
-    with pytest.raises(AlignmentError, match=r"a\.pt: pitch of 3 tokens, but 4 durations"):
-        pitch.read("a", 4)
+        pitch("b", 3)
+    with pytest.raises(AlignmentError, match=r"a\.pt: pitch of 3 tokens, 4 durations"):
+        pitch("a", 4)
 
 
 def test_an_empty_folder_is_refused(folder, tmp_path):
