@@ -66,9 +66,9 @@ class PocketSphinxAligner:
         duration_s = len(wav) / sample_rate
         check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
         found = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
-        _check_fit([span for spans in found for span in spans])
-        pairs = (zip(*of_word, strict=True) for of_word in zip(words, found, strict=True))
-        timed = [[_timed(*pair, duration_s) for pair in of_word] for of_word in pairs]
+        spans = iter([span for of_word in found for span in of_word])
+        _check_fit([span for of_word in found for span in of_word])
+        timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
         return merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
 
 

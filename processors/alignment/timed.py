@@ -42,7 +42,7 @@ _ROUNDING_S = 0.001  # of times in files
 MIN_PHONE_RATIO = 0.5  # of the source's phones to those of the text; and its inverse
 MAX_UNKNOWN_SHARE = 0.5  # of the time of the phones; 0.43 in LJ Speech, whose names MFA lacks
 MAX_OVERLAP_S = 0.0101  # start and length are often rounded to 10 ms, each by itself
-_SHOWN = 40  # letters of a text in a message
+_SHOWN = 60  # letters of a text in a message
 _AGAIN = "align this recording again"
 
 _SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau", "<pau>", "ssil", "#", "h#", "_", "<p:>"}
@@ -111,7 +111,9 @@ def check_times(grid: Grid) -> None:
 def check_text(text: object, utterance: Utterance) -> None:
     """Refuses an alignment of another text than that of its utterance; None if it is not known."""
     if text not in (None, utterance.text):
-        fault = f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}"
+        fault = (
+            f"it is of the text {str(text)[:_SHOWN]!r}, and that is now {utterance.text[:_SHOWN]!r}"
+        )
         raise AlignmentError(f"{fault}; make it again")
 
 
@@ -245,8 +247,8 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
 def _check_words(grid: Grid, spoken: SpokenText) -> None:
     words = [word.label for word in grid.words]
     if not matching.is_same_text([word.text for word in spoken.words], words):
-        found, wanted = _beginning(" ".join(words)), _beginning(spoken.text)
-        fault = f"its words are '{found}', those of the text '{wanted}'"
+        found = " ".join(words)[:_SHOWN]
+        fault = f"its words are '{found}', those of the text '{spoken.text[:_SHOWN]}'"
         raise AlignmentError(f"{fault}; does it belong to this text?")
 
 
@@ -273,10 +275,6 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
         end_s = units[missing.n_before].start_s if missing.n_before < len(units) else duration_s
         fault = f"it lacks the word '{spoken.words[missing.word].text}' of the text"
         raise AlignmentError(f"{fault}, between {start_s:.2f} and {end_s:.2f} s; {_AGAIN}")
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
 def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import soundfile
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
@@ -16,6 +15,7 @@ from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
 from processors.alignment.timed import Grid, Interval, align_grid, check_text, make_grid
+from processors.audio.files import read_audio
 from processors.durations import FRAME_FORMATS
 from processors.durations.sources import (
     REPORT,
@@ -73,7 +73,8 @@ class Fitter:
         with naming(entry.path):
             check_text(entry.text, utterance)
             _check_attention(entry.attention, self._config.min_attention)
-            wav, sample_rate = _recording(utterance)
+            wav, _ = read_audio(utterance.audio, self._config)  # as stage 1 does
+            sample_rate = self._config.sample_rate
             seconds = len(wav) / sample_rate
             grid = entry.read()
             if not isinstance(grid, Grid):
@@ -121,15 +122,6 @@ def _check_attention(attention: PathQuality | None, least: float) -> None:
         measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
         fault = f"poor attention ({measured}; preprocess.min_attention is {least:g})"
         raise AlignmentError(f"{fault}; train the voice longer, or check text and recording")
-
-
-def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:
-    """The recording in mono, (S,), and its sample rate."""
-    try:
-        wav, sample_rate = soundfile.read(utterance.audio, dtype="float32", always_2d=True)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise AlignmentError(f"{utterance.audio}: not readable as audio ({error})") from None
-    return wav.mean(axis=1), sample_rate
 
 
 def import_durations(

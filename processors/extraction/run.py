@@ -188,7 +188,8 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = [f"{item.id}: {item.reason}" for item in rejected]
     check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
-    _log_notices(run, total)
+    for notice, n in most_common(total.notices)[:_SHOWN]:
+        _log.info("%s: %d of its utterances: %s", run.dataset, n, notice)
     if run.product.before_split is not None:
         run.product.before_split(run, total)
     write_index(run.folder, total.rows)
@@ -212,16 +213,6 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     write_json(run.folder / "report.json", report)
     write_fingerprint(run.folder, run.fingerprint)
     return Summary(len(total.rows), len(rejected), hours)
-
-
-def _log_notices(run: DatasetRun, total: ShardReport) -> None:
-    """Logs the most frequent notices with an example each; the report has all of them."""
-    for notice, n in most_common(total.notices)[:_SHOWN]:
-        example = total.examples[notice]
-        which = example if n == 1 else f"{n} of its utterances, such as {example}"
-        _log.info("%s: %s: %s", run.dataset, which, notice)
-    if (more := len(total.notices) - _SHOWN) > 0:
-        _log.info("%s: %d more notices are in report.json", run.dataset, more)
 
 
 def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:

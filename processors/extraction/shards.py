@@ -53,7 +53,6 @@ class ShardReport:
     text_phones: Counter[str] = field(default_factory=Counter)
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
     notices: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)  # first id with each notice
     fingerprint: str = ""  # of what the shard was made from
 
     def add_utterance(self, id: str, trace: Trace) -> None:
@@ -62,7 +61,7 @@ class ShardReport:
             self.scores[id] = trace.score
         if trace.audio_seconds > 0:
             self.audio_seconds[id] = trace.audio_seconds
-        self._count(trace, dict.fromkeys(trace.notices, id))
+        self._count(trace)
 
     def add(self, other: "ShardReport") -> None:
         """Adds the report on another shard."""
@@ -70,13 +69,11 @@ class ShardReport:
         self.rejected += other.rejected
         self.audio_seconds |= other.audio_seconds
         self.scores |= other.scores
-        self._count(other, other.examples)
+        self._count(other)
 
-    def _count(self, other: "Trace | ShardReport", examples: Mapping[str, str]) -> None:
+    def _count(self, other: "Trace | ShardReport") -> None:
         for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
-        for notice, id in examples.items():
-            self.examples[notice] = min(id, self.examples.get(notice, id))
 
 
 def most_common(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -457,10 +457,7 @@ def test_what_was_changed_in_recordings_is_said_and_counted(corpus, tmp_path, ca
     with caplog.at_level(logging.INFO):
         prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
     said = [line for line in caplog.messages if "resampled" in line]
-    assert said == [
-        f"LJSpeech: {len(IDS)} of its utterances, such as {min(IDS)}: resampled from 22050 to"
-        " 16000 Hz"
-    ]
+    assert said == [f"LJSpeech: {len(IDS)} of its utterances: resampled from 22050 to 16000 Hz"]
 
 
 def test_an_unusable_utterance_moves_no_other_one_to_another_split(

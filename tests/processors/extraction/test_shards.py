@@ -90,7 +90,6 @@ def test_reports_add_up():
     total.add(finished_report())
     assert total.phones == {"<sil>": 2, "M": 4}
     assert total.notices == {"clipped": 2}
-    assert total.examples == {"clipped": "a"}
     assert (len(total.rows), len(total.rejected)) == (2, 2)
     assert total.audio_seconds == {"a": 1.5}
 
