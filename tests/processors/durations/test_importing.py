@@ -373,7 +373,7 @@ def test_an_error_names_the_file_of_the_entry(utterance):
         fit(utterance, grid)
 
 
-IN_LETTERS = replace(CONFIG, text=TextConfig(phone_extractor="letters"))
+IN_LETTERS = replace(CONFIG, aligner="imported", text=TextConfig(phone_extractor="letters"))
 SPELT = "it's a cat, so"
 
 
