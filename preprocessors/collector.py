@@ -17,12 +17,12 @@ class Collector:
 
     def __init__(self, dataset: str, options: CorpusConfig) -> None:
         self.notices: list[str] = []
+        self.unlisted: list[str] = []  # names of audio files without a text
         self._dataset = dataset
         self._options = options
         self._utterances: list[Utterance] = []
         self._rejected: list[Rejection] = []
         self._sources: dict[str, list[str]] = {}  # places of each id
-        self._unlisted: list[str] = []  # audio files without a text
 
     def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
         """Takes one entry; one without text or audio, or with control characters, is rejected."""
@@ -52,7 +52,7 @@ class Collector:
             text = " ".join(read_text(path, self._dataset, self._options).split())
             self.add(id, text, audio.get(id), path.relative_to(root).as_posix(), speaker)
         unlisted = (path for id, path in audio.items() if id not in texts)
-        self._unlisted += [path.relative_to(root).as_posix() for path in unlisted]
+        self.unlisted += [path.relative_to(root).as_posix() for path in unlisted]
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
         """Takes one recording without text, by the dataset's speaker."""
@@ -73,15 +73,11 @@ class Collector:
         """Lists an entry that cannot be used; the reason includes its place."""
         self._rejected.append(Rejection(id, "corpus", reason))
 
-    def unlisted(self, names: list[str]) -> None:
-        """Adds a notice about audio files without a text."""
-        if names:
-            files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
-            self.notices.append(f"{self._dataset}: {files}")
-
     def listing(self) -> Listing:
         """All entries, sorted by id; of an id that occurs several times none is used."""
-        self.unlisted(self._unlisted)
+        if names := self.unlisted:
+            files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
+            self.notices.append(f"{self._dataset}: {files}")
         doubled = {id: places for id, places in self._sources.items() if len(places) > 1}
         for id, places in doubled.items():
             fault = f"the id {id} occurs {len(places)} times: {listed(places, 3)}"

@@ -82,7 +82,7 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
             raise InputError(f"{path}: no utterance below the names of the columns")
     for source, cells in rows.items():
         _add(source, cells, columns, collector, files)
-    collector.unlisted(files.unlisted())
+    collector.unlisted += files.unlisted()
     return collector.listing()
 
 

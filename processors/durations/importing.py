@@ -212,21 +212,17 @@ def _write_report(
 ) -> None:
     rows = [{"id": id, "reason": reason} for id, reason in sorted(rejected.items())]
     write_jsonl(folder / "rejected.jsonl", rows)
-    entries = matches.entries.items()
-    attention = [(entry.attention, id) for id, entry in entries if entry.attention is not None]
-    if attention:
-        attention.sort(key=lambda row: (row[0].least, row[1]))
-        qualities = ({"id": id, **_rounded(quality)} for quality, id in attention)
-        write_jsonl(folder / "attention.jsonl", qualities)
+    attention = {id: e.attention for id, e in matches.entries.items() if e.attention is not None}
+    worst_first = sorted(attention.items(), key=lambda item: (item[1].least, item[0]))
+    qualities = [(id, quality._asdict().items()) for id, quality in worst_first]
+    if qualities:
+        rows = [{"id": id, **{name: round(v, 4) for name, v in q}} for id, q in qualities]
+        write_jsonl(folder / "attention.jsonl", rows)
     report = {
         "source": str(source.path),
         "format": source.format,
-        "matched": len(entries),
+        "matched": len(matches.entries),
         "rejected": len(rejected),
         "extra": matches.extra,
     }
     write_json(folder / REPORT, report)
-
-
-def _rounded(quality: PathQuality) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in quality._asdict().items()}
