@@ -15,17 +15,17 @@ The file's phones are kept where they differ from the lexicon's: they are what i
 
 import re
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
-from processors.alignment.timed import Grid, Interval, file_aligner, is_silence, make_grid
+from processors.alignment.timed import Grid, Span, file_aligner, is_silence, make_grid
 from utils.files import user_path
 
-_PLACE = attrgetter("start_s", "end_s")
+_PLACE = itemgetter(1, 2)
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
 )
@@ -69,11 +69,11 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         rows = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
         _check_declared(text, rows)
         found = [_intervals(rows, tiers.phones, "phone"), _intervals(rows, tiers.words, "word")]
-        pauses = [pause for pause in _intervals(rows, "", "pause") if pause.label]
+        pauses = [pause for pause in _intervals(rows, "", "pause") if pause[0]]
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise AlignmentError(f"{path}: not a complete TextGrid ({error}); make it again") from None
-    spoken = [phone for phone in found[0] if not is_silence(phone.label)]
+    spoken = [phone for phone in found[0] if not is_silence(phone[0])]
     for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, found[1])):
         if wanted and not intervals:
             names = ", ".join(str(tier["name"]) for tier in rows) or "none"
@@ -81,7 +81,7 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     return make_grid(duration_s, found[1], sorted([*spoken, *pauses], key=_PLACE))
 
 
-def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> str:
+def textgrid_of(tiers: Mapping[str, Sequence[Span]], duration_s: float) -> str:
     """A TextGrid in the long form, from intervals longer than 0 s, with gaps as empty intervals."""
     from praatio.utilities.textgrid_io import getTextgridAsStr
 
@@ -110,7 +110,7 @@ def _check_declared(text: str, tiers: Sequence[dict]) -> None:
         raise ValueError(f"it declares {declared} intervals in its tiers and holds {held}")
 
 
-def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Interval]:
+def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Span]:
     """The first tier of the wanted name or, without one, of a usual name; empty if there is none.
 
     MFA puts the speaker before it: `p225 - phones`.
@@ -119,7 +119,7 @@ def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Interval]:
     for row in rows:
         name = row["name"].strip().lower()
         if name in names or (not wanted and name.rpartition(" - ")[2].strip() in names):
-            intervals = (Interval(text, float(a), float(b)) for a, b, text in row["entries"])
+            intervals = ((text, float(a), float(b)) for a, b, text in row["entries"])
             return sorted(intervals, key=_PLACE)
     return []
 

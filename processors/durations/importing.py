@@ -14,7 +14,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
-from processors.alignment.timed import Grid, Interval, align_grid, check_text, make_grid
+from processors.alignment.timed import Grid, align_grid, check_text, make_grid
 from processors.audio.files import read_audio
 from processors.durations import FRAME_FORMATS
 from processors.durations.sources import (
@@ -37,7 +37,7 @@ from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
 from processors.extraction.plan import check_faults, list_corpus
-from processors.records import SpokenText
+from processors.records import SpokenText, TimedPhone
 from processors.text.frontend import Frontends
 from processors.text.symbols import APOSTROPHE
 from utils.errors import InputError, UtteranceError
@@ -99,8 +99,8 @@ class Fitter:
             in_letters = self._config.text.in_letters
             signs = _SIGNS - {APOSTROPHE} if in_letters else _SIGNS  # apostrophes are letters
             names = tuple("" if name.lower() in signs else name for name in names)
-            return make_grid(None, [], [*map(Interval, names, edges[:-1], edges[1:])])
-        grid = Grid(None, [], [*map(Interval, names, edges[:-1], edges[1:])])
+            return make_grid(None, [], [*map(TimedPhone, names, edges[:-1], edges[1:])])
+        grid = Grid(None, [], [*map(TimedPhone, names, edges[:-1], edges[1:])])
         if self._pitch is None:
             return grid
         hz = np.where(np.diff(edges) > 0, self._pitch(id, len(frames)), 0.0)  # (N,)

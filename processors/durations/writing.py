@@ -1,7 +1,7 @@
 """Speech with the times of its phones and words, as files of other programs."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Utterance, read_utterances
 from processors.alignment.textgrid import textgrid_of
-from processors.alignment.timed import Interval, find_words
+from processors.alignment.timed import Span, find_words
 from processors.dataset.store import FeatureStore, features_folder
 from processors.durations.sources import TABLE
 from processors.durations.subtitles import sentences_of, subtitles
@@ -109,16 +109,16 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     sequence.
     """
     for speech in utterances:
-        phones: list[Interval] = []
+        phones: list[TimedPhone] = []
         end_s = 0.0
         for phone in speech.phones:  # one after another, each at least `SHORTEST_S` long
             start_s = max(phone.start_s, end_s)
             end_s = max(phone.end_s, start_s + SHORTEST_S)
-            phones.append(Interval(phone.name, start_s, end_s))
-        tiers = {
-            "words": [Interval(*word) for word in speech.words if word.end_s > word.start_s],
-            "phones": [interval for interval in phones if interval.label not in PAUSES],
-            "pauses": [interval for interval in phones if interval.label in PAUSES],
+            phones.append(TimedPhone(phone.name, start_s, end_s))
+        tiers: dict[str, Sequence[Span]] = {
+            "words": [word for word in speech.words if word.end_s > word.start_s],
+            "phones": [phone for phone in phones if phone.name not in PAUSES],
+            "pauses": [phone for phone in phones if phone.name in PAUSES],
         }
         content = textgrid_of(tiers, max(speech.seconds, phones[-1].end_s))
         path = folder / f"{speech.id}.TextGrid"

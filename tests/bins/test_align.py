@@ -46,7 +46,7 @@ def test_recordings_are_aligned_and_the_worst_fitting_listed_first(
     files = {f"{id}.TextGrid" for id in IDS} | {"misfits.tsv", "rejected.jsonl"}
     assert {path.name for path in out.iterdir()} == files
     assert "which is too little: expect boundaries that are far off" in caplog.text
-    words = [word.label for word in read_textgrid(out / "LJ001-0002.TextGrid").words]
+    words = [word.text for word in read_textgrid(out / "LJ001-0002.TextGrid").words]
     assert "in being comparatively modern" in " ".join(words).lower()
     rows = list(csv.DictReader((out / "misfits.tsv").open(), delimiter="\t"))
     assert {row["id"] for row in rows} == set(IDS)

@@ -19,13 +19,13 @@ import torch
 from config.preprocess import PreprocessConfig
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.textgrid import read_textgrid
-from processors.alignment.timed import Grid, Interval
+from processors.alignment.timed import Grid
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
 from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
 from processors.durations.tokens import FrameRate
 from processors.extraction.plan import list_corpus
-from processors.records import SpokenText
+from processors.records import SpokenText, TimedPhone
 from processors.text.frontend import TextFrontend
 from tests.processors.alignment.test_textgrid import long_form
 from tests.processors.small_corpus import DEMO, config_of, texts
@@ -73,7 +73,8 @@ def frames_of(id: str, grid: Grid) -> np.ndarray:
 
 def write(folder: Path, format: str, id: str, grid: Grid) -> None:
     words, phones = (
-        [(one.start_s, one.end_s, one.label) for one in tier] for tier in (grid.words, grid.phones)
+        [(start_s, end_s, label) for label, start_s, end_s in tier]
+        for tier in (grid.words, grid.phones)
     )
     if format == "textgrid":
         content = long_form({"words": words, "phones": phones}, grid.duration_s)
@@ -121,7 +122,7 @@ def test_durations_of_all_of_the_speech_are_accepted(format, tmp_path):
 @pytest.mark.parametrize("scale", [0.6, 0.8, 1.2])
 def test_times_in_another_unit_are_rejected(scale, tmp_path):
     def scaled(tier):
-        return [Interval(label, scale * a, scale * b) for label, a, b in tier]
+        return [TimedPhone(label, scale * a, scale * b) for label, a, b in tier]
 
     grids = {id: Grid(None, [], scaled(whole(id).phones)) for id in IDS}
     assert sorted(imported(tmp_path, "json", grids)) == IDS

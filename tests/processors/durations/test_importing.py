@@ -17,7 +17,7 @@ from modules.variance.adaptor import average_by_phone
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.textgrid import Tiers
-from processors.alignment.timed import Interval, make_grid
+from processors.alignment.timed import make_grid
 from processors.dataset.store import FeatureStore
 from processors.durations.importing import Fitter, import_durations
 from processors.durations.sources import SourceEntry, durations_in
@@ -368,7 +368,7 @@ def test_signs_among_named_tokens_are_silences(utterance):
 def test_an_error_names_the_file_of_the_entry(utterance):
     with pytest.raises(AlignmentError, match=r"u1\.npy: it has 2 durations for \d+ tokens"):
         fit(utterance, np.array([10, 10]))
-    grid = make_grid(None, [], [Interval("HH", 0.2, 0.1)])
+    grid = make_grid(None, [], [("HH", 0.2, 0.1)])
     with pytest.raises(AlignmentError, match=r"u1\.npy: HH lasts from 0.200 to 0.100 s"):
         fit(utterance, grid)
 

@@ -73,7 +73,7 @@ def test_little_more_than_a_minute_of_speech_is_enough_to_find_phones(folder):
     for id in set(SHORTEST) - {"LJ001-0013"}:  # whose TextGrid is bad
         found = starts_of(align(folder, id))
         grid = read_textgrid(DEMO / f"TextGrid/{id}.TextGrid").phones
-        said = [(phone.label.rstrip("012"), phone.start_s) for phone in grid]
+        said = [(phone.name.rstrip("012"), phone.start_s) for phone in grid]
         if [phone for phone, _ in found] == [phone for phone, _ in said]:
             n_compared += 1
             errors += [ours[1] - theirs[1] for ours, theirs in zip(found, said, strict=True)]
