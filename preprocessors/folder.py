@@ -55,10 +55,9 @@ def _check_columns(columns: tuple[str, ...], key: str) -> None:
             fault = f"{key}: unknown column {name!r}"
             raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
     named = [name for name in columns if name != "-"]
-    if len(set(named)) < len(named):
-        raise InputError(f"{key}: a column occurs twice in {list(columns)}")
-    if "id" not in named or not {"text", "normalized"} & set(named):
-        raise InputError(f'{key}: needs "id" and "text" (or "normalized"), found {list(columns)}')
+    if len({*named}) < len(named) or "id" not in named or not {"text", "normalized"} & {*named}:
+        rule = 'needs "id" and "text" (or "normalized"), each column once'
+        raise InputError(f"{key}: {rule}, found {list(columns)}")
 
 
 def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFiles) -> Listing:

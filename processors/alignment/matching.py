@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate, chain, pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +17,6 @@ UNKNOWN = "?"  # symbol for any number of others: `<unk>`, `[laugh]`, `spn`, a n
 MAX_EDITED = 0.5  # of the symbols: more differ where two phone sets are compared
 
 Symbols = Sequence[str]
-
-
-class MissingWord(NamedTuple):
-    """A word of a text that another transcript leaves out."""
-
-    word: int  # its index in the text
-    n_before: int  # units of the other transcript before it
 
 
 def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
@@ -49,8 +41,10 @@ def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
     return bool(_scripts(_spelt(words)) & _scripts(_spelt(others)))
 
 
-def first_missing_word(words: Sequence[Symbols], units: Sequence[Symbols]) -> MissingWord | None:
-    """The first word of a text of which another transcript has nothing.
+def first_missing_word(
+    words: Sequence[Symbols], units: Sequence[Symbols]
+) -> tuple[int, int] | None:
+    """The first word of a text that another transcript lacks, and the number of units before it.
 
     A word is missing if an alignment of least edits (Wagner and Fischer 1974) deletes all of its
     symbols. Phones of other names cannot be compared: then no word is missing. The units of the
@@ -67,7 +61,7 @@ def first_missing_word(words: Sequence[Symbols], units: Sequence[Symbols]) -> Mi
         if end > start and edits.min() == least:
             n_symbols = np.flatnonzero(edits == least)[-1]
             ends = [*accumulate(map(len, units))]
-            return MissingWord(index, int(np.searchsorted(ends, n_symbols, side="right")))
+            return index, int(np.searchsorted(ends, n_symbols, side="right"))
     return None
 
 

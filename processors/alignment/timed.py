@@ -38,7 +38,6 @@ from utils.errors import InputError
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MAX_CUT_S = 0.05  # of a phone past the end of the audio: the analysis window of an aligner
-_ROUNDING_S = 0.001  # of times in files
 MIN_PHONE_RATIO = 0.5  # of the source's phones to those of the text; and its inverse
 MAX_UNKNOWN_SHARE = 0.5  # of the time of the phones; 0.43 in LJ Speech, whose names MFA lacks
 MAX_OVERLAP_S = 0.0101  # start and length are often rounded to 10 ms, each by itself
@@ -124,9 +123,9 @@ def align_grid(
     _check_missing(grid, spoken, duration_s)
     if grid.is_complete or tuple(phone.name for phone in grid.phones) == spoken.phones:
         return _complete(grid, spoken)
-    notices = _check_end(grid.phones[-1], duration_s)
+    _check_end(grid.phones[-1], duration_s)
     words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
-    return replace(merge(words, duration_s, edge_silence_s), notices=notices)
+    return merge(words, duration_s, edge_silence_s)
 
 
 def file_aligner(
@@ -158,8 +157,7 @@ def file_aligner(
             with naming(path):
                 grid = read(path, utterance)
                 alignment = align_grid(grid, spoken, len(wav) / sample_rate, config.edge_silence_s)
-                notices = check_coverage(alignment, wav, sample_rate)
-            return replace(alignment, notices=(*alignment.notices, *notices))
+                return replace(alignment, notices=check_coverage(alignment, wav, sample_rate))
 
         return align
 
@@ -206,17 +204,13 @@ def _check_duration(grid: Grid, duration_s: float) -> None:
         )
 
 
-def _check_end(last: TimedPhone, duration_s: float) -> tuple[str, ...]:
+def _check_end(last: TimedPhone, duration_s: float) -> None:
     """Refuses phones after the end of the audio; a small part of the last one may be cut."""
-    surplus_s = last.end_s - duration_s
-    if surplus_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
+    if last.end_s - duration_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
         raise AlignmentError(
             f"its last phone, {last.name}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s,"
-            f" and the recording ends at {duration_s:.3f} s; align this recording again"
+            f" and the recording ends at {duration_s:.3f} s; {_AGAIN}"
         )
-    limit = f"{1000 * MAX_CUT_S:.0f} ms"
-    cut = f"the last phone of the alignment ended up to {limit} after the recording and was cut"
-    return (cut,) if surplus_s > _ROUNDING_S else ()
 
 
 def _check_phones(grid: Grid, spoken: SpokenText) -> None:
@@ -260,9 +254,10 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
         pairs = (map(matching.symbols_of, words), map(matching.symbols_of, labels))
         missing = matching.first_missing_word(*map(list, pairs))
     if missing is not None:
-        start_s = units[missing.n_before - 1].end_s if missing.n_before else 0.0
-        end_s = units[missing.n_before].start_s if missing.n_before < len(units) else duration_s
-        fault = f"it lacks the word '{spoken.words[missing.word].text}' of the text"
+        place, n_before = missing
+        start_s = units[n_before - 1].end_s if n_before else 0.0
+        end_s = units[n_before].start_s if n_before < len(units) else duration_s
+        fault = f"it lacks the word '{spoken.words[place].text}' of the text"
         raise AlignmentError(f"{fault}, between {start_s:.2f} and {end_s:.2f} s; {_AGAIN}")
 
 

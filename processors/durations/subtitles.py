@@ -47,11 +47,11 @@ def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], fo
     cues = _merged(cues)
     rows = zip(cues, _spans(cues), strict=True)
     if format == "srt":
-        numbered = enumerate(rows, start=1)
-        return "\n".join(
-            f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{_plain_text(cue)}\n"
-            for n, (cue, (start, end)) in numbered
-        )
+        blocks = []
+        for n, (cue, (start, end)) in enumerate(rows, start=1):
+            text = "\n".join(_lines(_text(cue)))
+            blocks.append(f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{text}\n")
+        return "\n".join(blocks)
     times = ((f"{_clock(start)} --> {_clock(end)}", cue) for cue, (start, end) in rows)
     return "\n".join(["WEBVTT\n", *(f"{span}\n{_timed_text(cue)}\n" for span, cue in times)])
 
@@ -147,10 +147,6 @@ def _lines(text: str) -> list[str]:
         return _wrapped(text, LINE)
     widths = range(len(text) // MOST_LINES, LINE + 1)
     return next(lines for width in widths if len(lines := _wrapped(text, width)) == MOST_LINES)
-
-
-def _plain_text(cue: Cue) -> str:
-    return "\n".join(_lines(_text(cue)))
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -138,9 +138,9 @@ def _read_stats(path: Path) -> tuple[float, float]:
     row = cast("Any", read_json(path))
     try:
         stats = float(row["mean"]), float(row["std"])
+        if not (np.isfinite(stats).all() and min(stats) > 0):
+            raise ValueError
     except (TypeError, KeyError, ValueError):
-        stats = (0.0, 0.0)
-    if not (np.isfinite(stats).all() and min(stats) > 0):
         form = '{"mean": 214.7, "std": 65.7}'
-        raise InputError(f"--pitch_stats {path}: expected mean and std in Hz, as in {form}")
+        raise InputError(f"--pitch_stats {path}: expected mean and std in Hz, as {form}") from None
     return stats

@@ -13,7 +13,7 @@ import numpy as np
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
 from modules.mel import MelConfig
-from preprocessors.manifest import Listing, Rejection, Splits, Utterance, is_safe_id
+from preprocessors.manifest import Listing, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
 from processors.extraction.features import FeatureError, tts_product
@@ -56,8 +56,6 @@ def import_dump(
         durations = _find_durations(dump, durations_in, split_of)
     corpus = preprocess.corpus.get(dataset, CorpusConfig())
     folder = processed_folder(preprocess, dataset)
-    safe = sorted(id for id in split_of if is_safe_id(id))
-    unsafe = [Rejection(id, "corpus", "not a safe id") for id in sorted(split_of.keys() - {*safe})]
     utterances = [
         Utterance(
             id=id,
@@ -67,7 +65,7 @@ def import_dump(
             language="en-us",
             source=str(dump),
         )
-        for id in safe
+        for id in sorted(split_of)
     ]
     reader = partial(DumpReader, dump, preprocess.mel, split_of, durations)
 
@@ -78,7 +76,7 @@ def import_dump(
         return [utterance.id, utterance.speaker, *stamps]
 
     work = ShardWork(reader, folder, preprocess.mel)
-    listing = Listing(utterances, unsafe, [])
+    listing = Listing(utterances, [], [])
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
     run = plan_run(preprocess, dataset, listing, dependence, tts_product(splits), work)
     return carry_out(run, n_cpus)
@@ -190,8 +188,9 @@ def _read_splits(dump: Path) -> Splits:
 
 def _read_ids(path: Path) -> list[str]:
     ids = read_array(path)
-    if ids.ndim != 1 or ids.dtype.kind != "U":
-        raise InputError(f"{path}: {ids.dtype} of shape {ids.shape}, expected a list of ids")
+    if ids.ndim != 1 or ids.dtype.kind != "U" or not all(map(is_safe_id, ids.tolist())):
+        found = f"{ids.dtype} of shape {ids.shape}"
+        raise InputError(f"{path}: {found}, expected a list of ids that are safe as file names")
     return sorted(ids.tolist())
 
 

@@ -221,7 +221,7 @@ def test_an_empty_table_is_an_error(corpus):
     ("columns", "message"),
     [
         (("id", "txet"), r"columns: unknown column 'txet'; known: .*did you mean text\?"),
-        (("id", "text", "id"), "a column occurs twice"),
+        (("id", "text", "id"), "each column once"),
         (("id", "speaker"), 'needs "id" and "text"'),
         (("text", "normalized"), 'needs "id" and "text"'),
     ],
