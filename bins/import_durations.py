@@ -59,14 +59,8 @@ def main() -> None:
     config, dataset = chosen_dataset(given)
     source = _source(given, config.preprocess, dataset)
     pitch = find_pitch(given.pitch, given.pitch_stats) if given.pitch else None
-    import_durations(
-        config,
-        dataset,
-        source,
-        phones_file=given.phones_file,
-        pitch=pitch,
-        output=given.output,
-    )
+    options = {"phones_file": given.phones_file, "pitch": pitch, "output": given.output}
+    import_durations(config, dataset, source, **options)
 
 
 def _source(

@@ -121,10 +121,9 @@ def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
         raise InputError(f"{key}: unknown encoding {options.encoding!r}; try utf-8") from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: byte 0x{content[error.start]:02x} (number {error.start} of the file)"
-            f" is not {options.encoding}; save the file as utf-8, or set {key} (latin-1, utf-16)"
-        ) from error
+        fault = f"byte 0x{content[error.start]:02x} is not {options.encoding}"
+        remedy = f"save the file as utf-8, or set {key} (latin-1, utf-16)"
+        raise InputError(f"{path}:{line}: {fault}; {remedy}") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -155,11 +155,7 @@ def _check_no_speakers(path: Path, dataset: str, rows: Collection[list[str]]) ->
 
 
 def _add(
-    source: str,
-    cells: list[str],
-    columns: tuple[str, ...],
-    collector: Collector,
-    files: AudioFiles,
+    source: str, cells: list[str], columns: tuple[str, ...], collector: Collector, files: AudioFiles
 ) -> None:
     if len(cells) != len(columns):
         counts = f"{len(cells)} column{'s' * (len(cells) != 1)}, expected {len(columns)}"

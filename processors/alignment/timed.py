@@ -100,9 +100,7 @@ def check_times(grid: Grid) -> None:
 def check_text(text: object, utterance: Utterance) -> None:
     """Refuses an alignment of another text than that of its utterance; None if it is not known."""
     if text not in (None, utterance.text):
-        fault = (
-            f"it is of the text {str(text)[:_SHOWN]!r}, and that is now {utterance.text[:_SHOWN]!r}"
-        )
+        fault = f"it is of the text {str(text)[:_SHOWN]!r}, not {utterance.text[:_SHOWN]!r}"
         raise AlignmentError(f"{fault}; make it again")
 
 

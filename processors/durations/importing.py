@@ -16,23 +16,9 @@ from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
 from processors.alignment.timed import Grid, align_grid, check_text, make_grid
 from processors.audio.files import read_audio
-from processors.durations import FRAME_FORMATS
-from processors.durations.sources import (
-    REPORT,
-    TABLE,
-    DurationSource,
-    Matches,
-    SourceEntry,
-    match_names,
-)
-from processors.durations.tokens import (
-    FrameRate,
-    ReadPitch,
-    Table,
-    Tokens,
-    correct_sum,
-    read_table,
-)
+from processors.durations import FRAME_FORMATS, sources
+from processors.durations.sources import DurationSource, Matches, SourceEntry, match_names
+from processors.durations.tokens import FrameRate, ReadPitch, Table, Tokens, correct_sum, read_table
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
@@ -154,8 +140,8 @@ def import_durations(
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(options, root)
     _check_target(target, source.path)
-    if phones_file is None and source.format == "npy" and (source.path / TABLE).is_file():
-        phones_file = source.path / TABLE
+    if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
+        phones_file = source.path / sources.TABLE
     if pitch is not None and (phones_file or source.format not in FRAME_FORMATS):
         fault = f"--pitch goes with frames of the tokens of stage 1 ({' or '.join(FRAME_FORMATS)})"
         raise InputError(f"{fault}; {source.path} holds {source.format} of named tokens")
@@ -184,16 +170,13 @@ def _check_target(target: Path, source: Path) -> None:
     if source.resolve().is_relative_to(target.resolve()):
         raise InputError(f"{target} holds the source; choose another --output")
     is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
-    if not is_empty and not (target / REPORT).is_file():
+    if not is_empty and not (target / sources.REPORT).is_file():
         fault = f"{target} is not an import"
         raise InputError(f"{fault}; choose another --output, and set preprocess.imported_dir to it")
 
 
 def _fitted(
-    fitter: Fitter,
-    matches: Matches,
-    utterances: Mapping[str, Utterance],
-    rejected: dict[str, str],
+    fitter: Fitter, matches: Matches, utterances: Mapping[str, Utterance], rejected: dict[str, str]
 ) -> Iterator[AlignedSpeech]:
     """Yields the utterances that can be used; adds the reason for each of the others."""
     with progress(len(matches.entries), "durations") as bar:
@@ -225,4 +208,4 @@ def _write_report(
         "rejected": len(rejected),
         "extra": matches.extra,
     }
-    write_json(folder / REPORT, report)
+    write_json(folder / sources.REPORT, report)

@@ -202,17 +202,14 @@ def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
         return
     share = sum(unknown.values()) / total.text_phones.total()
     listed = ", ".join(f"{name} ({n})" for name, n in shards.most_common(unknown))
-    message = (
-        f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
-        f" that a model cannot pronounce them: {listed}"
-    )
+    fault = f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment"
     if share > _UNKNOWN_SHARE:
+        extractor = run.config.text.phone_extractor
         raise InputError(
-            f"{message}; the aligner writes other phones than preprocess.text.phone_extractor"
-            f" {run.config.text.phone_extractor}: correct that, or give the aligner's dictionary as"
-            " preprocess.text.lexicon_path"
+            f"{fault}: {listed}; set preprocess.text.phone_extractor ({extractor}) to that of the"
+            " aligner, or give its dictionary as preprocess.text.lexicon_path"
         )
-    _log.warning("%s", message)
+    _log.warning("%s, so that a model cannot pronounce them: %s", fault, listed)
 
 
 def _write_statistics(run: DatasetRun, splits: Splits) -> None:

@@ -205,9 +205,8 @@ def check_made_with(
     table = config.corpus.get(folder.name, CorpusConfig()).table
     made_of = made.finishing.get(TABLE, CorpusConfig.table)
     if table != made_of:
-        raise InputError(
-            f"{folder} holds the data of the table {made_of}, not of {table}; run stage 1"
-        )
+        fault = f"{folder} holds the data of the table {made_of}, not of {table}"
+        raise InputError(f"{fault}; run stage 1")
     corpus = given = made.finishing.get(DATASET_PATH)
     if dataset_path and is_given(folder.name, dataset_path):
         given = portable_path(dataset_folder(folder.name, dataset_path))

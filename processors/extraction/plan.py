@@ -121,11 +121,7 @@ def limit_of(n_utterances: int, max_bad_ratio: float) -> str:
 
 
 def check_faults(
-    what: str,
-    reasons: Sequence[str],
-    n_all: int,
-    max_bad_ratio: float,
-    file: Path | None = None,
+    what: str, reasons: Sequence[str], n_all: int, max_bad_ratio: float, file: Path | None = None
 ) -> None:
     """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
 

@@ -37,7 +37,7 @@ def test_language_and_speaker_come_from_the_config(corpus):
 
 def test_latin_1_metadata_is_an_error_with_file_line_byte_and_key(corpus):
     root = corpus({"metadata.csv": "a|One.\nb|Café.\n".encode("latin-1"), "wavs/a.wav": ""})
-    with pytest.raises(InputError, match=r"metadata\.csv:2: byte 0xe9 \(number 12 of the file\)"):
+    with pytest.raises(InputError, match=r"metadata\.csv:2: byte 0xe9"):
         listing(root)
     with pytest.raises(InputError, match=r"set preprocess\.corpus\.LJSpeech\.encoding"):
         listing(root)
