@@ -61,11 +61,6 @@ class Collector:
         self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there was no entry, good or bad."""
-        return not self._utterances and not self._rejected
-
-    @property
     def _default_speaker(self) -> str:
         return self._options.speaker or self._dataset
 

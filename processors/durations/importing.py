@@ -140,13 +140,8 @@ def import_durations(
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(options, root)
     _check_target(target, source.path)
-    if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
-        phones_file = source.path / sources.TABLE
-    if pitch is not None and (phones_file or source.format not in FRAME_FORMATS):
-        fault = f"--pitch goes with frames of the tokens of stage 1 ({' or '.join(FRAME_FORMATS)})"
-        raise InputError(f"{fault}; {source.path} holds {source.format} of named tokens")
+    fitter = Fitter(options, _table_of(source, phones_file, pitch), pitch)
     matches = match_names(source, utterances.keys())
-    fitter = Fitter(options, read_table(phones_file) if phones_file else None, pitch)
     rejected: dict[str, str] = {}
     complete = target.with_name(f"{target.name}.new")
     with new_folder(complete) as folder:
@@ -158,11 +153,21 @@ def import_durations(
     complete.replace(target)
     counts = (len(utterances) - len(rejected), len(rejected), len(matches.extra))
     _log.info("%d imported, %d rejected, %d extra: %s", *counts, target)
-    if pitch is not None and options.pitch_extractor != "imported":
-        _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
     reasons = [f"{id}: {reason}" for id, reason in rejected.items()]
     what = f"{len(reasons)} of {len(utterances)} utterances have no durations"
     check_faults(what, reasons, len(utterances), options.max_bad_ratio, target / "rejected.jsonl")
+
+
+def _table_of(
+    source: DurationSource, phones_file: Path | None, pitch: ReadPitch | None
+) -> Table | None:
+    """The names of the tokens of a source; None: they are those of stage 1."""
+    if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
+        phones_file = source.path / sources.TABLE
+    if pitch is not None and (phones_file or source.format not in FRAME_FORMATS):
+        fault = f"--pitch goes with frames of the tokens of stage 1 ({' or '.join(FRAME_FORMATS)})"
+        raise InputError(f"{fault}; {source.path} holds {source.format} of named tokens")
+    return read_table(phones_file) if phones_file else None
 
 
 def _check_target(target: Path, source: Path) -> None:
