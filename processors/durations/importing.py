@@ -15,7 +15,6 @@ from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
 from processors.alignment.timed import Grid, align_grid, check_text, make_grid
-from processors.audio.files import read_audio
 from processors.durations import FRAME_FORMATS, sources
 from processors.durations.sources import DurationSource, Matches, SourceEntry, match_names
 from processors.durations.tokens import FrameRate, ReadPitch, Table, Tokens, correct_sum, read_table
@@ -23,6 +22,7 @@ from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
 from processors.extraction.plan import check_faults, list_corpus
+from processors.extraction.shards import Trace, read_recording
 from processors.records import SpokenText, TimedPhone
 from processors.text.frontend import Frontends
 from processors.text.symbols import APOSTROPHE
@@ -59,7 +59,7 @@ class Fitter:
         with naming(entry.path):
             check_text(entry.text, utterance)
             _check_attention(entry.attention, self._config.min_attention)
-            wav, _ = read_audio(utterance.audio, self._config)  # as stage 1 does
+            wav = read_recording(utterance, self._config, Trace())  # (S,)
             sample_rate = self._config.sample_rate
             seconds = len(wav) / sample_rate
             grid = entry.read()
