@@ -135,6 +135,8 @@ def _train_to_convergence(
             raise _nothing_fits()
         model = _m_step(model, expectations)
         now = expectations.log_likelihood / expectations.n_frames
+        P, K = model.mixtures.counts.shape
+        _log.debug("%d states of up to %d Gaussians: %.3f nats per frame", P, K, now)
         if now - before < _LEAST_GAIN:
             break
         before = now
