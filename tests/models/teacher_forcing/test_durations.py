@@ -214,7 +214,7 @@ def test_a_text_that_changed_since_stage_1_is_named(made, tmp_path):
         path.write_text(path.read_text().replace(str(made[0]), str(root)))
     table = root / "corpus/metadata.csv"
     table.write_text(table.read_text().replace("|", "|So "))
-    with pytest.raises(InputError, match=r"it is of the text '.*', and that is now 'So "):
+    with pytest.raises(InputError, match=r"it is of the text '.*', not 'So "):
         bring_in(root, tmp_path / "out", max_bad_ratio=0.0)
 
 
