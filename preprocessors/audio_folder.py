@@ -27,16 +27,17 @@ _LONGEST_STEM = 100  # characters of a path that are kept before its checksum
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the audio files of a folder; of the options, only speaker and language are used."""
     collector = Collector(dataset, options)
-    for path in sorted(_audio_below(root)):
+    paths = sorted(_audio_below(root))
+    if not paths:
+        fault = f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below"
+        raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the recordings")
+    for path in paths:
         name = path.relative_to(root).as_posix()
         if name.isprintable():
             collector.add_recording(recording_id(name), path, name)
         else:  # such as a name that is not UTF-8, which no JSON file can hold
             fault = f"{name!a}: its name cannot be printed"
             collector.reject(recording_id(name), f"{fault}; rename it")
-    if collector.is_empty:
-        fault = f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below"
-        raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the recordings")
     return collector.listing()
 
 

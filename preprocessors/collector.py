@@ -17,12 +17,12 @@ class Collector:
 
     def __init__(self, dataset: str, options: CorpusConfig) -> None:
         self.notices: list[str] = []
+        self.unlisted: list[str] = []  # names of audio files without a text
         self._dataset = dataset
         self._options = options
         self._utterances: list[Utterance] = []
         self._rejected: list[Rejection] = []
-        self._sources: dict[str, str] = {}
-        self._unlisted: list[str] = []  # audio files without a text
+        self._sources: dict[str, list[str]] = {}  # places of each id
 
     def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
         """Takes one entry; one without text or audio, or with control characters, is rejected."""
@@ -31,7 +31,7 @@ class Collector:
         except InputError as error:
             self.reject(id, f"{source}: {error}")
             return
-        self._check_new(id, source)
+        self._sources.setdefault(id, []).append(source)
         if not text:
             self.reject(id, f"{source}: the text is empty")
         elif shown := control_characters(text):
@@ -52,47 +52,37 @@ class Collector:
             text = " ".join(read_text(path, self._dataset, self._options).split())
             self.add(id, text, audio.get(id), path.relative_to(root).as_posix(), speaker)
         unlisted = (path for id, path in audio.items() if id not in texts)
-        self._unlisted += [path.relative_to(root).as_posix() for path in unlisted]
+        self.unlisted += [path.relative_to(root).as_posix() for path in unlisted]
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
         """Takes one recording without text, by the dataset's speaker."""
-        self._check_new(id, source)
+        self._sources.setdefault(id, []).append(source)
         speaker, language = self._default_speaker, self._options.language
         self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there was no entry, good or bad."""
-        return not self._utterances and not self._rejected
 
     @property
     def _default_speaker(self) -> str:
         return self._options.speaker or self._dataset
 
-    def _check_new(self, id: str, source: str) -> None:
-        first = self._sources.setdefault(id, source)
-        if first != source:
-            fault = f"{self._dataset}: the id {id} occurs twice: {first} and {source}"
-            raise InputError(f"{fault}; remove or rename one of them")
-
     def reject(self, id: str, reason: str) -> None:
         """Lists an entry that cannot be used; the reason includes its place."""
         self._rejected.append(Rejection(id, "corpus", reason))
 
-    def unlisted(self, names: list[str]) -> None:
-        """Adds a notice about audio files without a text."""
-        if names:
+    def listing(self) -> Listing:
+        """All entries, sorted by id; of an id that occurs several times none is used."""
+        if names := self.unlisted:
             files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
             self.notices.append(f"{self._dataset}: {files}")
-
-    def listing(self) -> Listing:
-        """All entries, sorted by id."""
-        self.unlisted(self._unlisted)
-        if not self._utterances:
+        doubled = {id: places for id, places in self._sources.items() if len(places) > 1}
+        for id, places in doubled.items():
+            fault = f"the id {id} occurs {len(places)} times: {listed(places, 3)}"
+            self.reject(id, f"{fault}; remove or rename all but one")
+        usable = [utterance for utterance in self._utterances if utterance.id not in doubled]
+        if not usable:
             counts = f"no usable utterances, {len(self._rejected)} rejected"
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
             raise InputError(f"{self._dataset}: {counts}{reasons}")
-        by_id = sorted(self._utterances, key=lambda utterance: utterance.id)
+        by_id = sorted(usable, key=lambda utterance: utterance.id)
         return Listing(by_id, sorted(self._rejected), self.notices)
 
 
@@ -126,10 +116,9 @@ def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
         raise InputError(f"{key}: unknown encoding {options.encoding!r}; try utf-8") from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: byte 0x{content[error.start]:02x} (number {error.start} of the file)"
-            f" is not {options.encoding}; save the file as utf-8, or set {key} (latin-1, utf-16)"
-        ) from error
+        fault = f"byte 0x{content[error.start]:02x} is not {options.encoding}"
+        remedy = f"save the file as utf-8, or set {key} (latin-1, utf-16)"
+        raise InputError(f"{path}:{line}: {fault}; {remedy}") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -13,8 +13,8 @@ columns, encoding, speaker and language.
 import csv
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from itertools import zip_longest
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from config.preprocess import CorpusConfig
@@ -40,8 +40,9 @@ _DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of a table."""
     key = f"preprocess.corpus.{dataset}"
-    if not options.delimiter:
-        raise InputError(f'{key}.delimiter is empty; expected a separator such as "|" or ","')
+    if len(options.delimiter) != 1:
+        fault = f"{key}.delimiter is {options.delimiter!r}"
+        raise InputError(f'{fault}; expected one character, such as "|" or ","')
     if options.columns:
         _check_columns(options.columns, f"{key}.columns")
     require_layout(root, dataset, f"the table {options.table}", options.table)
@@ -54,19 +55,18 @@ def _check_columns(columns: tuple[str, ...], key: str) -> None:
             fault = f"{key}: unknown column {name!r}"
             raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
     named = [name for name in columns if name != "-"]
-    if len(set(named)) < len(named):
-        raise InputError(f"{key}: a column occurs twice in {list(columns)}")
-    if "id" not in named or not {"text", "normalized"} & set(named):
-        raise InputError(f'{key}: needs "id" and "text" (or "normalized"), found {list(columns)}')
+    if len({*named}) < len(named) or "id" not in named or not {"text", "normalized"} & {*named}:
+        rule = 'needs "id" and "text" (or "normalized"), each column once'
+        raise InputError(f"{key}: {rule}, found {list(columns)}")
 
 
 def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFiles) -> Listing:
     """Reads a table and finds the audio of each line.
 
     Columns that the config does not name are those of the first line, else follow from their count.
-    A `delimiter` that most lines lack is replaced by one that all have. Cells may be in double
-    quotes: between commas any, between other delimiters all of a column, or those that need it. The
-    text is the column `normalized` where the table has it, else `text`.
+    A `delimiter` that most lines lack is replaced by one that all have. Double quotes are those of
+    CSV between commas, and in tables in which all of them are around cells. The text is the column
+    `normalized` where the table has it, else `text`.
     """
     path = root / options.table
     collector = Collector(dataset, options)
@@ -81,7 +81,7 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
             raise InputError(f"{path}: no utterance below the names of the columns")
     for source, cells in rows.items():
         _add(source, cells, columns, collector, files)
-    collector.unlisted(files.unlisted())
+    collector.unlisted += files.unlisted()
     return collector.listing()
 
 
@@ -98,51 +98,22 @@ def _rows(
         delimiter = next(in_all, delimiter)
     if delimiter != options.delimiter:
         notices.append(f"{path.name}: its columns are separated by {_DELIMITERS[delimiter]}")
-    if delimiter == ",":
-        cells = [_comma_separated(line, source) for source, line in lines.items()]
-    else:
-        cells = _separated(lines, delimiter)
-    stripped = ([cell.strip() for cell in row] for row in cells)
-    return dict(zip(lines, stripped, strict=True))
-
-
-def _comma_separated(line: str, source: str) -> list[str]:
-    try:
-        return next(csv.reader([line], strict=True))
-    except csv.Error as error:
-        raise InputError(
-            f"{source}: not a line of comma-separated cells ({error}); close the double quotes"
-            " around a cell, and double those inside"
-        ) from error
-
-
-def _separated(lines: Mapping[str, str], delimiter: str) -> list[list[str]]:
-    """The cells of each line, without the quotes of CSV unless quotes are part of the texts.
-
-    They are those of CSV if most cells with a quote are `"..."` with doubled quotes inside, and in
-    each column either all cells below the first line are quoted, or only those that need it.
-    """
-    rows = []
-    for line in lines.values():
-        parts = line.split('"')
-        parts[::2] = [outside.replace(delimiter, "\n") for outside in parts[::2]]
-        rows.append([cell.strip() for cell in '"'.join(parts).split("\n")])
-    faulty: dict[str, str] = {}
-    for column in zip_longest(*rows, fillvalue=""):
-        quoted = {cell for cell in column if '"' in cell}
-        good = {cell for cell in quoted if re.fullmatch(r'"(?:[^"]|"")*"', cell)}
-        needed = all(delimiter in cell or '""' in cell[1:-1] for cell in good)
-        of_csv = needed or quoted.issuperset(column[1:] or column)
-        if not of_csv or len(quoted - good) >= max(len(good), 1):
-            return [line.split(delimiter) for line in lines.values()]
-        pairs = zip(lines, column, strict=True)
-        faulty |= {source: cell for source, cell in pairs if cell in quoted - good}
-    for source, cell in faulty.items():
-        fault = f"{source}: the cell {cell[:60]} is not quoted as the others are"
-        raise InputError(f"{fault}; put double quotes around all of it and double those inside")
-    return [
-        [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in row] for row in rows
-    ]
+    edge = re.escape(delimiter)
+    quoted = re.compile(rf'(^|(?<={edge}))"([^"]|"")*"(?={edge}|$)')
+    of_csv = delimiter == "," or not any('"' in quoted.sub("", line) for line in lines.values())
+    reader = partial(csv.reader, delimiter=delimiter, strict=True)
+    if not of_csv:  # quotes are part of the texts
+        reader = partial(reader, quoting=csv.QUOTE_NONE)
+    rows = {}
+    for source, line in lines.items():
+        try:
+            cells = next(reader([line]))
+        except csv.Error as error:
+            fault = f"{source}: not a line of cells between {_DELIMITERS.get(delimiter, delimiter)}"
+            remedy = "close the double quotes around a cell, and double those inside"
+            raise InputError(f"{fault} ({error}); {remedy}") from error
+        rows[source] = [cell.strip() for cell in cells]
+    return rows
 
 
 def _named_columns(first: list[str]) -> tuple[str, ...]:
@@ -184,11 +155,7 @@ def _check_no_speakers(path: Path, dataset: str, rows: Collection[list[str]]) ->
 
 
 def _add(
-    source: str,
-    cells: list[str],
-    columns: tuple[str, ...],
-    collector: Collector,
-    files: AudioFiles,
+    source: str, cells: list[str], columns: tuple[str, ...], collector: Collector, files: AudioFiles
 ) -> None:
     if len(cells) != len(columns):
         counts = f"{len(cells)} column{'s' * (len(cells) != 1)}, expected {len(columns)}"

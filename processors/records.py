@@ -99,11 +99,6 @@ class AlignmentScore(NamedTuple):
     words: str  # there; "in ... the" where the recording has more speech between two words
     start_s: float  # of that place, in the recording
     end_s: float
-    fit: float  # of all phones: nats per frame by which they fit better than any sound
-    worst_phone: str  # the one of the lowest fit
-    worst_phone_s: float  # its end
-    longest_phone: str
-    longest_s: float  # its length
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ def add_corpus_flags(parser: Parser) -> None:
 def corpus_config(
     given: Namespace, aligner: str, processed: Path, max_bad_ratio: float | None = None
 ) -> "Config":
-    """The configuration of stage 1 for a corpus."""
+    """The configuration of stage 1 for a corpus; refuses a language without a text front end."""
     from models.base.registry import load_config
+    from processors.text.frontend import Frontends
 
     settings: dict[str, object] = {
         f"dataset_path.{DATASET}": user_path(given.corpus).resolve(),
@@ -47,7 +48,9 @@ def corpus_config(
     if not given.language.startswith("en"):
         settings |= {"preprocess.text.normalizer": "none"}
         settings |= {"preprocess.text.phone_extractor": "espeak"}
-    return load_config(_CONFIG, [f"{key}={value}" for key, value in settings.items()])
+    config = load_config(_CONFIG, [f"{key}={value}" for key, value in settings.items()])
+    Frontends(config.preprocess.text)[given.language]  # refuses an unknown language
+    return config
 
 
 def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:

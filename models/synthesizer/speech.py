@@ -90,7 +90,7 @@ class Speech:
     def save_alignment(self, path: str | Path) -> None:
         """Writes the times of words and sentences, in some formats also those of phones.
 
-        The suffix decides the format: .json, .srt (and `.words.srt` by words), .TextGrid or .vtt.
+        The suffix decides the format: .json, .srt, .TextGrid or .vtt.
         """
         from processors.durations.writing import WRITERS, AlignedSpeech
 

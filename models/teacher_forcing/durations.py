@@ -27,7 +27,7 @@ from modules.alignment.attention_quality import path_quality
 from modules.alignment.search import argmax_durations, monotonic_durations
 from preprocessors.manifest import read_utterances
 from processors.alignment.aligner import AlignmentError
-from processors.alignment.timed import Grid, Interval
+from processors.alignment.timed import Grid
 from processors.dataset.batch import TtsBatch, collate, on_device
 from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
@@ -35,7 +35,7 @@ from processors.dataset.store import FeatureStore
 from processors.durations import AttentionPath
 from processors.durations.sources import DurationSource, SourceEntry
 from processors.durations.tokens import FrameRate
-from processors.records import Features
+from processors.records import Features, TimedPhone
 from utils.errors import InputError, listed
 from utils.logging import get_logger, progress
 
@@ -193,7 +193,7 @@ def _grid(data: VoiceData, id: str, durations: Tensor) -> Grid:
     rate = FrameRate(mel.hop_length, mel.sample_rate)
     edges = rate.boundaries_s(durations.numpy(), features.start).tolist()  # (N + 1,)
     spans = zip(features.phones, edges[:-1], edges[1:], strict=True)
-    return Grid(None, [], [Interval(*span) for span in spans])
+    return Grid(None, [], [TimedPhone(*span) for span in spans])
 
 
 def _refuse(reason: str) -> Grid:

@@ -108,7 +108,9 @@ def _plan(
     config: Config, dataset: str, acoustic: LoadedModel, made_with: PreprocessConfig, n_threads: int
 ) -> DatasetRun:
     """Plans stage 1 of a vocoder for one dataset, from features `made_with` that configuration."""
-    options, source = config.preprocess, processed_folder(made_with, dataset)
+    # the network stays in this process, on its device
+    options = replace(config.preprocess, backend="sequential")
+    source = processed_folder(made_with, dataset)
     try:
         check_prepared(made_with, dataset, "tts", flag="--acoustic_data")
         store = FeatureStore(source, acoustic.mel)
@@ -141,9 +143,7 @@ def _plan(
     )
     work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
     product = Product(mels_from=acoustic.origin, splits=splits)
-    run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
-    # the network stays in this process, on its device
-    return replace(run, backend="sequential")
+    return plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
 
 
 class PredictionWork:
@@ -175,7 +175,7 @@ class PredictionWork:
             by_id = {utterance.id: utterance for utterance in utterances}
             for group in self._data.groups(ids):
                 recordings = list(self._read([by_id[id] for id in group], report))
-                for record in self._predict(recordings, report) if recordings else ():
+                for record in self._predict(recordings) if recordings else ():
                     writer.add(record)
         report.rows = writer.rows
         return report
@@ -193,16 +193,14 @@ class PredictionWork:
 
     def _cut(self, features: Features, utterance: Utterance, trace: Trace) -> MelWav:
         """A recording cut to the span of its features, with the mel that they have."""
-        trace.start("audio")
         audio = read_audio(utterance.audio, self._config)
         trace.audio_seconds = len(audio.wav) / self._config.sample_rate
-        trace.start("mel")
+        trace.part = "features"
         self._data.vocabulary.ids(features.phones)
         self._check_recording(audio.wav, features)
         start = features.start + self._shift
         wav = cut_span(audio.wav, start, features.mel.shape[1], self._config.mel)
         trace.notices = audio.notices
-        trace.stop()
         return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
 
     def _check_recording(self, wav: np.ndarray, features: Features) -> None:
@@ -214,19 +212,15 @@ class PredictionWork:
                 "are of another recording; run stage 1 of the acoustic model again"
             )
 
-    def _predict(self, recordings: Sequence[MelWav], report: ShardReport) -> list[MelWav]:
+    def _predict(self, recordings: Sequence[MelWav]) -> list[MelWav]:
         """The same recordings with the mels that the model predicts."""
-        trace = Trace(part="network")
         batch = self._data.batch(recording.id for recording in recordings)
         network = cast("AcousticModel", self._data.voice.network)
         with torch_threads(self._n_threads):  # the rest of a run has one
             if self._aligner is not None:
                 batch = batch._replace(durations=find_durations(self._aligner, batch))
             mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
-        predicted = [
+        return [
             replace(recording, mel=mel[:, : recording.mel.shape[1]])
             for recording, mel in zip(recordings, mels, strict=True)
         ]
-        trace.stop()
-        report.cpu_seconds.update(trace.cpu_seconds)
-        return predicted

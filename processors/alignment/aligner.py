@@ -23,10 +23,6 @@ from utils.records import record_of
 class AlignmentError(UtteranceError):
     """An utterance that cannot be aligned; the message gives the reason, and the file if any."""
 
-    def __init__(self, message: str, kind: str = "broken") -> None:
-        super().__init__(message)
-        self.kind = kind  # in the report of an import
-
 
 class Align(Protocol):
     """Finds the phones of an utterance in its recording."""

@@ -42,26 +42,16 @@ def list_misfits(
     if not scores:
         return
     texts = {utterance.id: utterance.text for utterance in utterances}
-    ordered, path = _worst_first(scores).items(), folder / SCORES_FILE
-    write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in ordered))
-    if suspects := report_of(scores):
-        n_suspects = sum(score.misfit > SUSPECT for score in scores.values())
-        shown = "".join(f"\n  {id}: {description}" for id, description in suspects.items())
+    worst_first = sorted(scores.items(), key=lambda item: (-item[1].misfit, item[0]))
+    path = folder / SCORES_FILE
+    write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in worst_first))
+    suspects = [f"\n  {id}: {_described(s)}" for id, s in worst_first if s.misfit > SUSPECT]
+    if suspects:
         _log.warning(
             "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"
             " the places that %s lists:%s",
-            *(n_suspects, len(scores), SUSPECT, path, shown),
+            *(len(suspects), len(scores), SUSPECT, path, "".join(suspects[:_SHOWN])),
         )
-
-
-def report_of(scores: Mapping[str, AlignmentScore]) -> dict[str, str]:
-    """The worst suspicious utterances, with misfit, words and times."""
-    worst = list(_worst_first(scores).items())[:_SHOWN]
-    return {id: _described(score) for id, score in worst if score.misfit > SUSPECT}
-
-
-def _worst_first(scores: Mapping[str, AlignmentScore]) -> dict[str, AlignmentScore]:
-    return dict(sorted(scores.items(), key=lambda item: (-item[1].misfit, item[0])))
 
 
 def _described(score: AlignmentScore) -> str:

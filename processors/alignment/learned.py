@@ -4,11 +4,13 @@ The acoustic model learns the durations in training (models/base/acoustic.py). T
 phones are those of the text, with a pause at both ends and at punctuation, and none elsewhere.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError
+from processors.alignment.aligner import Align, Aligner, AlignmentError
 from processors.audio.speech_level import speech_activity
 from processors.records import Alignment, SpokenText
 from processors.text.letters import longest
@@ -19,24 +21,20 @@ _WEAK_SOUND_S = 0.12
 _FASTEST = 40.0  # phones and pauses per second; hurried speech has 20
 
 
-class SpeechTrimmer:
-    """Finds the span of the speech, and no boundaries in it."""
+def _make(config: PreprocessConfig, _root: Path, _folder: Path) -> Align:
+    margin_s = config.edge_silence_s + _WEAK_SOUND_S
 
-    def __init__(self, config: PreprocessConfig) -> None:
-        self._margin_s = config.edge_silence_s + _WEAK_SOUND_S
-        self._hop_length = config.hop_length
-
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
+    def trim(
+        utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
-        """Trims one utterance; the alignment has only the two outer boundaries (see Aligner)."""
+        """Finds the span of the speech: the alignment has only the two outer boundaries."""
         heard = speech_activity(wav, sample_rate)
         if heard is None:
             raise AlignmentError("the recording has no speech; is it damaged?")
-        start_s = max(heard.start_s - self._margin_s, 0.0)
-        end_s = min(heard.end_s + self._margin_s, len(wav) / sample_rate)
+        start_s = max(heard.start_s - margin_s, 0.0)
+        end_s = min(heard.end_s + margin_s, len(wav) / sample_rate)
         N = longest(spoken.phones, spoken.word_phones)
-        T = int((end_s - start_s) * sample_rate / self._hop_length + 0.5)
+        T = int((end_s - start_s) * sample_rate / config.hop_length + 0.5)
         most = min(T, int(_FASTEST * (end_s - start_s)))
         if most < N:
             raise AlignmentError(
@@ -45,5 +43,7 @@ class SpeechTrimmer:
             )
         return Alignment(spoken.phones, np.array([start_s, end_s]), spoken.words)
 
+    return trim
 
-ALIGNER = Aligner(make=lambda config, _root, _folder: SpeechTrimmer(config))
+
+ALIGNER = Aligner(make=_make)

@@ -8,32 +8,23 @@ import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate, chain, pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 MIN_WORDS = 0.5  # shared by two transcripts; 2030 pairs of other sentences shared at most 0.5
 MIN_LETTERS = 0.6  # likewise, where words are split otherwise; those pairs shared at most 0.51
-N_MARKS = 5  # this many words of at most two kinds are word classes, not a sentence
 UNKNOWN = "?"  # symbol for any number of others: `<unk>`, `[laugh]`, `spn`, a number in digits
 MAX_EDITED = 0.5  # of the symbols: more differ where two phone sets are compared
 
 Symbols = Sequence[str]
 
 
-class MissingWord(NamedTuple):
-    """A word of a text that another transcript leaves out."""
-
-    word: int  # its index in the text
-    n_before: int  # units of the other transcript before it
-
-
 def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
     """Whether two transcripts can be of the same text.
 
     They can if `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order. Numbers,
-    unknown words (`<unk>`), marks of word classes (EMU's C and F) and other writing systems, such
-    as pinyin for Chinese, cannot be compared.
+    unknown words (`<unk>`) and other writing systems, such as pinyin for Chinese, cannot be
+    compared.
     """
     if not is_comparable(words, others):
         return True
@@ -47,14 +38,13 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
 
 def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
     """Whether two transcripts are both words of one writing system."""
-    first, second = _spelt(words), _spelt(others)
-    if len(set(second)) <= 2 and len(second) >= N_MARKS:
-        return False
-    return bool(_scripts(first) & _scripts(second))
+    return bool(_scripts(_spelt(words)) & _scripts(_spelt(others)))
 
 
-def first_missing_word(words: Sequence[Symbols], units: Sequence[Symbols]) -> MissingWord | None:
-    """The first word of a text of which another transcript has nothing.
+def first_missing_word(
+    words: Sequence[Symbols], units: Sequence[Symbols]
+) -> tuple[int, int] | None:
+    """The first word of a text that another transcript lacks, and the number of units before it.
 
     A word is missing if an alignment of least edits (Wagner and Fischer 1974) deletes all of its
     symbols. Phones of other names cannot be compared: then no word is missing. The units of the
@@ -71,7 +61,7 @@ def first_missing_word(words: Sequence[Symbols], units: Sequence[Symbols]) -> Mi
         if end > start and edits.min() == least:
             n_symbols = np.flatnonzero(edits == least)[-1]
             ends = [*accumulate(map(len, units))]
-            return MissingWord(index, int(np.searchsorted(ends, n_symbols, side="right")))
+            return index, int(np.searchsorted(ends, n_symbols, side="right"))
     return None
 
 

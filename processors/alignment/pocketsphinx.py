@@ -9,6 +9,7 @@ is freed, so those are copied in one expression; and when words are added withou
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,9 +67,9 @@ class PocketSphinxAligner:
         duration_s = len(wav) / sample_rate
         check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
         found = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
-        _check_fit([span for spans in found for span in spans])
-        pairs = (zip(*of_word, strict=True) for of_word in zip(words, found, strict=True))
-        timed = [[_timed(*pair, duration_s) for pair in of_word] for of_word in pairs]
+        _check_fit([span for of_word in found for span in of_word])
+        spans = chain.from_iterable(found)
+        timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
         return merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
 
 
@@ -149,9 +150,9 @@ class _Recogniser:
         """
         for phones in words:
             if phones not in self._known:
-                self._decoder.add_word(_name(phones), " ".join(phones), True)
+                self._decoder.add_word("_".join(phones), " ".join(phones), True)
                 self._known.add(phones)
-        self._decoder.set_align_text(" ".join(map(_name, words)))
+        self._decoder.set_align_text(" ".join(map("_".join, words)))
         self._run(pcm)
         self._decoder.set_alignment()
         self._run(pcm)
@@ -169,10 +170,6 @@ class _Recogniser:
         self._decoder.start_utt()
         self._decoder.process_raw(pcm, full_utt=True)
         self._decoder.end_utt()
-
-
-def _name(phones: Phones) -> str:
-    return "_".join(phones)
 
 
 @lru_cache(maxsize=len(BEAMS))

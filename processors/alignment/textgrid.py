@@ -15,21 +15,17 @@ The file's phones are kept where they differ from the lexicon's: they are what i
 
 import re
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
-from processors.alignment.timed import Grid, Interval, file_aligner, is_silence, make_grid
+from processors.alignment.timed import Grid, Span, file_aligner, is_silence, make_grid
 from utils.files import user_path
 
-_TIER_NAMES = {
-    **{"word": "words", "words": "words", "phone": "phones", "phones": "phones"},
-    "pauses": "pauses",
-}
-_PLACE = attrgetter("start_s", "end_s")
+_PLACE = itemgetter(1, 2)
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
 )
@@ -72,23 +68,20 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         plain = parseTextgridStr(text, includeEmptyIntervals=True)
         rows = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
         _check_declared(text, rows)
-        by_kind = {_kind(row["name"], tiers): _intervals(row["entries"]) for row in rows[::-1]}
+        found = [_intervals(rows, tiers.phones, "phone"), _intervals(rows, tiers.words, "word")]
+        pauses = [pause for pause in _intervals(rows, "", "pause") if pause[0]]
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise AlignmentError(f"{path}: not a complete TextGrid ({error}); make it again") from None
-    spoken = [phone for phone in by_kind.get("phones", []) if not is_silence(phone.label)]
-    names = ", ".join(str(tier["name"]) for tier in rows) or "none"
-    if not spoken:
-        wanted = tiers.phones or "phones"
-        raise AlignmentError(f"{path}: no phones; expected a tier `{wanted}`, found {names}")
-    if tiers.words and "words" not in by_kind:
-        raise AlignmentError(f"{path}: no words; expected a tier `{tiers.words}`, found {names}")
-    pauses = [pause for pause in by_kind.get("pauses", []) if pause.label]
-    phones = sorted([*spoken, *pauses], key=_PLACE)
-    return make_grid(duration_s, by_kind.get("words", []), phones)
+    spoken = [phone for phone in found[0] if not is_silence(phone[0])]
+    for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, found[1])):
+        if wanted and not intervals:
+            names = ", ".join(str(tier["name"]) for tier in rows) or "none"
+            raise AlignmentError(f"{path}: nothing in a tier `{wanted}`; its tiers are {names}")
+    return make_grid(duration_s, found[1], sorted([*spoken, *pauses], key=_PLACE))
 
 
-def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> str:
+def textgrid_of(tiers: Mapping[str, Sequence[Span]], duration_s: float) -> str:
     """A TextGrid in the long form, from intervals longer than 0 s, with gaps as empty intervals."""
     from praatio.utilities.textgrid_io import getTextgridAsStr
 
@@ -103,14 +96,10 @@ def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> s
 def _read_text(path: Path) -> str:
     try:
         content = path.read_bytes()
-        utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-        text = content.decode("utf-16" if utf16 else "utf-8-sig")
-    except OSError as error:
-        raise AlignmentError(f"{path}: no TextGrid ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise AlignmentError(f"{path}: neither UTF-8 nor UTF-16 ({error})") from None
-    if not text.strip("\0 \r\n"):
-        raise AlignmentError(f"{path}: the TextGrid is empty; make it again")
+        is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+        text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AlignmentError(f"{path}: no TextGrid in UTF-8 or UTF-16 ({error})") from None
     return text.replace("\r\n", "\n")
 
 
@@ -121,20 +110,18 @@ def _check_declared(text: str, tiers: Sequence[dict]) -> None:
         raise ValueError(f"it declares {declared} intervals in its tiers and holds {held}")
 
 
-def _kind(name: str, tiers: Tiers) -> str:
-    """The key of `Tiers` for a tier; MFA puts the speaker before its name: `p225 - phones`.
+def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Span]:
+    """The first tier of the wanted name or, without one, of a usual name; empty if there is none.
 
-    A tier of a usual name is not taken where the user gave another one.
+    MFA puts the speaker before it: `p225 - phones`.
     """
-    for kind, wanted in tiers._asdict().items():
-        if wanted and name.strip().lower() == wanted.lower():
-            return kind
-    kind = _TIER_NAMES.get(name.rpartition(" - ")[2].strip().lower(), "")
-    return "" if getattr(tiers, kind, "") else kind
-
-
-def _intervals(entries: Sequence[tuple[str, str, str]]) -> list[Interval]:
-    return sorted((Interval(text, float(a), float(b)) for a, b, text in entries), key=_PLACE)
+    names = (wanted.lower(),) if wanted else (usual, f"{usual}s")
+    for row in rows:
+        name = row["name"].strip().lower()
+        if name in names or (not wanted and name.rpartition(" - ")[2].strip() in names):
+            intervals = ((text, float(a), float(b)) for a, b, text in row["entries"])
+            return sorted(intervals, key=_PLACE)
+    return []
 
 
 ALIGNER = file_aligner(

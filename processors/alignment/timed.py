@@ -8,11 +8,11 @@ Phones keep the names of the source. There are two kinds of sources:
   unchanged.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from math import isfinite
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,58 +32,52 @@ from processors.alignment.aligner import (
     pauses_after,
 )
 from processors.alignment.fit import check_coverage
-from processors.records import Alignment, SpokenText, TimedPhone, Word
+from processors.records import Alignment, SpokenText, TimedPhone, TimedWord, Word
 from processors.text import symbols
 from utils.errors import InputError
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MAX_CUT_S = 0.05  # of a phone past the end of the audio: the analysis window of an aligner
-_ROUNDING_S = 0.001  # of times in files
 MIN_PHONE_RATIO = 0.5  # of the source's phones to those of the text; and its inverse
 MAX_UNKNOWN_SHARE = 0.5  # of the time of the phones; 0.43 in LJ Speech, whose names MFA lacks
 MAX_OVERLAP_S = 0.0101  # start and length are often rounded to 10 ms, each by itself
-_SHOWN = 40  # letters of a text in a message
+_SHOWN = 60  # letters of a text in a message
 _AGAIN = "align this recording again"
 
 _SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau", "<pau>", "ssil", "#", "h#", "_", "<p:>"}
 _SYMBOLS = {*symbols.OTHER_PUNCTUATION, symbols.WORD_BOUNDARY}  # of the symbol sets of NVIDIA
-_UNKNOWN_PHONES = {"spn", "<spn>", "<unk>"}
+_UNKNOWN_PHONES = dict.fromkeys(("spn", "<spn>", "<unk>"), symbols.NOISE)
 
 
-class Interval(NamedTuple):
-    """A label with its times."""
-
-    label: str
-    start_s: float
-    end_s: float
+Span = tuple[str, float, float]  # a label, its start and its end in seconds
 
 
 class Grid(NamedTuple):
     """The tiers of one recording, in order of time."""
 
     duration_s: float | None  # of the recording, if the source has it
-    words: list[Interval]  # empty if the source has none
-    phones: list[Interval]  # without silences, unless it is a complete sequence
+    words: list[TimedWord]  # empty if the source has none
+    phones: list[TimedPhone]  # without silences, unless it is a complete sequence
     # pitch of each phone of a complete sequence, 0 where unvoiced, if the source has it
     f0_hz: tuple[float, ...] = ()
 
     @property
     def is_complete(self) -> bool:
         """Whether the phones are a complete sequence of this toolkit, with every pause."""
-        names = [phone.label for phone in self.phones]
+        names = [phone.name for phone in self.phones]
         if names[:1] == [symbols.SILENCE]:
             return names[-1] in symbols.PUNCTUATION_PAUSES
         return not _SYMBOLS.isdisjoint(names)  # texts of these have no silence at the start
 
 
-def make_grid(
-    duration_s: float | None, words: Sequence[Interval], phones: Sequence[Interval]
-) -> Grid:
-    """A grid without silences, unless they belong to a complete sequence."""
-    grid = Grid(duration_s, [word for word in words if not is_silence(word.label)], [*phones])
+def make_grid(duration_s: float | None, words: Iterable[Span], phones: Iterable[Span]) -> Grid:
+    """A grid without silences, unless they belong to a complete sequence; unknown is `<spn>`."""
+    spoken = [TimedWord(*word) for word in words if not is_silence(word[0])]
+    named = [TimedPhone(_UNKNOWN_PHONES.get(name.lower(), name), a, b) for name, a, b in phones]
+    grid = Grid(duration_s, spoken, named)
     if grid.is_complete:
         return grid
-    return grid._replace(phones=[phone for phone in phones if not is_silence(phone.label)])
+    return grid._replace(phones=[phone for phone in named if not is_silence(phone.name)])
 
 
 def is_silence(label: str) -> bool:
@@ -93,23 +87,20 @@ def is_silence(label: str) -> bool:
 
 def check_times(grid: Grid) -> None:
     """Checks that times are numbers from 0, in order and without overlap."""
-    _check_numbers(grid)
     for tier in (grid.words, grid.phones):
         for label, start_s, end_s in tier:
-            if not 0 <= start_s <= end_s:
+            if not 0 <= start_s <= end_s < inf:
                 raise AlignmentError(f"{label} lasts from {start_s:.3f} to {end_s:.3f} s")
-        for before, after in pairwise(tier):
-            overlap_s = before.end_s - after.start_s
-            if after.start_s < before.start_s or overlap_s > MAX_OVERLAP_S:
-                first = f"{before.label} lasts until {before.end_s:.3f} s"
-                second = f"{after.label} after it starts at {after.start_s:.3f} s"
-                raise AlignmentError(f"times overlap or are not in order: {first}, and {second}")
+        for (label, start_s, end_s), (after, after_s, _) in pairwise(tier):
+            if after_s < start_s or end_s - after_s > MAX_OVERLAP_S:
+                times = f"{label} lasts until {end_s:.3f} s, and {after} starts at {after_s:.3f} s"
+                raise AlignmentError(f"times overlap or are not in order: {times}")
 
 
 def check_text(text: object, utterance: Utterance) -> None:
     """Refuses an alignment of another text than that of its utterance; None if it is not known."""
     if text not in (None, utterance.text):
-        fault = f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}"
+        fault = f"it is of the text {str(text)[:_SHOWN]!r}, not {utterance.text[:_SHOWN]!r}"
         raise AlignmentError(f"{fault}; make it again")
 
 
@@ -123,16 +114,16 @@ def align_grid(
     """
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
-    _check_numbers(grid)
+    check_times(grid)
     _check_duration(grid, duration_s)
     _check_phones(grid, spoken)
     _check_words(grid, spoken)
     _check_missing(grid, spoken, duration_s)
-    if grid.is_complete or tuple(phone.label for phone in grid.phones) == spoken.phones:
+    if grid.is_complete or tuple(phone.name for phone in grid.phones) == spoken.phones:
         return _complete(grid, spoken)
-    notices = _check_end(grid.phones[-1], duration_s)
+    _check_end(grid.phones[-1], duration_s)
     words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
-    return replace(merge(words, duration_s, edge_silence_s), notices=notices)
+    return merge(words, duration_s, edge_silence_s)
 
 
 def file_aligner(
@@ -164,8 +155,7 @@ def file_aligner(
             with naming(path):
                 grid = read(path, utterance)
                 alignment = align_grid(grid, spoken, len(wav) / sample_rate, config.edge_silence_s)
-                notices = check_coverage(alignment, wav, sample_rate)
-            return replace(alignment, notices=(*alignment.notices, *notices))
+                return replace(alignment, notices=check_coverage(alignment, wav, sample_rate))
 
         return align
 
@@ -174,7 +164,7 @@ def file_aligner(
 
 def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
     """A complete sequence; a phone lasts until the next one starts."""
-    names = tuple(phone.label for phone in grid.phones)
+    names = tuple(phone.name for phone in grid.phones)
     edges = np.array([*(phone.start_s for phone in grid.phones), grid.phones[-1].end_s])
     f0_hz = np.array(grid.f0_hz) if grid.f0_hz else None
     return Alignment(names, edges, find_words(names, spoken), f0_hz=f0_hz)
@@ -201,12 +191,6 @@ def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
     return [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words]
 
 
-def _check_numbers(grid: Grid) -> None:
-    for label, start_s, end_s in (*grid.words, *grid.phones):
-        if not (isfinite(start_s) and isfinite(end_s)):
-            raise AlignmentError(f"{label} lasts from {start_s} to {end_s} s, which are not times")
-
-
 def _check_duration(grid: Grid, duration_s: float) -> None:
     """A source without the recording's length may leave out silence at its end."""
     last_s = grid.phones[-1].end_s
@@ -218,80 +202,69 @@ def _check_duration(grid: Grid, duration_s: float) -> None:
         )
 
 
-def _check_end(last: Interval, duration_s: float) -> tuple[str, ...]:
+def _check_end(last: TimedPhone, duration_s: float) -> None:
     """Refuses phones after the end of the audio; a small part of the last one may be cut."""
-    surplus_s = last.end_s - duration_s
-    if surplus_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
+    if last.end_s - duration_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
         raise AlignmentError(
-            f"its last phone, {last.label}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s,"
-            f" and the recording ends at {duration_s:.3f} s; align this recording again"
+            f"its last phone, {last.name}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s,"
+            f" and the recording ends at {duration_s:.3f} s; {_AGAIN}"
         )
-    limit = f"{1000 * MAX_CUT_S:.0f} ms"
-    cut = f"the last phone of the alignment ended up to {limit} after the recording and was cut"
-    return (cut,) if surplus_s > _ROUNDING_S else ()
 
 
 def _check_phones(grid: Grid, spoken: SpokenText) -> None:
     n_expected = sum(word.end - word.start for word in spoken.words)
-    n_phones = sum(phone.label not in symbols.PAUSES for phone in grid.phones)
+    n_phones = sum(phone.name not in symbols.PAUSES for phone in grid.phones)
     if not MIN_PHONE_RATIO <= n_phones / max(n_expected, 1) <= 1 / MIN_PHONE_RATIO:
         fault = f"it has {n_phones} phones, the text {n_expected}"
         raise AlignmentError(f"{fault}; does it belong to this text?")
-    lengths = [phone.end_s - phone.start_s for phone in grid.phones]
-    unknown_s = sum(
-        length
-        for phone, length in zip(grid.phones, lengths, strict=True)
-        if _timed_phone(phone).name == symbols.NOISE
-    )
-    if unknown_s > MAX_UNKNOWN_SHARE * sum(lengths):
+    all_s = sum(phone.end_s - phone.start_s for phone in grid.phones)
+    unknown_s = sum(p.end_s - p.start_s for p in grid.phones if p.name == symbols.NOISE)
+    if unknown_s > MAX_UNKNOWN_SHARE * all_s:
         raise AlignmentError(
-            f"{unknown_s:.2f} of its {sum(lengths):.2f} s are phones of unknown words (spn); give"
-            " the aligner a dictionary that has the words of this text"
+            f"{unknown_s:.2f} of its {all_s:.2f} s are phones of unknown words (spn); give the"
+            " aligner a dictionary that has the words of this text"
         )
 
 
 def _check_words(grid: Grid, spoken: SpokenText) -> None:
-    words = [word.label for word in grid.words]
+    words = [word.text for word in grid.words]
     if not matching.is_same_text([word.text for word in spoken.words], words):
-        found, wanted = _beginning(" ".join(words)), _beginning(spoken.text)
-        fault = f"its words are '{found}', those of the text '{wanted}'"
+        found = " ".join(words)[:_SHOWN]
+        fault = f"its words are '{found}', those of the text '{spoken.text[:_SHOWN]}'"
         raise AlignmentError(f"{fault}; does it belong to this text?")
 
 
 def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
     """Refuses sources without phones for a word of the text."""
     for word in grid.words:
-        is_spoken = matching.UNKNOWN not in matching.symbols_of(word.label)
+        is_spoken = matching.UNKNOWN not in matching.symbols_of(word.text)
         if is_spoken and not any(word.start_s <= _middle(p) <= word.end_s for p in grid.phones):
             span = f"{word.start_s:.2f} to {word.end_s:.2f} s"
-            raise AlignmentError(f"its word '{word.label}' from {span} has no phones; {_AGAIN}")
-    units = grid.words
-    labels = [word.label for word in units]
-    if grid.is_complete or not matching.is_comparable([word.text for word in spoken.words], labels):
-        units = [phone for phone in grid.phones if phone.label not in symbols.PAUSES]
-        names = [_timed_phone(phone).name for phone in units]
+            raise AlignmentError(f"its word '{word.text}' from {span} has no phones; {_AGAIN}")
+    units: Sequence[TimedPhone | TimedWord] = grid.words
+    words, labels = [word.text for word in spoken.words], [word.text for word in grid.words]
+    if grid.is_complete or not matching.is_comparable(words, labels):
+        units = [phone for phone in grid.phones if phone.name not in symbols.PAUSES]
+        names = [name for name, _, _ in units]
         phones = [[matching.UNKNOWN if name == symbols.NOISE else _bare(name)] for name in names]
         missing = matching.first_missing_word(_phones_of_words(spoken), phones)
     else:
-        words = [matching.symbols_of(word.text) for word in spoken.words]
-        found = [matching.symbols_of(label) for label in labels]
-        missing = matching.first_missing_word(words, found)
+        pairs = (map(matching.symbols_of, words), map(matching.symbols_of, labels))
+        missing = matching.first_missing_word(*map(list, pairs))
     if missing is not None:
-        start_s = units[missing.n_before - 1].end_s if missing.n_before else 0.0
-        end_s = units[missing.n_before].start_s if missing.n_before < len(units) else duration_s
-        fault = f"it lacks the word '{spoken.words[missing.word].text}' of the text"
+        place, n_before = missing
+        start_s = units[n_before - 1].end_s if n_before else 0.0
+        end_s = units[n_before].start_s if n_before < len(units) else duration_s
+        fault = f"it lacks the word '{spoken.words[place].text}' of the text"
         raise AlignmentError(f"{fault}, between {start_s:.2f} and {end_s:.2f} s; {_AGAIN}")
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
 def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The file's words, with the text's punctuation."""
     words = list(_timed_words(grid))
-    letters = [_letters(word.text) for word in words]
-    matched = matching.match_boundaries([_letters(word.text) for word in spoken.words], letters)
+    symbols_of_text = [matching.symbols_of(word.text) for word in spoken.words]
+    symbols_of_file = [matching.symbols_of(word.text) for word in words]
+    matched = matching.match_boundaries(symbols_of_text, symbols_of_file)
     for pause, count in zip(pauses_after(spoken), matched, strict=True):
         if pause and count:
             words[count - 1] = words[count - 1]._replace(pause=pause)
@@ -304,36 +277,23 @@ def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
     for word in grid.words:
         while waiting and _middle(waiting[-1]) < word.start_s:
             phone = waiting.pop()
-            yield AlignedWord(phone.label, (_timed_phone(phone),))
+            yield AlignedWord(phone.name, (phone,))
         inside = []
         while waiting and _middle(waiting[-1]) <= word.end_s:
-            inside.append(_timed_phone(waiting.pop()))
+            inside.append(waiting.pop())
         if inside:
-            yield AlignedWord(word.label, tuple(inside))
-    yield from (AlignedWord(phone.label, (_timed_phone(phone),)) for phone in reversed(waiting))
+            yield AlignedWord(word.text, tuple(inside))
+    yield from (AlignedWord(phone.name, (phone,)) for phone in reversed(waiting))
 
 
 def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The text's words and punctuation, with the file's phones."""
-    phones = [_timed_phone(phone) for phone in grid.phones]
-    spans = _spans_of_words([phone.label for phone in grid.phones], spoken)
-    return aligned_words(spoken, [phones[start:end] for start, end in spans])
+    spans = _spans_of_words([phone.name for phone in grid.phones], spoken)
+    return aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
 
 
-def _timed_phone(phone: Interval) -> TimedPhone:
-    label = symbols.NOISE if phone.label.lower() in _UNKNOWN_PHONES else phone.label
-    return TimedPhone(label, phone.start_s, phone.end_s)
-
-
-def _middle(interval: Interval) -> float:
-    return (interval.start_s + interval.end_s) / 2
-
-
-def _letters(word: str) -> str:
-    """Letters and digits in lower case; `?` for a word without them, such as `<unk>`."""
-    if word.lower() == "<unk>":
-        return "?"
-    return "".join(char for char in word.casefold() if char.isalnum()) or "?"
+def _middle(phone: TimedPhone) -> float:
+    return (phone.start_s + phone.end_s) / 2
 
 
 def _bare(phone: str) -> str:

@@ -4,6 +4,7 @@ The packages of audio are imported when they are needed: synthesis starts withou
 """
 
 import io
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -172,21 +173,10 @@ def _with_fixed_serial(pages: bytes) -> bytes:
     return bytes(fixed)
 
 
-def _crc_table() -> list[int]:
-    table = []
-    for value in range(256):
-        crc = value << 24
-        for _ in range(8):
-            crc = (crc << 1 ^ (0x04C11DB7 if crc & 0x80000000 else 0)) & 0xFFFFFFFF
-        table.append(crc)
-    return table
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
-_CRC_TABLE = _crc_table()
-
-
-def _ogg_crc(page: bytearray) -> int:
-    crc = 0
-    for byte in page:
-        crc = (crc << 8 & 0xFFFFFF00) ^ _CRC_TABLE[(crc >> 24) ^ byte]
-    return crc
+def _ogg_crc(page: bytes | bytearray) -> int:
+    """The checksum of RFC 3533: zlib's of mirrored bytes, mirrored, without its inversions."""
+    crc = zlib.crc32(page.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return int(f"{crc:032b}"[::-1], 2)

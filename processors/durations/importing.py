@@ -1,16 +1,11 @@
 """Imports durations of other programs as the files that stage 1 reads."""
 
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
-from typing import Literal
+from typing import cast
 
 import numpy as np
-import soundfile
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
@@ -19,200 +14,110 @@ from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
-from processors.alignment.timed import Grid, align_grid, check_text, check_times
-from processors.durations import FRAME_FORMATS, Layout, tokens
-from processors.durations.sources import REPORT, TABLE, DurationSource, SourceEntry, match_names
-from processors.durations.tokens import WRONG_COUNT, FrameRate, Table, TokenPitch
+from processors.alignment.timed import Grid, align_grid, check_text, make_grid
+from processors.durations import FRAME_FORMATS, sources
+from processors.durations.sources import DurationSource, Matches, SourceEntry, match_names
+from processors.durations.tokens import FrameRate, ReadPitch, Table, Tokens, correct_sum, read_table
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
 from processors.extraction.plan import check_faults, list_corpus
-from processors.records import Alignment, SpokenText
+from processors.extraction.shards import Trace, read_recording
+from processors.records import SpokenText, TimedPhone
 from processors.text.frontend import Frontends
-from processors.text.symbols import PAUSES
+from processors.text.symbols import APOSTROPHE
 from utils.errors import InputError, UtteranceError
 from utils.files import new_folder, write_json, write_jsonl
 from utils.logging import get_logger, progress
 
 _log = get_logger(__name__)
 
-
-@dataclass(frozen=True)
-class Interpretation:
-    """Options for reading a source; all but `names` apply to sources of frames only."""
-
-    tokens: Layout = "all"  # which of stage 1's phones have a token
-    end_token: bool = False  # there is one more token at the end
-    table: Path | None = None  # a file that names the tokens instead
-    rate: FrameRate | None = None  # length of a frame; None: that of the table or of stage 1
-    tolerance: int = 3  # frames too many or too few that are corrected
-    pitch: TokenPitch | None = None  # of the same tokens
-    # whether phones keep the names of the source, or take those of the text, in order
-    names: Literal["source", "text"] = "source"
+# tokens of other projects that are not phones
+_SIGNS = {*",.!?;:-'\"_|~#", *["", "...", "<space>", "sil", "sp", "end"]}
+_SIGNS |= {"eos", "<eos>", "bos", "<bos>"}
 
 
 class Fitter:
-    """Fits the durations of single recordings to their texts and lengths."""
+    """Fits the durations of single recordings to their texts and lengths.
 
-    def __init__(self, config: PreprocessConfig, interpretation: Interpretation) -> None:
+    The tokens of a source of frames are those of stage 1, or named by a table.
+    """
+
+    def __init__(
+        self, config: PreprocessConfig, table: Table | None = None, pitch: ReadPitch | None = None
+    ) -> None:
         self._config = config
-        self._options = interpretation
         self._frontends = Frontends(config.text)
-        path = interpretation.table
-        self._table = tokens.read_table(path) if path else Table({}, None)
-        stage_1 = FrameRate(config.hop_length, config.sample_rate)
-        self.rate = interpretation.rate or self._table.rate or stage_1
+        self._tokens = None if table is None else table.tokens
+        self._stage_1 = FrameRate(config.hop_length, config.sample_rate)
+        self._rate = (table.rate if table else None) or self._stage_1
+        self._pitch = pitch
 
-    def __call__(
-        self, entry: SourceEntry, utterance: Utterance
-    ) -> tuple[AlignedSpeech, int | None]:
-        """Fits the entry of an utterance; AlignmentError if it does not fit text and recording.
-
-        Returns:
-            The speech, and the frames that were too many, or too few if negative; None for times.
-        """
+    def __call__(self, entry: SourceEntry, utterance: Utterance) -> AlignedSpeech:
+        """Fits the entry of an utterance; AlignmentError if it does not fit text and recording."""
         spoken = self._frontends[utterance.language](utterance.text)
         with naming(entry.path):
             check_text(entry.text, utterance)
             _check_attention(entry.attention, self._config.min_attention)
-            wav, sample_rate = _recording(utterance)
+            wav = read_recording(utterance, self._config, Trace())  # (S,)
+            sample_rate = self._config.sample_rate
             seconds = len(wav) / sample_rate
-            found, off = entry.read(), None
-            if isinstance(found, Grid):
-                alignment = self._by_times(found, spoken, seconds)
-            else:
-                of_frames = self._by_table if self._options.table else self._by_layout
-                alignment, off = of_frames(found, spoken, seconds, utterance.id)
-                alignment = self._with_pitch(alignment, found, utterance.id)
+            grid = entry.read()
+            if not isinstance(grid, Grid):
+                grid = self._grid(grid, spoken, seconds, utterance.id)
+            alignment = align_grid(grid, spoken, seconds, self._config.edge_silence_s)
             check_coverage(alignment, wav, sample_rate)
         mel = self._config.mel
         frames = frame_durations(alignment.boundaries_s, mel)
-        return aligned_speech(utterance, alignment, seconds, frames, mel), off
+        return aligned_speech(utterance, alignment, seconds, frames, mel)
 
-    def _by_times(self, grid: Grid, spoken: SpokenText, seconds: float) -> Alignment:
-        check_times(grid)
-        if self._options.names == "text":
-            grid = renamed(grid, spoken)
-        return align_grid(grid, spoken, seconds, self._config.edge_silence_s)
+    def _grid(self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str) -> Grid:
+        """The tokens of an utterance with the times of their frames, (N,)."""
+        tokens = Tokens(spoken.phones) if self._tokens is None else self._tokens.get(id)
+        if tokens is None:
+            raise AlignmentError("the table of tokens does not have it")
+        names = tokens.names
+        if len(frames) != len(names):
+            counts = f"it has {len(frames)} durations for {len(names)} tokens"
+            raise AlignmentError(f"{counts} ({' '.join(names)[:60]} ...); see --phones_file")
+        edges = self._edges_s(frames, tokens.start_s, seconds)  # (N + 1,)
+        if self._tokens is not None and names != spoken.phones:
+            in_letters = self._config.text.in_letters
+            signs = _SIGNS - {APOSTROPHE} if in_letters else _SIGNS  # apostrophes are letters
+            names = tuple("" if name.lower() in signs else name for name in names)
+            return make_grid(None, [], [*map(TimedPhone, names, edges[:-1], edges[1:])])
+        grid = Grid(None, [], [*map(TimedPhone, names, edges[:-1], edges[1:])])
+        if self._pitch is None:
+            return grid
+        hz = np.where(np.diff(edges) > 0, self._pitch(id, len(frames)), 0.0)  # (N,)
+        return grid._replace(f0_hz=tuple(hz.tolist()))
 
-    def _by_layout(
-        self, frames: np.ndarray, spoken: SpokenText, seconds: float, _id: str
-    ) -> tuple[Alignment, int]:
-        options, mel = self._options, self._config.mel
-        frames = tokens.assign_frames(frames, spoken, options.tokens, end_token=options.end_token)
-        frames, off = tokens.correct_sum(frames, seconds, self.rate, options.tolerance)
-        most = int(seconds * mel.sample_rate) // mel.hop_length + 1  # frames of stage 1
-        end_s = most * mel.hop_length / mel.sample_rate
-        boundaries_s = np.minimum(self.rate.boundaries_s(frames), end_s)  # (N + 1,)
-        return Alignment(spoken.phones, boundaries_s, spoken.words), off
-
-    def _by_table(
-        self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str
-    ) -> tuple[Alignment, int]:
-        table, named = self._options.table, self._table.tokens.get(id)
-        if named is None:
-            raise AlignmentError(f"{table} does not have it")
-        if len(frames) != len(named.names):
-            counts = f"it has {len(frames)} durations, {table} {len(named.names)} tokens"
-            raise AlignmentError(counts, WRONG_COUNT)
-        left_s, trimmed = seconds - (named.start_s or 0.0), named.start_s is not None
-        tolerance = self._options.tolerance
-        frames, off = tokens.correct_sum(frames, left_s, self.rate, tolerance, trimmed=trimmed)
-        in_letters = self._config.text.in_letters
-        grid = tokens.grid_of_tokens(named, frames, self.rate, in_letters=in_letters)
-        return self._by_times(grid, spoken, seconds), off
-
-    def _with_pitch(self, alignment: Alignment, frames: np.ndarray, id: str) -> Alignment:
-        """Adds the pitch of tokens that last so many frames, (K,)."""
-        if self._options.pitch is None:
-            return alignment
-        hz = self._options.pitch.read(id, len(frames))  # (K,)
-        named = self._table.tokens.get(id)
-        start_s = (named.start_s or 0.0) if named else 0.0
-        edges_s = self.rate.boundaries_s(frames, start_s * self.rate.sample_rate)
-        return replace(alignment, f0_hz=tokens.pitch_of_phones(edges_s, hz, alignment.boundaries_s))
+    def _edges_s(self, frames: np.ndarray, start_s: float | None, seconds: float) -> list[float]:
+        """Edges of tokens from a start in a recording, which stage 1 finds in it: (N + 1,)."""
+        is_trimmed, start_s = start_s is not None, start_s or 0.0
+        frames = correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
+        edges = self._rate.boundaries_s(frames, start_s * self._rate.sample_rate)
+        hop, rate = self._stage_1
+        most = int((seconds - start_s) * rate) // hop + 1  # frames
+        end_s = self._stage_1.boundaries_s(np.array([most]), start_s * rate)[-1]
+        return cast("list[float]", np.minimum(edges, end_s).tolist())
 
 
 def _check_attention(attention: PathQuality | None, least: float) -> None:
     if attention is not None and attention.least < least:
         measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
         fault = f"poor attention ({measured}; preprocess.min_attention is {least:g})"
-        remedy = "train the voice longer, or check text and recording"
-        raise AlignmentError(f"{fault}; {remedy}", "poor attention")
-
-
-def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:
-    """The recording in mono, (S,), and its sample rate."""
-    try:
-        wav, sample_rate = soundfile.read(utterance.audio, dtype="float32", always_2d=True)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise AlignmentError(f"{utterance.audio}: not readable as audio ({error})") from None
-    return wav.mean(axis=1), sample_rate
-
-
-def renamed(grid: Grid, spoken: SpokenText) -> Grid:
-    """Gives the phones of a grid the names of the text, in order."""
-    names = [name for word in spoken.words for name in spoken.phones[word.start : word.end]]
-    n_found = sum(phone.label not in PAUSES for phone in grid.phones)
-    if n_found != len(names):
-        counts = f"it has {n_found} phones, the text {len(names)}; --names source keeps its own"
-        raise AlignmentError(counts, WRONG_COUNT)
-    waiting = iter(names)
-    labels = (p.label if p.label in PAUSES else next(waiting) for p in grid.phones)
-    phones = [p._replace(label=label) for p, label in zip(grid.phones, labels, strict=True)]
-    return grid._replace(phones=phones)
-
-
-class Outcome:
-    """The result of an import of the entries of a source, by utterance."""
-
-    def __init__(self, source: DurationSource, utterances: Mapping[str, Utterance]) -> None:
-        self.matches = match_names(source.entries, utterances.keys(), source.name_pattern)
-        if not self.matches.entries:
-            names = [*self.matches.doubled, *self.matches.extra]
-            raise InputError(
-                f"{source.path}: of its {len(names)} names ({', '.join(names[:3])}, ...) none is"
-                f" that of one of the {len(utterances)} utterances alone; describe them by"
-                " --name_pattern, as in '{id}_phones'"
-            )
-        self.utterances = utterances
-        self.imported = 0  # utterances that stage 1 can use
-        self.off: Counter[int] = Counter()  # frames too many or too few, if the source has frames
-        doubled = ("doubled", "the source has it several times; remove all but one")
-        missing = ("missing", "the source does not have it")
-        # kind and reason, by id
-        self.rejected = dict.fromkeys(self.matches.doubled, doubled)
-        self.rejected |= dict.fromkeys(self.matches.missing, missing)
-
-    @property
-    def kinds(self) -> Counter[str]:
-        """Number of rejected utterances of each kind, sorted."""
-        return Counter(sorted(kind for kind, _ in self.rejected.values()))
-
-    def fitted(self, fitter: Fitter) -> Iterator[AlignedSpeech]:
-        """Yields the utterances that can be used, and counts the others."""
-        with progress(len(self.matches.entries), "durations") as bar:
-            for id, entry in self.matches.entries.items():
-                bar.advance()
-                try:
-                    speech, off = fitter(entry, self.utterances[id])
-                except (UtteranceError, InputError) as error:
-                    kind = error.kind if isinstance(error, AlignmentError) else "broken"
-                    self.rejected[id] = (kind, str(error))
-                    continue
-                if off is not None:
-                    self.off[off] += 1
-                self.imported += 1
-                yield speech
+        raise AlignmentError(f"{fault}; train the voice longer, or check text and recording")
 
 
 def import_durations(
     config: Config,
     dataset: str,
     source: DurationSource,
-    interpretation: Interpretation,
+    *,
+    phones_file: Path | None = None,
+    pitch: ReadPitch | None = None,
     output: Path | None = None,
-    max_bad_ratio: float | None = None,
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
 
@@ -221,39 +126,48 @@ def import_durations(
     of the attention on each utterance, the worst first. The source is only read.
 
     Args:
+        phones_file: Names the tokens of a source of frames; None: `phones.txt` next to them, if
+            there is one, else they are those of stage 1.
+        pitch: Of the tokens of stage 1.
         output: Folder, in which an older import is replaced; None: the one that stage 1 reads.
-        max_bad_ratio: Largest share of utterances without durations; None: that of stage 1.
 
     Raises:
         InputError: Before anything is written, if the source or the corpus cannot be used; at the
             end, if too many utterances have no durations.
     """
+    options = config.preprocess
     root, listing = list_corpus(config, dataset)
     utterances = {utterance.id: utterance for utterance in listing.utterances}
-    target = output or imported_folder(config.preprocess, root)
+    target = output or imported_folder(options, root)
     _check_target(target, source.path)
-    pitch, table = interpretation.pitch, interpretation.table
-    if pitch is not None and source.format not in FRAME_FORMATS:
-        fault = f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)})"
-        raise InputError(f"{fault}; {source.path} holds {source.format}")
-    outcome = Outcome(source, utterances)
-    if table is None and source.format == "npy" and (source.path / TABLE).is_file():
-        table = source.path / TABLE
-    fitter = Fitter(config.preprocess, replace(interpretation, table=table))
-    with _replaced(target) as folder:
-        write_alignments(folder, outcome.fitted(fitter))
-        _write_report(folder, source, fitter.rate, outcome)
-    _log_outcome(target, fitter.rate, outcome)
-    if pitch is not None and config.preprocess.pitch_extractor != "imported":
-        _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
-    ratio, limited_by = config.preprocess.max_bad_ratio, "preprocess.max_bad_ratio"
-    if max_bad_ratio is not None:
-        ratio, limited_by = max_bad_ratio, "--max_bad_ratio"
-    # missing utterances last
-    rejected = sorted(outcome.rejected.items(), key=lambda row: (row[1][0] == "missing", row[0]))
-    reasons = [f"{id}: {reason}" for id, (_, reason) in rejected]
+    fitter = Fitter(options, _table_of(source, phones_file, pitch), pitch)
+    matches = match_names(source, utterances.keys())
+    rejected: dict[str, str] = {}
+    complete = target.with_name(f"{target.name}.new")
+    with new_folder(complete) as folder:
+        write_alignments(folder, _fitted(fitter, matches, utterances, rejected))
+        rejected |= matches.rejected  # missing utterances last
+        _write_report(folder, source, matches, rejected)
+    if target.is_dir():
+        shutil.rmtree(target)
+    complete.replace(target)
+    counts = (len(utterances) - len(rejected), len(rejected), len(matches.extra))
+    _log.info("%d imported, %d rejected, %d extra: %s", *counts, target)
+    reasons = [f"{id}: {reason}" for id, reason in rejected.items()]
     what = f"{len(reasons)} of {len(utterances)} utterances have no durations"
-    check_faults(what, reasons, len(utterances), ratio, target / "rejected.jsonl", limited_by)
+    check_faults(what, reasons, len(utterances), options.max_bad_ratio, target / "rejected.jsonl")
+
+
+def _table_of(
+    source: DurationSource, phones_file: Path | None, pitch: ReadPitch | None
+) -> Table | None:
+    """The names of the tokens of a source; None: they are those of stage 1."""
+    if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
+        phones_file = source.path / sources.TABLE
+    if pitch is not None and (phones_file or source.format not in FRAME_FORMATS):
+        fault = f"--pitch goes with frames of the tokens of stage 1 ({' or '.join(FRAME_FORMATS)})"
+        raise InputError(f"{fault}; {source.path} holds {source.format} of named tokens")
+    return read_table(phones_file) if phones_file else None
 
 
 def _check_target(target: Path, source: Path) -> None:
@@ -261,62 +175,42 @@ def _check_target(target: Path, source: Path) -> None:
     if source.resolve().is_relative_to(target.resolve()):
         raise InputError(f"{target} holds the source; choose another --output")
     is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
-    if not is_empty and not _is_import(target):
+    if not is_empty and not (target / sources.REPORT).is_file():
         fault = f"{target} is not an import"
         raise InputError(f"{fault}; choose another --output, and set preprocess.imported_dir to it")
 
 
-def _is_import(folder: Path) -> bool:
-    return (folder / f"{REPORT}.json").is_file()
+def _fitted(
+    fitter: Fitter, matches: Matches, utterances: Mapping[str, Utterance], rejected: dict[str, str]
+) -> Iterator[AlignedSpeech]:
+    """Yields the utterances that can be used; adds the reason for each of the others."""
+    with progress(len(matches.entries), "durations") as bar:
+        for id, entry in matches.entries.items():
+            bar.advance()
+            try:
+                speech = fitter(entry, utterances[id])
+            except (UtteranceError, InputError) as error:
+                rejected[id] = str(error)
+            else:
+                yield speech
 
 
-@contextmanager
-def _replaced(target: Path) -> Iterator[Path]:
-    """Yields a new folder that replaces `target` at the end."""
-    staging = target.with_name(f"{target.name}.new")
-    if _is_import(staging):  # of a process that was killed
-        shutil.rmtree(staging)
-    with new_folder(staging) as folder:
-        yield folder
-    if target.is_dir():
-        shutil.rmtree(target)
-    staging.replace(target)
-
-
-def _write_report(folder: Path, source: DurationSource, frame: FrameRate, outcome: Outcome) -> None:
+def _write_report(
+    folder: Path, source: DurationSource, matches: Matches, rejected: Mapping[str, str]
+) -> None:
+    rows = [{"id": id, "reason": reason} for id, reason in sorted(rejected.items())]
+    write_jsonl(folder / "rejected.jsonl", rows)
+    attention = {id: e.attention for id, e in matches.entries.items() if e.attention is not None}
+    worst_first = sorted(attention.items(), key=lambda item: (item[1].least, item[0]))
+    qualities = [(id, quality._asdict().items()) for id, quality in worst_first]
+    if qualities:
+        rows = [{"id": id, **{name: round(v, 4) for name, v in q}} for id, q in qualities]
+        write_jsonl(folder / "attention.jsonl", rows)
     report = {
         "source": str(source.path),
         "format": source.format,
-        "frame": str(frame) if outcome.off else "",
-        "matched": len(outcome.matches.entries),
-        "imported": outcome.imported,
-        "extra": outcome.matches.extra,
-        "rejected": outcome.kinds,
-        "frames_off": {f"{off:+d}": n for off, n in sorted(outcome.off.items())},
+        "matched": len(matches.entries),
+        "rejected": len(rejected),
+        "extra": matches.extra,
     }
-    entries = outcome.matches.entries.items()
-    attention = [(entry.attention, id) for id, entry in entries if entry.attention is not None]
-    if attention:
-        worst_first = sorted(attention, key=lambda row: (row[0].least, row[1]))
-        rows = ({"id": id, **_rounded(quality)} for quality, id in worst_first)
-        write_jsonl(folder / "attention.jsonl", rows)
-        qualities = [quality for quality, _ in attention]
-        report["attention"] = _rounded(PathQuality(*map(median, zip(*qualities, strict=True))))
-        _log.info("attention, medians: %s; attention.jsonl has each utterance", report["attention"])
-    rejected = sorted(outcome.rejected.items())
-    rows = ({"id": id, "kind": kind, "reason": reason} for id, (kind, reason) in rejected)
-    write_jsonl(folder / "rejected.jsonl", rows)
-    write_json(folder / f"{REPORT}.json", report)
-
-
-def _rounded(quality: PathQuality) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in quality._asdict().items()}
-
-
-def _log_outcome(target: Path, frame: FrameRate, outcome: Outcome) -> None:
-    if outcome.off:
-        off = ", ".join(f"{off:+d} ({n})" for off, n in sorted(outcome.off.items()))
-        _log.info("a frame is %s; frames too many or too few, and how often: %s", frame, off)
-    kinds = "".join(f", {n} {kind}" for kind, n in outcome.kinds.items())
-    counts = (len(outcome.matches.entries), outcome.imported, len(outcome.matches.extra))
-    _log.info("%d matched, %d imported, %d extra%s: %s", *counts, kinds, target)
+    write_json(folder / sources.REPORT, report)

@@ -47,15 +47,13 @@ def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], fo
     cues = _merged(cues)
     rows = zip(cues, _spans(cues), strict=True)
     if format == "srt":
-        return _srt([(*span, "\n".join(_lines(_text(cue)))) for cue, span in rows])
+        blocks = []
+        for n, (cue, (start, end)) in enumerate(rows, start=1):
+            text = "\n".join(_lines(_text(cue)))
+            blocks.append(f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{text}\n")
+        return "\n".join(blocks)
     times = ((f"{_clock(start)} --> {_clock(end)}", cue) for cue, (start, end) in rows)
     return "\n".join(["WEBVTT\n", *(f"{span}\n{_timed_text(cue)}\n" for span, cue in times)])
-
-
-def word_subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> str:
-    """The content of an .srt file with a cue for each word."""
-    written = (word for sentence in _by_sentence(sentences, words) for word in sentence)
-    return _srt([(word.start_s, word.end_s, word.text) for word in written])
 
 
 def _by_sentence(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> Iterator[Cue]:
@@ -149,13 +147,6 @@ def _lines(text: str) -> list[str]:
         return _wrapped(text, LINE)
     widths = range(len(text) // MOST_LINES, LINE + 1)
     return next(lines for width in widths if len(lines := _wrapped(text, width)) == MOST_LINES)
-
-
-def _srt(rows: Sequence[tuple[float, float, str]]) -> str:
-    return "\n".join(
-        f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{text}\n"
-        for n, (start, end, text) in enumerate(rows, start=1)
-    )
 
 
 def _wrapped(text: str, width: int) -> list[str]:

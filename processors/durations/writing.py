@@ -1,7 +1,7 @@
 """Speech with the times of its phones and words, as files of other programs."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,10 +13,10 @@ from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Utterance, read_utterances
 from processors.alignment.textgrid import textgrid_of
-from processors.alignment.timed import Interval, find_words
+from processors.alignment.timed import Span, find_words
 from processors.dataset.store import FeatureStore, features_folder
 from processors.durations.sources import TABLE
-from processors.durations.subtitles import sentences_of, subtitles, word_subtitles
+from processors.durations.subtitles import sentences_of, subtitles
 from processors.durations.tokens import FrameRate
 from processors.records import Alignment, Features, TimedMark, TimedPhone, TimedSentence, TimedWord
 from processors.text.frontend import Frontends
@@ -70,27 +70,10 @@ def aligned_speech(
     )
 
 
-def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `phones.ctm` and `words.ctm`; pauses are phones, 0 s long without silence."""
-    with (
-        replacing(folder / "phones.ctm") as phones_path,
-        replacing(folder / "words.ctm") as words_path,
-        phones_path.open("w", encoding="utf-8") as phones,
-        words_path.open("w", encoding="utf-8") as words,
-    ):
-        for speech in utterances:
-            for file, tier in ((phones, speech.phones), (words, speech.words)):
-                for name, start_s, end_s in tier:
-                    label = name.replace(" ", "_")
-                    file.write(f"{speech.id} 1 {start_s:.6f} {end_s - start_s:.6f} {label}\n")
-
-
 def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     """Writes `<id>.json`, which stage 1 reads: text, sentences, words, phones with known pitch."""
     for speech in utterances:
-        head = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds}
-        members = [f"{_plain(key)}: {_plain(value)}" for key, value in head.items()]
-        tiers = {}
+        tiers: dict[str, list[dict[str, object]]] = {}
         for name in ("sentence", "word", "phone"):
             keys, rows = (name, "start_s", "end_s"), getattr(speech, f"{name}s")
             tiers[f"{name}s"] = [dict(zip(keys, row, strict=True)) for row in rows]
@@ -99,16 +82,9 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
                 phone["f0_hz"] = f0_hz
         if speech.marks:
             tiers["marks"] = [{"mark": mark.name, "time_s": mark.time_s} for mark in speech.marks]
-        # one word or phone per line, to be readable
-        members += [
-            f'"{key}": [\n' + ",\n".join(map(_plain, rows)) + "\n]" for key, rows in tiers.items()
-        ]
-        content = "{\n" + ",\n".join(members) + "\n}\n"
-        (folder / f"{speech.id}.json").write_text(content, encoding="utf-8")
-
-
-def _plain(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        row = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds, **tiers}
+        content = json.dumps(row, ensure_ascii=False, allow_nan=False, indent=1)
+        (folder / f"{speech.id}.json").write_text(content + "\n", encoding="utf-8")
 
 
 def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
@@ -133,16 +109,16 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     sequence.
     """
     for speech in utterances:
-        phones: list[Interval] = []
+        phones: list[TimedPhone] = []
         end_s = 0.0
         for phone in speech.phones:  # one after another, each at least `SHORTEST_S` long
             start_s = max(phone.start_s, end_s)
             end_s = max(phone.end_s, start_s + SHORTEST_S)
-            phones.append(Interval(phone.name, start_s, end_s))
-        tiers = {
-            "words": [Interval(*word) for word in speech.words if word.end_s > word.start_s],
-            "phones": [interval for interval in phones if interval.label not in PAUSES],
-            "pauses": [interval for interval in phones if interval.label in PAUSES],
+            phones.append(TimedPhone(phone.name, start_s, end_s))
+        tiers: dict[str, Sequence[Span]] = {
+            "words": [word for word in speech.words if word.end_s > word.start_s],
+            "phones": [phone for phone in phones if phone.name not in PAUSES],
+            "pauses": [phone for phone in phones if phone.name in PAUSES],
         }
         content = textgrid_of(tiers, max(speech.seconds, phones[-1].end_s))
         path = folder / f"{speech.id}.TextGrid"
@@ -150,18 +126,14 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format: str) -> None:
-    """Writes `<id>.srt` or `<id>.vtt` by sentences; with srt, `<id>.words.srt` by words too."""
+    """Writes `<id>.srt` or `<id>.vtt` by sentences; in vtt, each word has its time."""
     for speech in utterances:
         content = subtitles(speech.sentences, speech.words, format)
         (folder / f"{speech.id}.{format}").write_text(content, encoding="utf-8")
-        if format == "srt":
-            by_word = word_subtitles(speech.sentences, speech.words)
-            (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
 
 
 # Each writes all utterances into a folder that exists, by the names of `EXPORT_FORMATS`.
 WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
-    "ctm": write_ctm,
     "json": write_json,
     "npy": write_npy,
     "srt": partial(write_subtitles, format="srt"),

@@ -25,7 +25,6 @@ class CorpusCheck:
     root: Path  # folder of the corpus
     listing: Listing  # by the reader of the corpus
     max_bad_ratio: float  # config key of this name
-    computing_aligner: str  # that stage 1 runs after this check; empty if it computes nothing
     rejected: list[Rejection]  # what stage 1 would reject, sorted by id
     traces: dict[str, shards.Trace]  # by id
 
@@ -47,10 +46,10 @@ class CorpusCheck:
     def _lines(self) -> Iterator[str]:
         traces = self.traces.items()
         seconds = [trace.audio_seconds for _, trace in traces if trace.audio_seconds > 0]
-        hours = sum(seconds) / 3600
-        yield f"{self.dataset}: {self.n_listed} utterances, {hours:.2f} h, in {self.root}"
+        lengths = f"{sum(seconds) / 3600:.2f} h"
         if seconds:
-            yield f"  lengths: {min(seconds):.1f} to {max(seconds):.1f} s"
+            lengths += f", {min(seconds):.1f} to {max(seconds):.1f} s each"
+        yield f"{self.dataset}: {self.n_listed} utterances, {lengths}, in {self.root}"
         speakers = Counter(utterance.speaker for utterance in self.listing.utterances)
         yield f"  speakers: {', '.join(f'{name} ({n})' for name, n in sorted(speakers.items()))}"
         yield from (f"  {notice}" for notice in self.listing.notices)
@@ -61,9 +60,6 @@ class CorpusCheck:
         yield from _grouped("Usable, with notices:", notices)
         words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
         yield from _grouped("Words in no lexicon, whose pronunciation is guessed:", words)
-        if self.computing_aligner:
-            what = f"whether preprocess.aligner {self.computing_aligner} can align the recordings"
-            yield f"Not checked: {what}; stage 1 computes the alignments"
         rule, verdict = limit_of(self.n_listed, self.max_bad_ratio), "all utterances can be used"
         if self.rejected:
             verdict = f"stage 1 would fail; {rule}; correct them or raise it"
@@ -91,8 +87,7 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
     make_tools = partial(CheckTools, options, root, with_text=config.task == "tts")
-    tools = make_tools()  # a fault of no single utterance shows now
-    computes = tools.with_text and not tools.align and options.has_aligner
+    make_tools()  # a fault of no single utterance shows now
     rejected, traces = list(listing.rejected), dict[str, shards.Trace]()
     chunks = shards.plan_shards(listing.utterances, options.shard_size)
     work = partial(_check, make_tools)
@@ -102,10 +97,7 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
             rejected += [*found, *shards.crash_rejections(done.lost, "audio")]
             traces |= of_chunk
             bar.advance(len(chunks[done.key]))
-    aligner = options.aligner if computes else ""
-    return CorpusCheck(
-        dataset, root, listing, options.max_bad_ratio, aligner, sorted(rejected), traces
-    )
+    return CorpusCheck(dataset, root, listing, options.max_bad_ratio, sorted(rejected), traces)
 
 
 def _check(
@@ -139,6 +131,6 @@ class CheckTools:
         wav, spoken = self.reader.read(utterance, trace)
         trace.out_of_vocabulary = spoken.out_of_vocabulary
         if self.align is not None:
-            trace.start("alignment")
+            trace.part = "alignment"
             alignment = self.align(utterance, wav, self._config.sample_rate, spoken)
             trace.notices = (*trace.notices, *alignment.notices)

@@ -59,7 +59,10 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     run = plan_run(options, dataset, listing, dependence, tts_product(), work)
     if not training:
         return replace(run, check=lambda: tools().reader.prepare(listing.utterances))
-    return replace(run, prepare=training.carry_out)
+    reader = shards.UtteranceReader(options)
+    return replace(
+        run, check=lambda: reader.prepare(listing.utterances), prepare=training.carry_out
+    )
 
 
 def tts_product(splits: Splits | None = None) -> Product:
@@ -112,30 +115,28 @@ class FeatureTools:
             InputError: If the text has no pronunciation.
         """
         wav, spoken = self.reader.read(utterance, trace)
-        trace.start("alignment")
+        trace.part = "alignment"
         alignment = self.align(utterance, wav, self.config.sample_rate, spoken)
         if alignment.score is not None:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
-        features = self._analyse(utterance, alignment, wav, trace)
+        trace.part = "features"
+        features = self._analyse(utterance, alignment, wav)
         trace.notices = (*trace.notices, *alignment.notices)
         trace.phones, trace.text_phones = features.phones, spoken.phones
         trace.out_of_vocabulary = spoken.out_of_vocabulary
-        trace.stop()
         return replace(features, word_phones=spoken.word_phones)
 
     def _analyse(
-        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: shards.Trace
+        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray
     ) -> Features:
         """Mel, energy and f0 of the aligned span of a recording, (S,)."""
         mel_config = self.mel.config
         durations = frame_durations(alignment.boundaries_s, mel_config)  # (N,), or (1,): T
         start = round(float(alignment.boundaries_s[0]) * mel_config.sample_rate)
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
-        trace.start("mel")
         with torch.inference_mode():
             found = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
-        trace.start("f0")
         f0 = self._f0(wav, alignment, durations)
         mel, energy = (values[0].numpy() for values in found)
         id, speaker, phones = utterance.id, utterance.speaker, alignment.phones
@@ -201,17 +202,14 @@ def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
         return
     share = sum(unknown.values()) / total.text_phones.total()
     listed = ", ".join(f"{name} ({n})" for name, n in shards.most_common(unknown))
-    message = (
-        f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
-        f" that a model cannot pronounce them: {listed}"
-    )
+    fault = f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment"
     if share > _UNKNOWN_SHARE:
+        extractor = run.config.text.phone_extractor
         raise InputError(
-            f"{message}; the aligner writes other phones than preprocess.text.phone_extractor"
-            f" {run.config.text.phone_extractor}: correct that, or give the aligner's dictionary as"
-            " preprocess.text.lexicon_path"
+            f"{fault}: {listed}; set preprocess.text.phone_extractor ({extractor}) to that of the"
+            " aligner, or give its dictionary as preprocess.text.lexicon_path"
         )
-    _log.warning("%s", message)
+    _log.warning("%s, so that a model cannot pronounce them: %s", fault, listed)
 
 
 def _write_statistics(run: DatasetRun, splits: Splits) -> None:
@@ -246,9 +244,7 @@ class MelWavTools:
     def extract(self, utterance: Utterance, trace: shards.Trace) -> MelWav:
         """Computes the mel of a whole recording, which is cut to whole frames at its end."""
         wav = shards.read_recording(utterance, self.config, trace)
-        trace.start("mel")
+        trace.part = "features"
         hop = self.config.hop_length
         wav = wav[: len(wav) // hop * hop]
-        record = MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
-        trace.stop()
-        return record
+        return MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))

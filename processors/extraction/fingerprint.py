@@ -149,18 +149,10 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
     """Describes how the work to be done differs from the data on disk, for the log."""
     if old.version != new.version:
         return [f"features are of version {old.version}, now {new.version}: all are made again"]
-    differences = _differences(old.features, new.features)
-    lines = [f"{difference}: features are made again" for difference in differences]
     redone = [name for name in new.shards if new.shards[name] != old.shards.get(name)]
-    if redone and not lines:
-        lines.append(f"utterances of {len(redone)} of {len(new.shards)} shards have changed")
-    if gone := old.shards.keys() - new.shards.keys():
-        lines.append(f"{len(gone)} shards are no longer needed")
-    if old.listing != new.listing:
-        lines.append("the texts, or what the corpus reader refused or noticed, have changed")
-    effect = "splits and statistics are made again" if lines else "features are kept"
-    differences = _differences(old.finishing, new.finishing)
-    return lines + [f"{difference}: {effect}" for difference in differences]
+    work = f"{len(redone)} of {len(new.shards)} shards of features are made again"
+    differences = _differences(old.features | old.finishing, new.features | new.finishing)
+    return [*differences, work if redone else "features are kept, splits and statistics made again"]
 
 
 def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
@@ -203,31 +195,26 @@ def check_made_with(
     missing: the data may have been moved to another machine. They must be of the same corpus,
     unless `dataset_path` does not have it, and of the same table of it.
     """
-    made, path = read_fingerprint(folder), folder / _FILE
-    if made is None or not made.finished:
-        raise InputError(f"{path}: stage 1 was not finished; run it")
-    if made.version != VERSION:
-        versions = f"features of version {made.version}, expected {VERSION}"
-        raise InputError(f"{path}: {versions}; run stage 1 again")
+    made = read_fingerprint(folder)
+    if made is None or not made.finished or made.version != VERSION:
+        fault = f"{folder / _FILE}: stage 1 was not finished by this version"
+        raise InputError(f"{fault}; run it")
     if changed := _changed(made, config):
         fault = f"{folder} was made with another configuration: {changed}"
         raise InputError(f"{fault}; run stage 1 with this one, or undo the change")
     table = config.corpus.get(folder.name, CorpusConfig()).table
     made_of = made.finishing.get(TABLE, CorpusConfig.table)
     if table != made_of:
-        raise InputError(
-            f"{folder} holds the data of the table {made_of}, not of {table}, which"
-            f" preprocess.corpus.{folder.name}.table gives; run stage 1"
-        )
-    corpus = made.finishing.get(DATASET_PATH)
-    if dataset_path and corpus and is_given(folder.name, dataset_path):
+        fault = f"{folder} holds the data of the table {made_of}, not of {table}"
+        raise InputError(f"{fault}; run stage 1")
+    corpus = given = made.finishing.get(DATASET_PATH)
+    if dataset_path and is_given(folder.name, dataset_path):
         given = portable_path(dataset_folder(folder.name, dataset_path))
-        if corpus != given:
-            raise InputError(
-                f"{folder} holds the data of the corpus {corpus}, not of {given}, which"
-                f" dataset_path.{folder.name} gives; run stage 1, or use the data by --set"
-                f" dataset_path.{folder.name}={corpus}"
-            )
+    if corpus and corpus != given:
+        raise InputError(
+            f"{folder} holds the data of the corpus {corpus}, not of {given}; run stage 1, or use"
+            f" the data by --set dataset_path.{folder.name}={corpus}"
+        )
 
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:

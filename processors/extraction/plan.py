@@ -13,7 +13,6 @@ from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fi
 from processors.extraction.shards import ShardReport, plan_shards
 from utils.errors import InputError
 from utils.logging import get_logger
-from utils.parallel import Backend
 
 _log = get_logger(__name__)
 
@@ -49,7 +48,6 @@ class DatasetRun:
     fingerprint: Fingerprint  # what the result depends on
     product: Product  # what is made in addition to the store
     work: Work  # makes a shard, given its name and utterances
-    backend: Backend  # how the work is spread over processes
     # raises InputError if the work cannot be done; called before anything is removed
     check: Callable[[], None] | None = None
     # called with the number of processes before the first shard is made
@@ -60,11 +58,10 @@ class DatasetRun:
 class Summary:
     """Counts of a run of stage 1 over one dataset."""
 
-    n_extracted: int  # utterances that this run worked on; the others were finished before
     n_usable: int  # utterances with a record in the store
     n_rejected: int  # utterances without
     hours: float  # audio in the store, hours
-    wall_seconds: float  # time that this run took
+    n_extracted: int = 0  # utterances that this run worked on; the others were finished before
 
 
 def choose_dataset(config: Config, name: str | None) -> str:
@@ -105,9 +102,7 @@ def plan_run(
     shards = plan_shards(listing.utterances, config.shard_size)
     fingerprint = fingerprint_of(config, listing, shards, dependence)
     folder = processed_folder(config, dataset)
-    return DatasetRun(
-        config, dataset, folder, listing, shards, fingerprint, product, work, config.backend
-    )
+    return DatasetRun(config, dataset, folder, listing, shards, fingerprint, product, work)
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
@@ -116,30 +111,21 @@ def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
     return max(int(max_bad_ratio * n_utterances), tolerated)
 
 
-def limit_of(
-    n_utterances: int, max_bad_ratio: float, limited_by: str = "preprocess.max_bad_ratio"
-) -> str:
+def limit_of(n_utterances: int, max_bad_ratio: float) -> str:
     """How many unusable utterances a corpus may have, and why, for messages."""
     allowed = allowed_faults(n_utterances, max_bad_ratio)
-    limit = f"{limited_by} {max_bad_ratio:g} allows {allowed} of {n_utterances}"
+    limit = f"preprocess.max_bad_ratio {max_bad_ratio:g} allows {allowed} of {n_utterances}"
     if allowed > max_bad_ratio * n_utterances:
         limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
     return limit
 
 
 def check_faults(
-    what: str,
-    reasons: Sequence[str],
-    n_all: int,
-    max_bad_ratio: float,
-    file: Path | None = None,
-    limited_by: str = "preprocess.max_bad_ratio",
+    what: str, reasons: Sequence[str], n_all: int, max_bad_ratio: float, file: Path | None = None
 ) -> None:
     """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
 
-    Args:
-        what: The beginning of the message.
-        limited_by: Key or flag that gives the ratio.
+    The message begins with `what`.
     """
     if not reasons:
         return
@@ -151,5 +137,5 @@ def check_faults(
     if len(reasons) <= allowed:
         _log.warning("%s; %s", what, listed)
         return
-    limit = limit_of(n_all, max_bad_ratio, limited_by)
+    limit = limit_of(n_all, max_bad_ratio)
     raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")

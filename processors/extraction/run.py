@@ -2,20 +2,19 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from config.schema import Config
 from preprocessors.manifest import (
     MANIFEST,
-    Rejection,
     Splits,
     read_splits,
     split_ids,
     write_manifest,
     write_splits,
 )
-from processors.alignment.fit import SCORES_FILE, list_misfits, report_of
+from processors.alignment.fit import SCORES_FILE, list_misfits
 from processors.dataset.store import INDEX, features_folder, is_whole, write_index, write_mel_config
 from processors.extraction.features import plan_tts, plan_vocoder
 from processors.extraction.fingerprint import (
@@ -110,10 +109,10 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
     total = ShardReport()
     for report in [*finished.values(), *_extract(run, finished, n_jobs)]:
         total.add(report)
-    n_extracted = sum(len(items) for name, items in run.shards.items() if name not in finished)
-    summary = _finish(run, total, n_extracted, start)
+    n_kept = sum(len(run.shards[name]) for name in finished)
+    summary = replace(_finish(run, total), n_extracted=len(run.listing.utterances) - n_kept)
     counts = f"{summary.n_usable} utterances, {summary.hours:.2f} h, {summary.n_rejected} rejected"
-    times = f"in {summary.wall_seconds:.0f} s ({summary.n_extracted} extracted)"
+    times = f"in {time.monotonic() - start:.0f} s ({summary.n_extracted} extracted)"
     _log.info("%s: %s, %s: %s", run.dataset, counts, times, run.folder)
     return summary
 
@@ -171,7 +170,7 @@ def _extract(
         run.prepare(n_jobs)
     n_all = len(run.listing.utterances)
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
-        for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():
+        for done in run_chunks(run.work, todo, n_jobs, run.config.backend) if todo else ():
             report = done.result
             report.rejected += crash_rejections(done.lost, "features")
             report.fingerprint = run.fingerprint.shards[done.key]
@@ -180,7 +179,7 @@ def _extract(
             yield report
 
 
-def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float) -> Summary:
+def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     """Writes what follows from all utterances together, the fingerprint last."""
     rejected = sorted([*run.listing.rejected, *total.rejected])
     write_jsonl(run.folder / REJECTED, (rejection._asdict() for rejection in rejected))
@@ -189,7 +188,8 @@ def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float)
     what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = [f"{item.id}: {item.reason}" for item in rejected]
     check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
-    _log_notices(run, total)
+    for notice, n in most_common(total.notices)[:_SHOWN]:
+        _log.info("%s: %d of its utterances: %s", run.dataset, n, notice)
     if run.product.before_split is not None:
         run.product.before_split(run, total)
     write_index(run.folder, total.rows)
@@ -198,26 +198,21 @@ def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float)
     write_speakers(run, splits)
     if run.product.after_split is not None:
         run.product.after_split(run, splits)
-    summary = Summary(
-        n_extracted=n_extracted,
-        n_usable=len(total.rows),
-        n_rejected=len(rejected),
-        hours=sum(row.seconds for row in total.rows) / 3600,
-        wall_seconds=time.monotonic() - start,
-    )
-    _write_report(run, total, rejected, splits, summary)
+    hours = sum(row.seconds for row in total.rows) / 3600
+    report = {
+        "dataset": run.dataset,
+        "mels_from": run.product.mels_from,
+        "utterances": len(total.rows),
+        "hours": round(hours, 4),
+        "splits": {name: len(ids) for name, ids in splits._asdict().items()},
+        "rejected": dict(sorted(Counter(item.stage for item in rejected).items())),
+        "out_of_vocabulary": len(total.out_of_vocabulary),
+        "notices": run.listing.notices,
+        "audio_notices": dict(most_common(total.notices)),
+    }
+    write_json(run.folder / "report.json", report)
     write_fingerprint(run.folder, run.fingerprint)
-    return summary
-
-
-def _log_notices(run: DatasetRun, total: ShardReport) -> None:
-    """Logs the most frequent notices with an example each; the report has all of them."""
-    for notice, n in most_common(total.notices)[:_SHOWN]:
-        example = total.examples[notice]
-        which = example if n == 1 else f"{n} of its utterances, such as {example}"
-        _log.info("%s: %s: %s", run.dataset, which, notice)
-    if (more := len(total.notices) - _SHOWN) > 0:
-        _log.info("%s: %d more notices are in report.json", run.dataset, more)
+    return Summary(len(total.rows), len(rejected), hours)
 
 
 def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
@@ -246,17 +241,15 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
 
 
 def _warn_of_empty_splits(run: DatasetRun) -> None:
-    """Logs what a finished dataset without validation or test utterances cannot be used for."""
+    """Logs that a finished dataset has no validation utterances for stage 2, or none to test."""
     splits, rejected = read_splits(run.folder), run.folder / REJECTED
-    for name, loss in (
-        ("valid", "stage 2 would train without validation and best checkpoint"),
-        ("test", "stages 3 and 4 would have no test utterances"),
-    ):
+    for name, stages in (("valid", "stage 2"), ("test", "stages 3 and 4")):
         if not getattr(splits, name):
-            keys = f"raise preprocess.split.{name} or change preprocess.split.{name}_ids"
-            remedy = f"{keys}, or correct what {rejected} lists, and run stage 1 again"
-            fault = f"no usable utterance is left in the {name} split: {loss}"
-            _log.warning("%s: %s; before stage 2, %s", run.dataset, fault, remedy)
+            _log.warning(
+                "%s: no usable utterance is left in the %s split for %s; raise preprocess.split.%s"
+                " or correct what %s lists, and run stage 1 again",
+                *(run.dataset, name, stages, name, rejected),
+            )
 
 
 def write_speakers(run: DatasetRun, splits: Splits) -> None:
@@ -265,29 +258,3 @@ def write_speakers(run: DatasetRun, splits: Splits) -> None:
     languages = {u.speaker: u.language for u in run.listing.utterances if u.id in split}
     speakers = [{"name": name, "language": languages[name]} for name in sorted(languages)]
     write_json(run.folder / "speakers.json", speakers)
-
-
-def _write_report(
-    run: DatasetRun,
-    total: ShardReport,
-    rejected: Sequence[Rejection],
-    splits: Splits,
-    summary: Summary,
-) -> None:
-    """Writes `report.json`: numbers about the dataset and the work, for people."""
-    report = {
-        "dataset": run.dataset,
-        "mels_from": run.product.mels_from,
-        "utterances": summary.n_usable,
-        "hours": round(summary.hours, 4),
-        "splits": {name: len(ids) for name, ids in splits._asdict().items()},
-        "rejected": dict(sorted(Counter(item.stage for item in rejected).items())),
-        "out_of_vocabulary": len(total.out_of_vocabulary),
-        "misfits": report_of(total.scores),
-        "notices": run.listing.notices,
-        "audio_notices": dict(most_common(total.notices)),
-        "cpu_seconds": {part: round(s, 3) for part, s in sorted(total.cpu_seconds.items())},
-        "wall_seconds": round(summary.wall_seconds, 2),
-        "extracted": summary.n_extracted,
-    }
-    write_json(run.folder / "report.json", report)

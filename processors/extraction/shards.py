@@ -1,7 +1,6 @@
 """One shard of a store: its utterances, the work that makes it, and the report on that work."""
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +22,7 @@ from utils.seed import derived_seed
 
 # small corpora too are spread over the cores, and show progress
 _LEAST_SHARDS, _LEAST_SIZE = 16, 8  # the size in utterances, if there are so many
-_COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices", "cpu_seconds")
-_STAGES = {"mel": "features", "f0": "features"}  # parts that are not a stage of their own
+_COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices")
 Record = TypeVar("Record")
 Made = TypeVar("Made")
 
@@ -33,8 +31,7 @@ Made = TypeVar("Made")
 class Trace:
     """Progress of the work on one utterance, and what the report says about it."""
 
-    part: str = "audio"  # of the work: audio, text, alignment, mel, f0, network or store
-    cpu_seconds: dict[str, float] = field(default_factory=dict)  # of this process, by part
+    part: str = "audio"  # of the work: audio, text, alignment or features
     audio_seconds: float = 0.0  # length of the recording; 0 while it is not read
     score: AlignmentScore | None = None  # fit of recording and text, if the aligner measures it
     notices: tuple[str, ...] = ()  # about audio, text and alignment of a usable utterance
@@ -42,18 +39,6 @@ class Trace:
     phones: tuple[str, ...] = ()  # of the alignment
     text_phones: tuple[str, ...] = ()  # from the text frontend; an aligner may have others
     out_of_vocabulary: tuple[str, ...] = ()  # words pronounced by rule
-    _since: float = field(default_factory=time.process_time)
-
-    def start(self, part: str) -> None:
-        """Ends the running part and starts another one."""
-        self.stop()
-        self.part = part
-
-    def stop(self) -> None:
-        """Adds the time since the last call to the running part."""
-        now = time.process_time()
-        self.cpu_seconds[self.part] = self.cpu_seconds.get(self.part, 0.0) + now - self._since
-        self._since = now
 
 
 @dataclass
@@ -68,18 +53,15 @@ class ShardReport:
     text_phones: Counter[str] = field(default_factory=Counter)
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
     notices: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)  # first id with each notice
-    cpu_seconds: Counter[str] = field(default_factory=Counter)  # by part of the work
     fingerprint: str = ""  # of what the shard was made from
 
     def add_utterance(self, id: str, trace: Trace) -> None:
         """Adds the trace of a usable or rejected utterance."""
-        trace.stop()
         if trace.score is not None:
             self.scores[id] = trace.score
         if trace.audio_seconds > 0:
             self.audio_seconds[id] = trace.audio_seconds
-        self._count(trace, dict.fromkeys(trace.notices, id))
+        self._count(trace)
 
     def add(self, other: "ShardReport") -> None:
         """Adds the report on another shard."""
@@ -87,13 +69,11 @@ class ShardReport:
         self.rejected += other.rejected
         self.audio_seconds |= other.audio_seconds
         self.scores |= other.scores
-        self._count(other, other.examples)
+        self._count(other)
 
-    def _count(self, other: "Trace | ShardReport", examples: Mapping[str, str]) -> None:
+    def _count(self, other: "Trace | ShardReport") -> None:
         for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
-        for notice, id in examples.items():
-            self.examples[notice] = min(id, self.examples.get(notice, id))
 
 
 def most_common(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -153,7 +133,6 @@ class ShardWork:
                 trace = Trace()
                 record = extract_or_reject(tools.extract, utterance, trace, report.rejected)
                 if record is not None:
-                    trace.start("store")
                     writer.add(record)
                 report.add_utterance(utterance.id, trace)
         report.rows = writer.rows
@@ -174,7 +153,7 @@ def extract_or_reject(
     except Exception as error:  # noqa: BLE001  (see ShardWork)
         reason = f"unexpected {type(error).__name__}: {error}"
     trace.notices = ()
-    rejected.append(Rejection(utterance.id, _STAGES.get(trace.part, trace.part), reason))
+    rejected.append(Rejection(utterance.id, trace.part, reason))
     return None
 
 
@@ -209,23 +188,21 @@ def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
     """Reads the report on a shard; None if it is unfinished, damaged or of another fingerprint."""
     try:
         plain = cast("dict[str, Any]", read_json(path.with_suffix(".json")))
-    except InputError:
-        return None
-    if not is_whole(path) or not isinstance(plain, dict):
-        return None
-    if plain.keys() != vars(ShardReport()).keys() or plain["fingerprint"] != fingerprint:
+        if not is_whole(path) or plain["fingerprint"] != fingerprint:
+            return None
+        report = ShardReport(**{name: plain[name] for name in vars(ShardReport())})
+        report.rows = [IndexRow(*row) for row in plain["rows"]]
+        report.scores = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
+        report.rejected = [Rejection(*row) for row in plain["rejected"]]
+    except (InputError, KeyError, TypeError):
         return None
     for counted in _COUNTED:
-        plain[counted] = Counter(plain[counted])
-    plain["rows"] = [IndexRow(*row) for row in plain["rows"]]
-    plain["scores"] = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
-    plain["rejected"] = [Rejection(*row) for row in plain["rejected"]]
-    return ShardReport(**plain)
+        setattr(report, counted, Counter(plain[counted]))
+    return report
 
 
 def read_recording(utterance: Utterance, config: PreprocessConfig, trace: Trace) -> np.ndarray:
     """Reads the audio of an utterance, (S,) float32; raises AudioError if it cannot be used."""
-    trace.start("audio")
     wav, trace.notices = read_audio(utterance.audio, config)
     trace.audio_seconds = len(wav) / config.sample_rate
     return wav
@@ -246,7 +223,7 @@ class UtteranceReader:
     def read(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, SpokenText]:
         """Reads the recording, (S,) float32, and the phones of the text."""
         wav = read_recording(utterance, self._config, trace)
-        trace.start("text")
+        trace.part = "text"
         spoken = self._frontends[utterance.language](utterance.text)
         unspoken = (f"the text holds the sign {s}, which is not spoken" for s in spoken.unspoken)
         trace.notices = (*trace.notices, *unspoken)

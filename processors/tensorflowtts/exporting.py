@@ -91,7 +91,10 @@ def export_dump(
 ) -> None:
     """Writes the dump of a corpus, complete or not at all; `test_size` is the share of `valid`."""
     preprocess = config.preprocess
-    _check(preprocess)
+    layout.check_config(preprocess, DEFINITION)
+    if preprocess.pitch_extractor == "imported":
+        fault = "preprocess.pitch_extractor is imported"
+        raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
     whole = replace(config, dataset_path={**config.dataset_path, dataset: str(rootdir)})
     _, listing = list_corpus(whole, dataset)
     utterances = listing.utterances
@@ -155,7 +158,7 @@ class _Tools:
     def extract(self, utterance: Utterance, trace: shards.Trace) -> dict[ArrayFile, np.ndarray]:
         """Reads an utterance, and computes its features."""
         wav, spoken = self.reader.read(utterance, trace)
-        trace.start("features")
+        trace.part = "features"
         trimmed = trim(wav)
         S, window = len(trimmed), self.config.n_fft
         if window > S:
@@ -164,20 +167,6 @@ class _Tools:
             )
         ids = np.array(self.vocabulary.ids(spoken.phones), dtype=np.int32)
         return {layout.IDS: ids, **analyse(trimmed, self.spectrogram, self.config)}
-
-
-def _check(config: PreprocessConfig) -> None:
-    remedy = "use egs/tts/FastSpeech2/exp_config_tensorflowtts.json, or a configuration on it"
-    if different := config.mel.differences(DEFINITION):
-        keys = f"{', '.join(different)} (the configuration's and its)"
-        raise InputError(f"the mel is not that of TensorFlowTTS: {keys}; {remedy}")
-    if config.pitch_extractor == "imported":
-        fault = "preprocess.pitch_extractor is imported"
-        raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
-    extractor = config.text.phone_extractor
-    if extractor != layout.SYMBOL_SET:
-        fault = f"preprocess.text.phone_extractor is {extractor}, expected {layout.SYMBOL_SET}"
-        raise InputError(f"{fault}; {remedy}")
 
 
 def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:

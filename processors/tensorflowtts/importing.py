@@ -13,7 +13,7 @@ import numpy as np
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
 from modules.mel import MelConfig
-from preprocessors.manifest import Listing, Rejection, Splits, Utterance, is_safe_id
+from preprocessors.manifest import Listing, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
 from processors.extraction.features import FeatureError, tts_product
@@ -56,8 +56,6 @@ def import_dump(
         durations = _find_durations(dump, durations_in, split_of)
     corpus = preprocess.corpus.get(dataset, CorpusConfig())
     folder = processed_folder(preprocess, dataset)
-    safe = sorted(id for id in split_of if is_safe_id(id))
-    unsafe = [Rejection(id, "corpus", "not a safe id") for id in sorted(split_of.keys() - {*safe})]
     utterances = [
         Utterance(
             id=id,
@@ -67,7 +65,7 @@ def import_dump(
             language="en-us",
             source=str(dump),
         )
-        for id in safe
+        for id in sorted(split_of)
     ]
     reader = partial(DumpReader, dump, preprocess.mel, split_of, durations)
 
@@ -78,7 +76,7 @@ def import_dump(
         return [utterance.id, utterance.speaker, *stamps]
 
     work = ShardWork(reader, folder, preprocess.mel)
-    listing = Listing(utterances, unsafe, [])
+    listing = Listing(utterances, [], [])
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
     run = plan_run(preprocess, dataset, listing, dependence, tts_product(splits), work)
     return carry_out(run, n_cpus)
@@ -96,29 +94,26 @@ class DumpReader:
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
         """Reads the arrays of one utterance, and checks that they fit together."""
         id = utterance.id
-        trace.start("features")
-        mel, f0, energy = (self._read(file, id) for file in _READ[1:4])
-        if mel.ndim != 2 or mel.shape[1] != self.mel.n_mels:
-            raise FeatureError(f"mel of shape {mel.shape}, expected (T, {self.mel.n_mels})")
-        T = len(mel)
-        for name, values in (("f0", f0), ("energy", energy)):
-            if values.shape != (T,):
-                raise FeatureError(f"{name} of shape {values.shape}, the mel has {T} frames")
-        if not all(np.isfinite(values).all() for values in (mel, f0, energy)):
-            raise FeatureError("infinity or NaN in its mel, f0 or energy")
+        trace.part = "features"
+        mel = self._read(layout.RAW_MEL, id)
+        T, hop = len(np.atleast_1d(mel)), self.mel.hop_length
+        shapes = {layout.F0: (T,), layout.ENERGY: (T,), layout.WAV: (T * hop,)}
+        f0, energy, wav = (self._read(file, id) for file in shapes)
+        expected = [(T, self.mel.n_mels), *shapes.values()]
+        for values, shape in zip((mel, f0, energy, wav), expected, strict=True):
+            if values.shape != shape or not np.isfinite(values).all():
+                names = "mel, f0, energy and wave"
+                found = ", ".join(str(array.shape) for array in (mel, f0, energy, wav))
+                raise FeatureError(f"{names} of shapes {found}, expected {expected} without NaN")
         phones = self._phones(id)
-        durations = self._durations(id, len(phones), T)
-        trace.audio_seconds = T * self.mel.hop_length / self.mel.sample_rate
-        wav = self._read(layout.WAV, id)
-        if wav.shape != (T * self.mel.hop_length,):
-            raise FeatureError(f"wave of shape {wav.shape}, expected ({T * self.mel.hop_length},)")
+        trace.audio_seconds = T * hop / self.mel.sample_rate
         write_wav(utterance.audio, wav.astype(np.float32), self.mel.sample_rate)
         trace.phones = trace.text_phones = phones
         return Features(
             id=id,
             speaker=utterance.speaker,
             phones=phones,
-            durations=durations,
+            durations=self._durations(id, len(phones), T),
             mel=to_nats(mel),
             f0=f0.astype(np.float32),
             energy=energy.astype(np.float32),
@@ -157,17 +152,15 @@ def _read_numbers(path: Path) -> np.ndarray:
 def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
     """Durations (N,) int64, whose sum must be T; a token eos without a duration gets 0 frames."""
     whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
-    if not whole:
-        raise FeatureError(f"durations of shape {values.shape}, expected whole numbers of frames")
+    if not whole or values.min(initial=0) < 0:
+        shape = f"durations of shape {values.shape}, at least {values.min(initial=0):g}"
+        raise FeatureError(f"{shape}; expected whole numbers of frames from 0")
     frames = values.astype(np.int64)
     if len(frames) == n_tokens - 1:
         frames = np.append(frames, 0)
-    if len(frames) != n_tokens:
-        raise FeatureError(f"{len(frames)} durations for {n_tokens} tokens")
-    if frames.min() < 0:
-        raise FeatureError(f"a duration of {frames.min()} frames, at token {frames.argmin()}")
-    if (total := int(frames.sum())) != n_frames:
-        raise FeatureError(f"its durations sum to {total} frames, the mel has {n_frames}")
+    if len(frames) != n_tokens or frames.sum() != n_frames:
+        found = f"{len(frames)} durations that sum to {frames.sum()} frames"
+        raise FeatureError(f"{found}, for {n_tokens} tokens and a mel of {n_frames}")
     return frames
 
 
@@ -175,19 +168,9 @@ def _check(config: PreprocessConfig, dump: Path) -> None:
     """Compares symbols and mel definition of the dump with those of the configuration."""
     if not dump.is_dir():
         raise InputError(f"{dump}: no such folder; --rootdir is the folder of a dump")
-    if config.text.phone_extractor != layout.SYMBOL_SET or config.text.p_arpabet != 0:
-        raise InputError(
-            "preprocess.text must have phone_extractor"
-            f" {layout.SYMBOL_SET} and p_arpabet 0, the symbols of a dump; use"
-            " egs/tts/FastSpeech2/exp_config_tensorflowtts.json"
-        )
     path = dump / layout.MEL_DEFINITION
     stored = build_complete(MelConfig, read_json(path), path) if path.is_file() else DEFINITION
-    if different := config.mel.differences(stored):
-        raise InputError(
-            f"{dump}: another mel definition than the configuration: {', '.join(different)} (the"
-            " configuration's and the dump's)"
-        )
+    layout.check_config(config, stored)
     mapper = read_json(dump / layout.MAPPER)
     ids = mapper.get("symbol_to_id") if isinstance(mapper, dict) else None
     symbols = layout.symbols()
@@ -205,8 +188,9 @@ def _read_splits(dump: Path) -> Splits:
 
 def _read_ids(path: Path) -> list[str]:
     ids = read_array(path)
-    if ids.ndim != 1 or ids.dtype.kind != "U":
-        raise InputError(f"{path}: {ids.dtype} of shape {ids.shape}, expected a list of ids")
+    if ids.ndim != 1 or ids.dtype.kind != "U" or not all(map(is_safe_id, ids.tolist())):
+        found = f"{ids.dtype} of shape {ids.shape}"
+        raise InputError(f"{path}: {found}, expected a list of ids that are safe as file names")
     return sorted(ids.tolist())
 
 

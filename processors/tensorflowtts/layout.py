@@ -20,8 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from processors.text.symbols import END, PAD, WORD_BOUNDARY, nvidia_vocabulary
+from utils.errors import InputError
 
 DEFINITION = MelConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)  # of the mels, but in log10
 SYMBOL_SET = "tensorflowtts_english"  # `preprocess.text.phone_extractor`
@@ -58,6 +60,19 @@ def symbols() -> tuple[str, ...]:
         _FOREIGN_NAMES.get(name, name.strip("<>") if name.startswith("<") else name)
         for name in nvidia_vocabulary(SYMBOL_SET).symbols
     )
+
+
+def check_config(config: PreprocessConfig, mel: MelConfig) -> None:
+    """Makes sure that a configuration has the symbols of a dump, and this mel."""
+    remedy = "use egs/tts/FastSpeech2/exp_config_tensorflowtts.json, or a configuration on it"
+    if different := config.mel.differences(mel):
+        keys = f"{', '.join(different)} (the configuration's and its)"
+        raise InputError(f"the mel is not that of the dump: {keys}; {remedy}")
+    extractor, share = config.text.phone_extractor, config.text.p_arpabet
+    if extractor != SYMBOL_SET or share != 0:
+        found = f"phone_extractor {extractor} and p_arpabet {share:g}"
+        fault = f"preprocess.text has {found}, a dump {SYMBOL_SET} and 0"
+        raise InputError(f"{fault}; {remedy}")
 
 
 def ids_file(dump: Path, split: str) -> Path:

@@ -11,6 +11,7 @@ from bins._flags.corpus import DATASET
 from processors.alignment import fit
 from processors.alignment.textgrid import read_textgrid
 from processors.extraction import run
+from utils.errors import InputError
 from utils.files import write_jsonl
 
 DEMO = Path(__file__).parents[2] / "egs" / "_demo" / "LJSpeech-mini"
@@ -45,7 +46,7 @@ def test_recordings_are_aligned_and_the_worst_fitting_listed_first(
     files = {f"{id}.TextGrid" for id in IDS} | {"misfits.tsv", "rejected.jsonl"}
     assert {path.name for path in out.iterdir()} == files
     assert "which is too little: expect boundaries that are far off" in caplog.text
-    words = [word.label for word in read_textgrid(out / "LJ001-0002.TextGrid").words]
+    words = [word.text for word in read_textgrid(out / "LJ001-0002.TextGrid").words]
     assert "in being comparatively modern" in " ".join(words).lower()
     rows = list(csv.DictReader((out / "misfits.tsv").open(), delimiter="\t"))
     assert {row["id"] for row in rows} == set(IDS)
@@ -60,6 +61,29 @@ def test_a_handful_is_aligned_by_pocketsphinx(corpus, tmp_path, monkeypatch):
     assert {path.name for path in out.glob("*.json")} == {f"{id}.json" for id in IDS}
     assert not (out / "misfits.tsv").exists()
     assert json.loads((out / "LJ001-0002.json").read_text())
+
+
+@pytest.mark.parametrize("module", [align, check])
+def test_an_unknown_language_is_refused_before_anything_is_written(
+    module, corpus, tmp_path, monkeypatch
+):
+    words = [corpus, *([tmp_path / "out"] if module is align else []), "--language", "xx"]
+    with pytest.raises(InputError, match="espeak has no language 'xx'"):
+        run_command(monkeypatch, module, *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_check_lists_all_doubled_ids_with_the_other_faults(corpus, monkeypatch, capsys):
+    table = corpus / "metadata.csv"
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([*lines, *lines[:2]]) + "\n")
+    with pytest.raises(SystemExit):
+        run_command(monkeypatch, check, corpus, "--no_misfits")
+    found = capsys.readouterr().out
+    assert "Stage 1 would reject 3 of 5" in found
+    assert f"{IDS[0]}: the id {IDS[0]} occurs 2 times: metadata.csv:1, metadata.csv:6" in found
+    assert f"{IDS[1]}: the id {IDS[1]} occurs 2 times" in found
+    assert "LJ001-0009.wav: the file is empty" in found
 
 
 def scored(config, _n_jobs):

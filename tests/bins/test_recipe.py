@@ -130,7 +130,7 @@ TTS_FAULTS = [
     ),
     ((*SPEAK, "--fade_out", "1.5"), "--fade_out '1.5': expected a whole number from 0"),
     ((*SPEAK, "--fade_out", "-1"), "--fade_out '-1': expected a whole number from 0"),
-    ((*SPEAK, "--save_alignment", "ass"), "--save_alignment 'ass': expected ctm, json, npy, srt"),
+    ((*SPEAK, "--save_alignment", "ass"), "--save_alignment 'ass': expected json, npy, srt"),
     (BATCH, "--infer_mode batch needs --infer_dataset"),
     ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
     (
@@ -200,7 +200,7 @@ VOCODER_FAULTS = [
     ((*SINGLE, "--pace", "2"), "--pace goes with text-to-speech recipes"),
     ((*SINGLE, "--pitch_transform_flatten"), "--pitch_transform_flatten goes with text-to-speech"),
     ((*SINGLE, "--fade_out", "2"), "--fade_out goes with text-to-speech recipes"),
-    ((*SINGLE, "--save_alignment", "ctm"), "--save_alignment goes with text-to-speech recipes"),
+    ((*SINGLE, "--save_alignment", "json"), "--save_alignment goes with text-to-speech recipes"),
     ((*SINGLE, "--infer_audio", "a"), "--infer_audio; did you mean --infer_audio_dir?"),
     (SINGLE[:4], "stage 3 needs --infer_mode single|batch"),
     (

@@ -19,13 +19,13 @@ import torch
 from config.preprocess import PreprocessConfig
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.textgrid import read_textgrid
-from processors.alignment.timed import Grid, Interval
+from processors.alignment.timed import Grid
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
-from processors.durations.importing import Interpretation, import_durations
+from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
 from processors.durations.tokens import FrameRate
 from processors.extraction.plan import list_corpus
-from processors.records import SpokenText
+from processors.records import SpokenText, TimedPhone
 from processors.text.frontend import TextFrontend
 from tests.processors.alignment.test_textgrid import long_form
 from tests.processors.small_corpus import DEMO, config_of, texts
@@ -73,14 +73,12 @@ def frames_of(id: str, grid: Grid) -> np.ndarray:
 
 def write(folder: Path, format: str, id: str, grid: Grid) -> None:
     words, phones = (
-        [(one.start_s, one.end_s, one.label) for one in tier] for tier in (grid.words, grid.phones)
+        [(start_s, end_s, label) for label, start_s, end_s in tier]
+        for tier in (grid.words, grid.phones)
     )
     if format == "textgrid":
         content = long_form({"words": words, "phones": phones}, grid.duration_s)
         (folder / f"{id}.TextGrid").write_text(content)
-    elif format == "ctm":
-        with (folder / "phones.ctm").open("a") as file:
-            file.writelines(f"{id} 1 {a:.3f} {b - a:.3f} {name}\n" for a, b, name in phones)
     elif format == "json":
         rows = [{"phone": name, "start_s": a, "end_s": b} for a, b, name in phones]
         (folder / f"{id}.json").write_text(json.dumps({"phones": rows}))
@@ -97,8 +95,8 @@ def imported(tmp_path, format, grids):
     for id, grid in grids.items():
         write(source, format, id, grid)
     config = config_of(DEMO, tmp_path, aligner="imported", imported_dir=str(tmp_path / "out"))
-    reading = Interpretation(rate=RATE if format in FRAME_FORMATS else None)
-    import_durations(config, "LJSpeech", durations_in(source), reading, max_bad_ratio=1)
+    config = replace(config, preprocess=replace(config.preprocess, max_bad_ratio=1.0))
+    import_durations(config, "LJSpeech", durations_in(source))
     rows = (tmp_path / "out/rejected.jsonl").read_text().splitlines()
     return {row["id"]: row["reason"] for row in map(json.loads, rows)}
 
@@ -124,10 +122,10 @@ def test_durations_of_all_of_the_speech_are_accepted(format, tmp_path):
 @pytest.mark.parametrize("scale", [0.6, 0.8, 1.2])
 def test_times_in_another_unit_are_rejected(scale, tmp_path):
     def scaled(tier):
-        return [Interval(label, scale * a, scale * b) for label, a, b in tier]
+        return [TimedPhone(label, scale * a, scale * b) for label, a, b in tier]
 
     grids = {id: Grid(None, [], scaled(whole(id).phones)) for id in IDS}
-    assert sorted(imported(tmp_path, "ctm", grids)) == IDS
+    assert sorted(imported(tmp_path, "json", grids)) == IDS
 
 
 def test_textgrids_of_a_part_of_the_speech_are_rejected_by_their_aligner(tmp_path):

@@ -19,7 +19,7 @@ class Recording:
     def __init__(self) -> None:
         self.wav, self.rate = soundfile.read(DEMO / "wavs" / f"{ID}.flac", dtype="float32")
         words = read_textgrid(DEMO / "TextGrid" / f"{ID}.TextGrid").words
-        assert [word.label.lower() for word in words] == WORDS
+        assert [word.text.lower() for word in words] == WORDS
         self.starts_s = np.array([word.start_s for word in words])
         self.ends_s = np.array([word.end_s for word in words])
 

@@ -73,7 +73,8 @@ class HmmAligner:
         times = zip(segments, [0.0, *aligned.ends_s[:-1]], aligned.ends_s, strict=True)
         spans = iter([(start, end) for segment, start, end in times if not segment.place])
         timed = [[TimedPhone(phone, *next(spans)) for phone in phones] for phones in words]
-        score = score_of(aligned, self._model.chain(segments), segments, spoken)
+        names = [word.text for word in spoken.words]
+        score = score_of(aligned, self._model.chain(segments), segments, names)
         alignment = merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
         return replace(alignment, score=score)
 

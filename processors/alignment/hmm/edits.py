@@ -14,7 +14,7 @@ import numpy as np
 from modules.compiled import compiled
 from processors.alignment.hmm.chain import N_STATES, SKIP, Chain, Segment
 from processors.alignment.hmm.model import FRAME_S, HmmAlignment
-from processors.records import AlignmentScore, SpokenText
+from processors.records import AlignmentScore
 
 MOST_WORDS = 3
 _COST = 80.0  # nats per second of replaced sound; correct speech gains less, so that it stays
@@ -34,29 +34,12 @@ class Edit(NamedTuple):
 
 
 def score_of(
-    aligned: HmmAlignment, chain: Chain, segments: Sequence[Segment], spoken: SpokenText
+    aligned: HmmAlignment, chain: Chain, segments: Sequence[Segment], words: Sequence[str]
 ) -> AlignmentScore:
-    """Scores how well a recording fits its text, whose phones are those of the segments."""
+    """Scores how well a recording fits its words, whose phones are those of the segments."""
     edit = best_edit(aligned.emissions, aligned.background, chain, segments)
-    phones = [phone for word in spoken.words for phone in spoken.phones[word.start : word.end]]
-    numbers = [number for number, segment in enumerate(segments) if not segment.place]
-    ratios = aligned.emissions[:, chain.pdfs] - aligned.background[:, None]  # (T, S)
-    by_state = np.stack([aligned.occupancy.sum(axis=0), (aligned.occupancy * ratios).sum(axis=0)])
-    by_segment = by_state.reshape(2, len(segments), -1).sum(axis=2)
-    frames, fits = by_segment[:, numbers]  # (phones,) each
-    worst = int(np.where(frames > 0.5, fits / np.maximum(frames, 1e-3), np.inf).argmin())
-    longest = int(frames.argmax())
-    return AlignmentScore(
-        misfit=round(edit.gain, 2),
-        words=_described(edit, [word.text for word in spoken.words]),
-        start_s=round(edit.start * FRAME_S, 3),
-        end_s=round(edit.end * FRAME_S, 3),
-        fit=round(float(fits.sum() / max(frames.sum(), 1e-3)), 3),
-        worst_phone=phones[worst],
-        worst_phone_s=round(float(aligned.ends_s[numbers[worst]]), 3),
-        longest_phone=phones[longest],
-        longest_s=round(float(frames[longest]) * FRAME_S, 3),
-    )
+    start_s, end_s = round(edit.start * FRAME_S, 3), round(edit.end * FRAME_S, 3)
+    return AlignmentScore(round(edit.gain, 2), _described(edit, words), start_s, end_s)
 
 
 def _described(edit: Edit, words: Sequence[str]) -> str:

@@ -113,18 +113,14 @@ def accumulate(
                         sums.squares[p, k, d] += value * frames[t, d]
 
 
-def background_of(emissions: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Log-likelihood of frames under the background model, a mixture of all distributions, (T,).
+@compiled
+def log_mixture(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
+    """Log-likelihood of frames under a mixture of all distributions, (T,).
 
     Args:
         emissions: Log-likelihoods under each distribution, (T, P).
-        counts: Training frames of each, (P,), which give the weights.
+        log_shares: Logarithms of their weights, (P,).
     """
-    return np.asarray(_log_mix(emissions, np.log(np.maximum(counts, 1e-9) / counts.sum())))
-
-
-@compiled
-def _log_mix(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:  # log-sum-exp of rows
     result = np.empty(len(emissions))
     for t in range(len(emissions)):
         best = UNUSED

@@ -19,7 +19,7 @@ from processors.alignment.hmm.chain import (
     chain_of,
     forward_backward,
 )
-from processors.alignment.hmm.mixtures import Mixtures, background_of, log_likelihoods
+from processors.alignment.hmm.mixtures import Mixtures, log_likelihoods, log_mixture
 from processors.alignment.hmm.tying import Tying, n_states, no_context
 from processors.text.symbols import SILENCE
 from utils.errors import InputError
@@ -117,7 +117,6 @@ class HmmAlignment(NamedTuple):
     """An utterance in its recording."""
 
     ends_s: np.ndarray  # end of each segment, never decreasing, (N,) seconds
-    occupancy: np.ndarray  # probability of each state at each frame, (T, S)
     emissions: np.ndarray  # log-likelihood of the frames under each distribution, (T, P)
     background: np.ndarray  # the same under the background model, (T,)
 
@@ -175,9 +174,10 @@ class PhoneHmm:
         lengths = posteriors.occupancy.sum(axis=0).reshape(len(segments), N_STATES).sum(axis=1)
         counts = self.mixtures.counts.sum(axis=1)
         counts[-N_STATES:] = 0  # `OTHER` fits any sound a little
-        background = _EMISSION_SCALE * background_of(unscaled, counts)
+        log_shares = np.log(np.maximum(counts, 1e-9) / counts.sum())
+        background = _EMISSION_SCALE * log_mixture(unscaled, log_shares)
         ends_s = np.cumsum(lengths) * FRAME_S
-        return HmmAlignment(ends_s, posteriors.occupancy, emissions, background)
+        return HmmAlignment(ends_s, emissions, background)
 
 
 def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:

@@ -12,12 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.chain import (
-    N_STATES,
-    SILENCE_PLACES,
-    Segment,
-    segments_of,
-)
+from processors.alignment.hmm.chain import N_STATES, SILENCE_PLACES, Segment, segments_of
 from processors.alignment.hmm.mixtures import (
     Sums,
     accumulate,

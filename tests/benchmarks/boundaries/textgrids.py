@@ -36,4 +36,4 @@ def _read_words(path: Path) -> Iterator[WordOnsets]:
             if word.start_s <= (phone.start_s + phone.end_s) / 2 < word.end_s
         )
         if starts_s:
-            yield WordOnsets(word.label, starts_s)
+            yield WordOnsets(word.text, starts_s)

@@ -176,12 +176,12 @@ def test_alignments_of_speech_are_files_of_other_programs(long_speech, tmp_path)
     for name in ("a.json", "a.srt", "a.TextGrid", "a.vtt"):
         long_speech.save_alignment(tmp_path / "new" / name)
     names = sorted(path.name for path in (tmp_path / "new").iterdir())
-    assert names == ["a.TextGrid", "a.json", "a.srt", "a.vtt", "a.words.srt"]
+    assert names == ["a.TextGrid", "a.json", "a.srt", "a.vtt"]
     sentences = read_json(tmp_path / "new" / "a.json")["sentences"]
     assert [tuple(one.values()) for one in sentences] == [*long_speech.sentences]
     assert "\nIt cost $3.50; " in (tmp_path / "new" / "a.srt").read_text()
-    with pytest.raises(InputError, match=r"a\.ctm: unknown format of alignments; expected one of"):
-        long_speech.save_alignment(tmp_path / "a.ctm")
+    with pytest.raises(InputError, match=r"a\.txt: unknown format of alignments; expected one of"):
+        long_speech.save_alignment(tmp_path / "a.txt")
 
 
 def test_mel_curves_and_wav_have_the_length_of_the_durations(long_speech):

@@ -316,7 +316,7 @@ def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
     make_processed(folder)
     write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
     with pytest.raises(
-        InputError, match=r"mini/fingerprint\.json: stage 1 was not finished; run it"
+        InputError, match=r"mini/fingerprint\.json: stage 1 was not finished by this version"
     ):
         collect_assets(config_of(tmp_path))
 

@@ -53,8 +53,8 @@ def reference(id):
     grid = read_textgrid(DEMO / f"TextGrid/{id}.TextGrid")
     words = [
         (
-            word.label,
-            " ".join(p.label for p in grid.phones if word.start_s <= p.start_s < word.end_s),
+            word.text,
+            " ".join(p.name for p in grid.phones if word.start_s <= p.start_s < word.end_s),
         )
         for word in grid.words
     ]

@@ -164,14 +164,11 @@ def test_silence_past_the_end_of_the_audio_is_cut(tmp_path):
     assert alignment.notices == ()
 
 
-def test_a_phone_is_cut_by_50_ms_at_most_and_with_a_notice(tmp_path):
+def test_a_phone_is_cut_by_50_ms_at_most(tmp_path):
     content = long_form({"words": WORDS, "phones": PHONES})
     alignment = align(tmp_path, content, duration_s=0.76)
     assert alignment.phones == SPOKEN.phones
     assert alignment.boundaries_s[-3:] == pytest.approx([0.7, 0.76, 0.76])
-    assert alignment.notices == (
-        "the last phone of the alignment ended up to 50 ms after the recording and was cut",
-    )
     with pytest.raises(
         AlignmentError,
         match=r"u1\.TextGrid: its last phone, UW1, lasts from 0\.700 to 0\.800 s, and the recording"
@@ -210,14 +207,17 @@ def test_files_may_lie_in_a_folder_of_the_speaker(tmp_path, folder):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "u1.TextGrid: no TextGrid .No such file"),
-        (b"", "u1.TextGrid: the TextGrid is empty"),
-        (b"\0" * 100, "u1.TextGrid: the TextGrid is empty"),
+        (None, "u1.TextGrid: no TextGrid in .*No such file"),
+        (b"", "u1.TextGrid: not a complete TextGrid"),
+        (b"\0" * 100, "u1.TextGrid: not a complete TextGrid"),
         (b"some words", "u1.TextGrid: not a complete TextGrid"),
         (b"{}", "u1.TextGrid: not a complete TextGrid"),
-        (b"\xff\xfe\x00", "u1.TextGrid: neither UTF-8 nor UTF-16"),
-        (long_form({"words": WORDS}).encode(), "no phones; expected a tier `phones`, found words"),
-        (long_form({"words": WORDS, "phones": [(0, 1, "sil")]}).encode(), "u1.TextGrid: no phones"),
+        (b"\xff\xfe\x00", "u1.TextGrid: no TextGrid in UTF-8 or UTF-16"),
+        (long_form({"words": WORDS}).encode(), "nothing in a tier `phones`; its tiers are words"),
+        (
+            long_form({"words": WORDS, "phones": [(0, 1, "sil")]}).encode(),
+            "u1.TextGrid: nothing in a tier `phones`",
+        ),
     ],
 )
 def test_unusable_files_are_named_with_the_reason(tmp_path, content, message):

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from processors.alignment.aligner import AlignmentError
-from processors.alignment.timed import Interval, align_grid, check_times, find_words, make_grid
-from processors.records import SpokenText, Word
+from processors.alignment.timed import align_grid, check_times, find_words, make_grid
+from processors.records import SpokenText, TimedPhone, TimedWord, Word
 
 SPOKEN = SpokenText(
     text="Hi, you!",
@@ -17,12 +17,12 @@ SPOKEN = SpokenText(
 
 
 def grid_of(names, duration_s=None, step_s=0.1):
-    phones = [Interval(name, step_s * n, step_s * (n + 1)) for n, name in enumerate(names)]
+    phones = [TimedPhone(name, step_s * n, step_s * (n + 1)) for n, name in enumerate(names)]
     return make_grid(duration_s, [], phones)
 
 
 def test_silences_are_dropped_unless_the_sequence_is_whole():
-    assert [one.label for one in grid_of(["#", "HH", "SIL", "AY1", "<sp>"]).phones] == ["HH", "AY1"]
+    assert [one.name for one in grid_of(["#", "HH", "SIL", "AY1", "<sp>"]).phones] == ["HH", "AY1"]
     whole = grid_of([*SPOKEN.phones[:3], "<sp>", *SPOKEN.phones[4:]])
     assert whole.is_complete
     assert len(whole.phones) == 7
@@ -57,17 +57,16 @@ def test_silence_alone_is_refused():
 
 
 @pytest.mark.parametrize("time", [math.nan, math.inf])
-def test_times_that_are_no_numbers_are_refused_whoever_reads_them(time):
-    grid = make_grid(None, [], [Interval("HH", 0.1, time)])
-    for read in (check_times, lambda grid: align_grid(grid, SPOKEN, 1.0, 0.1)):
-        with pytest.raises(AlignmentError, match=r"HH lasts from 0.1 to (nan|inf) s, which are"):
-            read(grid)
+def test_times_that_are_no_numbers_are_refused(time):
+    grid = make_grid(None, [], [TimedPhone("HH", 0.1, time)])
+    with pytest.raises(AlignmentError, match=r"HH lasts from 0.100 to (nan|inf) s"):
+        align_grid(grid, SPOKEN, 1.0, 0.1)
 
 
 def test_phones_may_overlap_by_what_rounding_to_10_ms_explains():
-    near = [Interval("HH", 0.1, 0.21), Interval("AY1", 0.2, 0.3)]
+    near = [TimedPhone("HH", 0.1, 0.21), TimedPhone("AY1", 0.2, 0.3)]
     check_times(make_grid(None, [], near))
-    far = [Interval("HH", 0.1, 0.23), Interval("AY1", 0.2, 0.3)]
+    far = [TimedPhone("HH", 0.1, 0.23), TimedPhone("AY1", 0.2, 0.3)]
     with pytest.raises(AlignmentError, match="times overlap"):
         check_times(make_grid(None, [], far))
 
@@ -78,7 +77,7 @@ def test_words_are_found_among_phones_that_the_text_does_not_have():
 
 
 def words_of(*labels):
-    return [Interval(label, 0.2 * n, 0.2 * (n + 1)) for n, label in enumerate(labels)]
+    return [TimedWord(label, 0.2 * n, 0.2 * (n + 1)) for n, label in enumerate(labels)]
 
 
 def test_a_word_of_the_text_that_the_source_lacks_is_named_with_its_place():
@@ -104,7 +103,7 @@ def test_a_word_of_the_text_that_the_source_lacks_is_named_with_its_place():
 
 def test_labels_between_words_need_no_phones():
     grid = grid_of(["HH", "AY1", "Y", "UW1"])
-    words = [*words_of("hi", "you"), Interval("[breath]", 0.4, 0.8)]
+    words = [*words_of("hi", "you"), TimedWord("[breath]", 0.4, 0.8)]
     assert align_grid(grid._replace(words=words), SPOKEN, 0.9, 0.1).phones == SPOKEN.phones
 
 

@@ -209,27 +209,6 @@ def test_more_than_one_percent_of_clipped_samples_is_noticed(recording):
     assert np.abs(wav).max() <= 1
 
 
-@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "PCM_U8", "ULAW"])
-@pytest.mark.parametrize("plateau", [0.97, 0.5, 0.1])
-def test_clipping_at_a_plateau_below_full_scale_is_noticed(recording, plateau, subtype):
-    speech, _ = soundfile.read(DEMO / "LJ001-0002.flac")
-    level = np.quantile(np.abs(speech), 0.97)
-    clipped = np.clip(speech, -level, level) * plateau / level
-    (notice,) = read_audio(recording(clipped, subtype=subtype), CONFIG).notices
-    assert float(notice.removesuffix(" % of the samples are clipped")) == pytest.approx(3, abs=0.8)
-
-
-def test_clipping_of_one_side_alone_is_noticed(recording):
-    wav = np.clip(tone(level=0.9), -1, 0.6)
-    assert "clipped" in read_audio(recording(wav), CONFIG).notices[0]
-
-
-@pytest.mark.parametrize("level", [0.97, 0.3, 0.01])
-@pytest.mark.parametrize("hz", [50, 220, 1000])
-def test_round_peaks_are_not_clipped(recording, level, hz):
-    assert read_audio(recording(tone(level=level, hz=hz)), CONFIG).notices == ()
-
-
 @pytest.mark.parametrize("level", [0.0, 0.25, 1e-5])
 def test_pure_silence_is_rejected_with_and_without_an_offset(recording, level):
     with pytest.raises(AudioError, match="the recording is silent"):
@@ -317,7 +296,7 @@ CLIP_RATE = 16000
 KINDS = [
     *(("WAV", subtype) for subtype in ("PCM_U8", "PCM_16", "PCM_24", "FLOAT", "ULAW")),
     *(("WAV", subtype) for subtype in ("IMA_ADPCM", "MS_ADPCM", "GSM610", "G721_32")),
-    *(("WAVEX", "PCM_16"), ("RF64", "PCM_24"), ("OGG", "VORBIS"), ("OGG", "OPUS")),
+    ("WAVEX", "PCM_16"),
 ]
 
 
@@ -361,12 +340,3 @@ def test_chunks_before_the_audio_are_passed(noise):
     path, content = noise()
     path.write_bytes(content[:12] + b"note" + struct.pack("<I", 5) + b"hello\0" + content[12:])
     assert check_length(path)
-
-
-def test_an_ogg_file_that_ends_between_two_pages_is_refused(noise):
-    path, content = noise("OGG", "VORBIS")
-    last = content.rindex(b"OggS")
-    path.write_bytes(content[:last])
-    match = f"page ends at byte {last} and is not marked as the last, the file has {last} bytes"
-    with pytest.raises(UtteranceError, match=match):
-        check_length(path)

@@ -39,10 +39,6 @@ def textgrid(phones):
     return f'{head}"IntervalTier"\n"phones"\n0\n1\n{len(phones)}\n{rows}'
 
 
-def ctm(phones):
-    return "".join(f"u1 1 {start} {end - start:.4f} {name}\n" for start, end, name in phones)
-
-
 def json_of(phones):
     rows = [{"phone": name, "start_s": start, "end_s": end} for start, end, name in phones]
     return json.dumps({"id": "u1", "phones": rows})
@@ -50,7 +46,6 @@ def json_of(phones):
 
 TIMED = {
     "textgrid": ("u1.TextGrid", textgrid),
-    "ctm": ("u1.ctm", ctm),
     "json": ("u1.json", json_of),
 }
 COUNTED = {"npy": "u1.npy", "pt": "u1.pt"}

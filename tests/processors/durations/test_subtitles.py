@@ -11,7 +11,6 @@ from processors.durations.subtitles import (
     SHORTEST_S,
     sentences_of,
     subtitles,
-    word_subtitles,
 )
 from processors.records import TimedSentence, TimedWord
 
@@ -54,17 +53,16 @@ def test_a_text_is_shown_as_written_at_the_times_of_what_is_spoken():
         TimedSentence("Was it 10:30?", 4.5, 6.5),
         TimedSentence("Yes.", 6.5, 7.0),
     )
-    shown = cues(word_subtitles(sentences, words))
+    shown = cues(subtitles(sentences, words, "vtt"))
     assert [(start, end, *lines) for start, end, lines in shown] == [
-        (0.0, 0.5, "Dr."),
-        (0.5, 1.0, "Lee"),
-        (1.0, 1.5, "paid"),
-        (1.5, 4.0, "$3.50\u00a0—"),
-        (4.0, 4.5, "twice."),
-        (4.5, 5.0, "Was"),
-        (5.0, 5.5, "it"),
-        (5.5, 6.5, "10:30?"),
-        (6.5, 7.0, "Yes."),
+        (
+            0.0,
+            4.5,
+            "Dr. <00:00:00.500>Lee <00:00:01.000>paid <00:00:01.500>$3.50\u00a0—"
+            " <00:00:04.000>twice.",
+        ),
+        (4.5, 6.5, "Was <00:00:05.000>it <00:00:05.500>10:30?"),
+        (6.5, pytest.approx(6.5 + SHORTEST_S, abs=1e-3), "Yes."),
     ]
 
 

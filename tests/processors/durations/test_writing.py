@@ -10,7 +10,7 @@ import pytest
 
 from processors.dataset.store import FeatureStore
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS, SUBTITLES
-from processors.durations.importing import Interpretation, import_durations
+from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
 from processors.durations.writing import WRITERS, AlignedSpeech, export_store
 from tests.processors.durations.examples import FILES, SPEECH
@@ -56,16 +56,6 @@ def test_praat_opens_textgrids_and_sees_every_phone(tmp_path):
     ]
 
 
-def test_ctm_has_a_line_for_each_phone_and_each_word(tmp_path):
-    WRITERS["ctm"](tmp_path, [SPEECH])
-    assert (tmp_path / "phones.ctm").read_text().splitlines()[:3] == [
-        "u1 1 0.100000 0.100000 <sil>",
-        "u1 1 0.200000 0.100000 HH",
-        "u1 1 0.300000 0.000000 M",
-    ]
-    assert (tmp_path / "words.ctm").read_text().splitlines()[1] == "u1 1 0.300000 0.200000 m_m"
-
-
 def test_json_has_the_text_and_times_in_seconds(tmp_path):
     WRITERS["json"](tmp_path, [SPEECH])
     row = json.loads((tmp_path / "u1.json").read_text())
@@ -87,7 +77,6 @@ def test_subtitles_are_by_sentences_and_words(tmp_path):
         WRITERS[format](tmp_path, [SPEECH])
     shown = (tmp_path / "u1.srt").read_text().replace("\u00a0", " ")
     assert shown == '1\n00:00:00,200 --> 00:00:01,033\nHe said "hm".\n'
-    assert (tmp_path / "u1.words.srt").read_text().startswith("1\n00:00:00,200 --> ")
     assert (tmp_path / "u1.vtt").read_text().startswith("WEBVTT\n\n00:00:00.200 --> ")
 
 
@@ -139,7 +128,7 @@ def test_export_and_import_give_the_same_features(prepared, tmp_path, format):
     processed = Path(prepared.preprocess.processed_dir) / NAME
     export_store(prepared.preprocess, processed, format, tmp_path / "exported")
     config, folder = with_imported(prepared, tmp_path)
-    import_durations(config, NAME, durations_in(tmp_path / "exported"), Interpretation())
+    import_durations(config, NAME, durations_in(tmp_path / "exported"))
     prepare_dataset(config, NAME, 1)
     assert_same_features(processed, folder)
 
@@ -148,7 +137,7 @@ def test_imported_textgrids_give_the_features_of_the_textgrid_aligner(prepared, 
     config, folder = with_imported(prepared, tmp_path)
     textgrids = Path(prepared.dataset_path[NAME]) / "TextGrid"
     before = {path: path.read_bytes() for path in textgrids.iterdir()}
-    import_durations(config, NAME, durations_in(textgrids), Interpretation())
+    import_durations(config, NAME, durations_in(textgrids))
     prepare_dataset(config, NAME, 1)
     assert_same_features(Path(prepared.preprocess.processed_dir) / NAME, folder)
     assert {path: path.read_bytes() for path in textgrids.iterdir()} == before

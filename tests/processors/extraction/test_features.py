@@ -139,12 +139,11 @@ def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, 
     assert trace.part == part
 
 
-def test_the_trace_measures_every_part(tools):
+def test_the_trace_has_phones_and_length(tools):
     trace = Trace()
     features = tools.extract(UTTERANCE, trace)
     assert trace.phones == features.phones
     assert "M" in trace.text_phones
-    assert set(trace.cpu_seconds) == {"audio", "text", "alignment", "mel", "f0"}
     assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
 
 
@@ -195,7 +194,6 @@ def test_the_dataset_folder_has_splits_and_nothing_of_text(prepared):
     assert read_json(prepared / "speakers.json") == [{"name": "LJSpeech", "language": "en-us"}]
     report = read_json(prepared / "report.json")
     assert (report["utterances"], report["rejected"]) == (9, {})
-    assert set(report["cpu_seconds"]) == {"audio", "mel", "store"}
     assert not {"phones.json", "oov.txt", "stats.json"} & {path.name for path in prepared.iterdir()}
 
 

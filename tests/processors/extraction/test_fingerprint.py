@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -138,7 +139,8 @@ def test_keys_of_features_make_all_of_them_again_and_are_named(keys, name, place
     with caplog.at_level(logging.INFO):
         summary = prepare(place, **keys)
     assert summary.n_extracted == 9
-    assert f"{name}: features are made again" in " ".join(caplog.text.split())
+    assert name in " ".join(caplog.text.split())
+    assert re.search(r"(\d+) of \1 shards of features are made again", caplog.text)
     store = FeatureStore(place / "data/LJSpeech", config_of(place, place, **keys).preprocess.mel)
     assert damaged_ids(store) == []
 
@@ -251,7 +253,6 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
     made = fingerprint(PreprocessConfig(split=SplitConfig(test_ids=("a",))), UTTERANCE)
     write_fingerprint(tmp_path, made)
     assert read_fingerprint(tmp_path) == made
-    assert changes(made, made) == []
 
 
 @pytest.mark.parametrize(
@@ -340,8 +341,8 @@ def test_data_of_another_corpus_are_refused_with_both_folders(tmp_path):
     write_fingerprint(tmp_path / "Anna", fingerprint(config, UTTERANCE))  # of the folder `corpus`
     with pytest.raises(
         InputError,
-        match=r"Anna holds the data of the corpus corpus, not of /other, which dataset_path\.Anna"
-        r" gives; run stage 1, or use the data by --set dataset_path\.Anna=corpus$",
+        match=r"Anna holds the data of the corpus corpus, not of /other; run stage 1,"
+        r" or use the data by --set dataset_path\.Anna=corpus$",
     ):
         check_made_with(tmp_path / "Anna", config, {"Anna": "/other"})
     for same in ("corpus", str(REPOSITORY / "corpus"), "", "/path/to/Anna"):
@@ -366,7 +367,7 @@ def test_data_of_another_table_of_a_corpus_are_refused_with_both_names(place):
     config = config_of(place / "corpus", place / "data")
     options = {"LJSpeech": CorpusConfig(format="folder", table="other.csv")}
     other = replace(config, preprocess=replace(config.preprocess, corpus=options))
-    message = "holds the data of the table {}, not of {}, which preprocess.corpus.LJSpeech.table"
+    message = "holds the data of the table {}, not of {}; run stage 1"
     with pytest.raises(InputError, match=message.format("metadata.csv", "other.csv")):
         check_made_with(place / "data/LJSpeech", other.preprocess, other.dataset_path)
     assert prepare_dataset(other, "LJSpeech", 1).n_extracted == 0
@@ -415,9 +416,10 @@ def test_the_place_of_audio_and_text_does_not_count():
 def test_features_are_not_said_to_be_kept_when_they_are_made_again():
     old = fingerprint(PreprocessConfig(), UTTERANCE)
     both = PreprocessConfig(n_mels=40, max_bad_ratio=0.5)
-    assert [line.split(": ")[1] for line in changes(old, fingerprint(both, UTTERANCE))] == [
-        "features are made again",
-        "splits and statistics are made again",
+    assert changes(old, fingerprint(both, UTTERANCE)) == [
+        "preprocess.max_bad_ratio was 0.01, is 0.5",
+        "preprocess.n_mels was 80, is 40",
+        "1 of 1 shards of features are made again",
     ]
 
 

@@ -70,7 +70,6 @@ def run_of(folder: Path, speakers: list[str], split: SplitConfig, task: str = "t
         fingerprint=Fingerprint({}, {}, "", {}, task=task),
         product=Product(),
         work=lambda name, utterances: ShardReport(),
-        backend="sequential",
     )
 
 

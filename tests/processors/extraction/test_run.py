@@ -90,7 +90,6 @@ def test_the_dataset_folder_says_all_about_it(prepared):
     report = read_json(prepared / "report.json")
     assert (report["utterances"], report["rejected"]) == (9, {})
     assert report["splits"] == {"train": 7, "valid": 1, "test": 1, "golden_test": 1}
-    assert set(report["cpu_seconds"]) == {"audio", "text", "alignment", "mel", "f0", "store"}
 
 
 def test_statistics_are_of_the_training_split_only(prepared, corpus):
@@ -380,18 +379,18 @@ def test_more_faults_than_allowed_end_the_stage_with_the_first_reasons(broken_co
 
 
 @pytest.mark.parametrize(
-    ("id", "split", "loss"),
+    ("id", "split", "stages"),
     [
         (
             "LJ002-0020",
             "valid",
-            "stage 2 would train without validation and best checkpoint; before",
+            "stage 2",
         ),
-        ("LJ002-0035", "test", "stages 3 and 4 would have no test utterances"),
+        ("LJ002-0035", "test", "stages 3 and 4"),
     ],
 )
 def test_a_split_that_is_left_empty_is_warned_of_at_the_end_of_every_run(
-    corpus, tmp_path, caplog, id, split, loss
+    corpus, tmp_path, caplog, id, split, stages
 ):
     root = tmp_path / "corpus"
     shutil.copytree(corpus, root)
@@ -402,9 +401,9 @@ def test_a_split_that_is_left_empty_is_warned_of_at_the_end_of_every_run(
         prepare_dataset(config, "LJSpeech", 1)
         last = caplog.messages[-1]
         assert last.startswith(
-            f"LJSpeech: no usable utterance is left in the {split} split: {loss}"
+            f"LJSpeech: no usable utterance is left in the {split} split for {stages};"
         )
-        assert f"raise preprocess.split.{split} or change preprocess.split.{split}_ids" in last
+        assert f"raise preprocess.split.{split} or" in last
         assert str(tmp_path / "data/LJSpeech/rejected.jsonl") in last
 
 
@@ -458,10 +457,7 @@ def test_what_was_changed_in_recordings_is_said_and_counted(corpus, tmp_path, ca
     with caplog.at_level(logging.INFO):
         prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
     said = [line for line in caplog.messages if "resampled" in line]
-    assert said == [
-        f"LJSpeech: {len(IDS)} of its utterances, such as {min(IDS)}: resampled from 22050 to"
-        " 16000 Hz"
-    ]
+    assert said == [f"LJSpeech: {len(IDS)} of its utterances: resampled from 22050 to 16000 Hz"]
 
 
 def test_an_unusable_utterance_moves_no_other_one_to_another_split(

@@ -21,7 +21,7 @@ from processors.records import AlignmentScore
 from tests.processors.stores import write_shard
 from utils.errors import UtteranceError
 
-SCORE = AlignmentScore(1.0, "the", 0.5, 0.7, 2.0, "AH0", 0.6, "S", 0.2)
+SCORE = AlignmentScore(1.0, "the", 0.5, 0.7)
 
 
 def utterance(id: str) -> Utterance:
@@ -90,7 +90,6 @@ def test_reports_add_up():
     total.add(finished_report())
     assert total.phones == {"<sil>": 2, "M": 4}
     assert total.notices == {"clipped": 2}
-    assert total.examples == {"clipped": "a"}
     assert (len(total.rows), len(total.rejected)) == (2, 2)
     assert total.audio_seconds == {"a": 1.5}
 
@@ -98,13 +97,13 @@ def test_reports_add_up():
 @pytest.mark.parametrize(
     ("part", "error", "expected"),
     [
-        ("f0", UtteranceError("too short"), ("features", "too short")),
+        ("features", UtteranceError("too short"), ("features", "too short")),
         ("text", KeyError("bug"), ("text", "unexpected KeyError: 'bug'")),
     ],
 )
 def test_a_fault_of_one_utterance_becomes_a_rejection(part, error, expected):
     def extract(utterance, trace):
-        trace.start(part)
+        trace.part = part
         raise error
 
     rejected = []

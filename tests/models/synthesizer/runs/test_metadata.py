@@ -220,10 +220,10 @@ def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
     (entry,) = durations_in(tmp_path / "out", format).entries
     grid = entry.read()
-    assert tuple(phone.label for phone in grid.phones) == PHONES
+    assert tuple(phone.name for phone in grid.phones) == PHONES
     edges = [phone.start_s for phone in grid.phones] + [grid.phones[-1].end_s]
     assert np.diff(np.round(np.array(edges) * RATE / HOP)).tolist() == [*DURATIONS]
-    assert [word.label for word in grid.words] == ["hi", "you"]
+    assert [word.text for word in grid.words] == ["hi", "you"]
 
 
 def test_subtitles_show_the_text_as_given(tmp_path):

@@ -33,7 +33,7 @@ from tests.processors.small_corpus import (
     write_texts,
 )
 from utils.errors import InputError
-from utils.files import read_json, read_jsonl
+from utils.files import read_jsonl
 
 CONFIG = PreprocessConfig(aligner="hmm", backend="sequential")
 SHORTEST = [
@@ -73,7 +73,7 @@ def test_little_more_than_a_minute_of_speech_is_enough_to_find_phones(folder):
     for id in set(SHORTEST) - {"LJ001-0013"}:  # whose TextGrid is bad
         found = starts_of(align(folder, id))
         grid = read_textgrid(DEMO / f"TextGrid/{id}.TextGrid").phones
-        said = [(phone.label.rstrip("012"), phone.start_s) for phone in grid]
+        said = [(phone.name.rstrip("012"), phone.start_s) for phone in grid]
         if [phone for phone, _ in found] == [phone for phone, _ in said]:
             n_compared += 1
             errors += [ours[1] - theirs[1] for ours, theirs in zip(found, said, strict=True)]
@@ -108,7 +108,6 @@ def test_silence_that_is_put_between_two_words_is_found(folder):
 def test_a_text_of_another_recording_fits_badly(folder):
     right, wrong = align(folder, "LJ001-0008").score, align(folder, "LJ001-0008", OTHER_TEXT).score
     assert wrong.misfit > 100 > right.misfit
-    assert wrong.fit < right.fit
 
 
 def test_the_word_that_is_not_said_is_named_with_its_time(folder):
@@ -235,7 +234,6 @@ def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path,
     scores = read_jsonl(place / "alignment_scores.jsonl")
     assert len(scores) == len(SHORTEST)
     assert (scores[0]["id"], scores[0]["text"]) == ("LJ001-0008", OTHER_TEXT)
-    assert next(iter(read_json(place / "report.json")["misfits"])) == "LJ001-0008"
     assert "may differ from their texts" in caplog.text
 
 
