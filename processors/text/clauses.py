@@ -15,7 +15,6 @@ from processors.records import SpokenText
 from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
-from processors.text.normalisation.characters import OtherScriptError
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from utils.errors import InputError
 
@@ -220,19 +219,11 @@ class Clause(NamedTuple):
 class ClauseSplitter:
     """Splits texts of several languages; keeps a text front end for each.
 
-    Sentences of more than `max_phones` are split at clauses. `languages` are those of the voice,
-    for messages.
+    Sentences of more than `max_phones` are split at clauses.
     """
 
-    def __init__(
-        self,
-        config: TextConfig,
-        max_phones: int,
-        p_arpabet: float = 0.0,
-        languages: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, config: TextConfig, max_phones: int, p_arpabet: float = 0.0) -> None:
         self._config = config
-        self._languages = dict.fromkeys(languages)
         self._p_arpabet = p_arpabet
         self._max_phones = max_phones
         self._frontends = Frontends(config)
@@ -274,13 +265,7 @@ class ClauseSplitter:
         return [*linked, clauses[-1]]
 
     def _clause(self, runs: Sequence[Run], language: str) -> Clause:
-        try:
-            spoken = self._frontends[language](*(run.text for run in runs))
-        except OtherScriptError as error:
-            raise InputError(
-                f"{error.letter}: the voice has no phones for this script; it speaks"
-                f" {', '.join(self._languages) or language}"
-            ) from error
+        spoken = self._frontends[language](*(run.text for run in runs))
         if spoken.word_phones:
             spoken = mix(spoken, self._p_arpabet)
         return Clause(spoken, tuple(runs))

@@ -38,13 +38,8 @@ class EspeakPhonemizer:
 
     def __init__(self, language: str, user_lexicon: Mapping[str, Phones] | None = None) -> None:
         self.language = language
-        self.user_lexicon = dict(user_lexicon or {})
+        self._user_lexicon = dict(user_lexicon or {})
         _voice(language)
-
-    @staticmethod
-    def known_phone(symbol: str) -> bool:
-        """See `is_ipa`."""
-        return is_ipa(symbol)
 
     def reads(self, sign: str) -> bool:
         """Whether espeak has a word for a sign in this language."""
@@ -54,7 +49,7 @@ class EspeakPhonemizer:
         """The pronunciation of each word of a clause, in its context."""
         spoken = speak(self.language, words)
         chosen = [
-            self.user_lexicon.get(word.lower(), phones)
+            self._user_lexicon.get(word.lower(), phones)
             for word, phones in zip(words, spoken, strict=True)
         ]
         for word, phones in zip(words, chosen, strict=True):

@@ -123,10 +123,8 @@ def is_arpabet(symbol: str) -> bool:
 class LexiconPhonemizer:
     """ARPAbet pronunciations of English words."""
 
-    known_phone = staticmethod(is_arpabet)
-
     def __init__(self, user_lexicon: Mapping[str, Phones] | None = None) -> None:
-        self.user_lexicon = dict(user_lexicon or {})
+        self._user_lexicon = dict(user_lexicon or {})
         self._spoken: dict[str, Pronunciation] = {}
 
     @staticmethod
@@ -156,7 +154,7 @@ class LexiconPhonemizer:
         return None
 
     def _held(self, word: str) -> Phones | None:
-        return self.user_lexicon.get(word.lower()) or lookup(word)
+        return self._user_lexicon.get(word.lower()) or lookup(word)
 
     def _parts(self, word: str) -> Pronunciation:
         """The parts of a compound ("well-known", "F-16") one after the other."""

@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from processors.records import SpokenText, Word, WordPhones
-from processors.text.g2p import Pronunciation, has_variants, is_arpabet, lookup
+from processors.text.g2p import Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
 from processors.text.tokens import Token, TokenizedText
@@ -50,13 +50,9 @@ class LetterPhonemizer:
         with_phones: bool = False,
         prefix: str = "",
     ) -> None:
-        self.user_lexicon = dict(user_lexicon or {})
+        self._user_lexicon = dict(user_lexicon or {})
         self._with_phones = with_phones
         self._prefix = prefix
-
-    def known_phone(self, symbol: str) -> bool:
-        """Whether a symbol may be in braces: a phone of ARPAbet, or a letter."""
-        return is_arpabet(symbol) if self._with_phones else is_letter(symbol)
 
     @staticmethod
     def reads(sign: str) -> bool:
@@ -77,8 +73,8 @@ class LetterPhonemizer:
         return Pronunciation(_spell(word), in_lexicon=True, instead=(*before, *named, *after))
 
     def _phones_of(self, word: str) -> Phones | None:
-        if word in self.user_lexicon:
-            return self.user_lexicon[word]
+        if word in self._user_lexicon:
+            return self._user_lexicon[word]
         if (phones := lookup(word)) is not None:
             return None if has_variants(word) else phones
         stem = _ENDING.sub("", word)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 
 from processors.text.g2p import letter_name, lookup
-from processors.text.normalisation.characters import apply, rule
+from processors.text.normalisation import rule
 from processors.text.normalisation.numbers import digit_by_digit
 
 _TITLES = {  # before a name
@@ -67,7 +67,6 @@ _SPELT = frozenset(
 )  # fmt: skip
 _MIXED = {"PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C"}
 _SHOUTED_SHARE = 0.6
-_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|hD|Sc")
 
 
 def _final_stop(match: re.Match[str]) -> str:
@@ -175,9 +174,10 @@ def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
 
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
     """Spells acronyms, unless `own_words` has them or the text is mostly in capitals."""
-    if not _CAPITALS.search(text) or _is_shouted(text):
+    if _is_shouted(text):
         return text
-    text = apply(_JOINED, text)
+    for pattern, say in _JOINED:
+        text = pattern.sub(say, text)
     return _ACRONYM.sub(lambda match: _acronym(match, own_words), text)
 
 

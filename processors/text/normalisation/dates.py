@@ -2,7 +2,7 @@
 
 import re
 
-from processors.text.normalisation.characters import rule
+from processors.text.normalisation import rule
 from processors.text.normalisation.numbers import cardinal, ordinal, two_digits, year
 
 MONTHS = (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from processors.text.normalisation.characters import rule
+from processors.text.normalisation import rule
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _BELOW_20 = (
@@ -237,6 +237,23 @@ def _bare(match: re.Match[str]) -> str:
     return year_or_number(digits)
 
 
+BEFORE_NUMBERS = (
+    rule(r"#\s?(?=\d)", " number "),
+    rule(r"\bNo\s(?=\d)", "number "),
+    rule(r"~\s?(?=[\d$£€])", "about "),
+    rule(r"±\s?(?=[\d])", "plus or minus "),
+    rule(r"§§?\s?(?=\d)", "section "),
+    rule(r"(?<=\d)\s?\+(?=\s|$|[,.;!?])", " plus"),
+    rule(r"(?<=\d)\s-\s(?=\d+\s*=)", " minus "),
+    rule(r"(?<=\d)\s?\*\s?(?=\d)", " times "),
+    rule(r"(?<=\d)\s×\s(?=\d+\s*=)", " times "),
+    rule(
+        r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|(?<=[\da-z])\s[x×]\s(?=\d)",
+        " by ",
+    ),
+    rule(r"(?<![\d.,])\d{1,3}(?: \d{3}){2,}(?![\d.,]\d)", lambda m: m[0].replace(" ", "")),
+    rule(r"(?<![\d.,])(\d{1,3}) 000(?!\d| \d)", r"\g<1>000"),
+)
 NUMBERS = (
     rule(r"\b0x([0-9A-Fa-f]+)\b", lambda m: f"zero x {_characters(m[1])}"),
     rule(r"\b([A-Z]{2})(?!\d*00\b)(\d{3,4})\b", lambda m: f"{' '.join(m[1])} {_characters(m[2])}"),

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from processors.text.normalisation.characters import rule
+from processors.text.normalisation import rule
 from processors.text.normalisation.numbers import (
     NUMBER,
     QUANTITIES,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from processors.text.clauses import Prosody
 from processors.text.g2p import is_arpabet
 from processors.text.nearest_phones import PhoneSet, is_vowel
-from processors.text.normalisation.characters import apply, say_signs
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
+from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
