@@ -1,8 +1,10 @@
 """Values of the attributes of SSML, `say-as` in words by what it means, `phoneme` as phones."""
 
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from processors.text.clauses import Prosody
 from processors.text.g2p import is_arpabet
@@ -12,35 +14,28 @@ from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
+from utils.errors import InputError
 
+V = TypeVar("V")
 # The recommendation leaves the meaning of the names to the voice.
 _RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.5}
 _PITCHES = {"x-low": 0.75, "low": 0.87, "medium": 1.0, "default": 1.0, "high": 1.15, "x-high": 1.33}
 _VOLUMES_DB = {
-    "x-soft": -12.0,
-    "soft": -6.0,
-    "medium": 0.0,
-    "default": 0.0,
-    "loud": 3.0,
+    "silent": -math.inf, "x-soft": -12.0, "soft": -6.0, "medium": 0.0, "default": 0.0, "loud": 3.0,
     "x-loud": 6.0,
-}
-_BREAKS_S = {
-    "none": 0.0,
-    "x-weak": 0.1,
-    "weak": 0.25,
-    "medium": 0.5,
-    "strong": 0.75,
-    "x-strong": 1.0,
-}
+}  # fmt: skip
 _EMPHASES = {
     "strong": Prosody(1.25, 1.15, 1.19),  # 1.5 dB
     "moderate": Prosody(1.12, 1.08, 1.0),
     "none": Prosody(),
     "reduced": Prosody(0.9, 0.95, 1.0),
 }
+_BREAKS_S = {
+    "none": 0.0, "x-weak": 0.1, "weak": 0.25, "medium": 0.5, "strong": 0.75, "x-strong": 1.0,
+}  # fmt: skip
 PARAGRAPH_S = _BREAKS_S["strong"]
 LONGEST_BREAK_S = 10.0
-_NUMBER = r"(\d{1,6}(?:\.\d{0,6})?|\.\d{1,6})"
+_QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})(%|st|dB|m?s)")
 _MARKS = {".": "dot", ",": "comma", "-": "dash", "_": "underscore", ":": "colon", ";": "semicolon",
           "!": "exclamation mark", "?": "question mark", "'": "apostrophe", '"': "quote",
           "(": "open bracket", ")": "close bracket", "*": "star", "|": "bar"}  # fmt: skip
@@ -51,70 +46,72 @@ _TIE = "\u0361"
 
 
 def rate(text: str) -> Prosody:
-    """How fast: a name, "80%" of the usual rate, or a change, "+20%"; else a ValueError."""
-    factor = _RATES.get(text) or _percentage(text, signed=False)
-    if not factor:
-        raise ValueError(_expected(text, _RATES, "a percentage, such as 80% or +20%"))
+    """How fast: a name, "80%" of the usual rate, or a change, "+20%"; else an InputError."""
+    sign, number, unit = _quantity(text)
+    factor = _RATES.get(text, 0.0)
+    if unit == "%":
+        factor = number / 100 + bool(sign)
+    if factor <= 0:
+        raise InputError(_expected("rate", text, _RATES, "a percentage, such as 80% or +20%"))
     return Prosody(duration=1 / factor)
 
 
 def pitch(text: str) -> Prosody:
     """How high: a name, or a change, "+10%" or "-2st" (semitones)."""
-    factor = _PITCHES.get(text) or _percentage(text, signed=True)
-    if match := re.fullmatch(rf"([+-]){_NUMBER}st", text):
-        factor = 2 ** (min(float(match[2]), 100) / 12 * (-1 if match[1] == "-" else 1))
-    if not factor:
-        raise ValueError(_expected(text, _PITCHES, "a change, such as +10% or -2st"))
+    sign, number, unit = _quantity(text)
+    factor = _PITCHES.get(text, 0.0)
+    if sign and unit == "%":
+        factor = 1 + number / 100
+    elif sign and unit == "st":
+        factor = 2 ** (min(number, 100) / 12)
+    if factor <= 0:
+        raise InputError(_expected("pitch", text, _PITCHES, "a change, such as +10% or -2st"))
     return Prosody(pitch=factor)
 
 
 def volume(text: str) -> Prosody:
-    """How loud: a name, "silent", or a change in dB, "-6dB"."""
-    if text == "silent":
-        return Prosody(gain=0.0)
-    db = _VOLUMES_DB.get(text)
-    if match := re.fullmatch(rf"([+-]?){_NUMBER}dB", text):
-        db = float(match[2]) * (-1 if match[1] == "-" else 1)
-    if db is None or not -60 <= db <= 20:
-        raise ValueError(_expected(text, ["silent", *_VOLUMES_DB], "-60dB to +20dB"))
-    return Prosody(gain=10 ** (db / 20))
+    """How loud: a name, or a change in dB, "-6dB"."""
+    _, number, unit = _quantity(text)
+    if text not in _VOLUMES_DB and not (unit == "dB" and -60 <= number <= 20):
+        raise InputError(_expected("volume", text, _VOLUMES_DB, "-60dB to +20dB"))
+    return Prosody(gain=10 ** (_VOLUMES_DB.get(text, number) / 20))
 
 
 def emphasis(text: str) -> Prosody:
     """The prosody of a level."""
-    if text not in _EMPHASES:
-        raise ValueError(_expected(text, _EMPHASES))
-    return _EMPHASES[text]
+    return _named("level", text, _EMPHASES)
 
 
 def strength(text: str) -> float:
     """Seconds of a break."""
-    if text not in _BREAKS_S:
-        raise ValueError(_expected(text, _BREAKS_S))
-    return _BREAKS_S[text]
+    return _named("strength", text, _BREAKS_S)
+
+
+def _named(attribute: str, text: str, values: Mapping[str, V]) -> V:
+    if text not in values:
+        raise InputError(_expected(attribute, text, values))
+    return values[text]
 
 
 def seconds(text: str) -> float:
     """A time, "1.5s" or "300ms"."""
-    match = re.fullmatch(rf"\+?{_NUMBER}(m?)s", text)
-    time_s = float(match[1]) / (1000 if match[2] else 1) if match else -1.0
-    if not 0 <= time_s <= LONGEST_BREAK_S:
-        limit = f"up to {LONGEST_BREAK_S:g}s"
-        raise ValueError(f"{text[:40]!r}; expected a time {limit}, such as 1.5s or 300ms")
+    _, number, unit = _quantity(text)
+    time_s = number / (1000 if unit == "ms" else 1)
+    if unit not in ("s", "ms") or not 0 <= time_s <= LONGEST_BREAK_S:
+        expected = f"a time up to {LONGEST_BREAK_S:g}s, such as 1.5s or 300ms"
+        raise InputError(_expected("time", text, (), expected))
     return time_s
 
 
-def _percentage(text: str, *, signed: bool) -> float:
-    """A factor; 0 if it is none, or not positive."""
-    match = re.fullmatch(rf"([+-]?){_NUMBER}%", text)
-    if match is None or (signed and not match[1]):
-        return 0.0
-    share = float(match[2]) / 100
-    return max(0.0, {"+": 1 + share, "-": 1 - share}.get(match[1], share))
+def _quantity(text: str) -> tuple[str, float, str]:
+    """The sign, the signed number and the unit of a value; no unit if it is none."""
+    match = _QUANTITY.fullmatch(text)
+    return (match[1], float(match[1] + match[2]), match[3]) if match else ("", 0.0, "")
 
 
-def _expected(text: str, names: Iterable[str], other: str = "") -> str:
-    return f"{text[:40]!r}; expected {', '.join([*names, *[other] * bool(other)])}"
+def _expected(attribute: str, text: str, names: Iterable[str], other: str = "") -> str:
+    known = ", ".join([*names, *[other] * bool(other)])
+    return f"{attribute}: {text[:40]!r}; expected {known}"
 
 
 def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
@@ -124,19 +121,15 @@ def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
     front end reads.
     """
     if kind not in KINDS:
-        raise ValueError(f"{kind[:40]!r}; expected {', '.join(KINDS)}")
+        raise InputError(_expected("interpret-as", kind, KINDS))
     if format and kind != "date":
-        raise ValueError(f"{kind} has no format")
-    if kind == "date":
-        spoken = _date(text, format) if in_english else None
-    elif in_english:
-        spoken = _ENGLISH[kind](text)
-    elif kind in _ANY_LANGUAGE:
-        spoken = _ANY_LANGUAGE[kind](text)
-    else:
-        raise ValueError(f"{kind} is for English only; write it in words")
+        raise InputError(f"say-as: {kind} has no format")
+    say = (_ENGLISH if in_english else _ANY_LANGUAGE).get(kind)
+    if say is None:
+        raise InputError(f"say-as: {kind} is for English only; write it in words")
+    spoken = _date_in_figures(text, format) if format else say(text)
     if not spoken:
-        raise ValueError(f"{text[:40]!r} is no {kind}{f' {format}' if format else ''}")
+        raise InputError(f"say-as: {text[:40]!r} is no {kind}{f' {format}' if format else ''}")
     return spoken[0].upper() + spoken[1:]  # a sentence may begin here
 
 
@@ -191,9 +184,7 @@ def _by_rules(rules: tuple) -> Callable[[str], str]:
     return say
 
 
-def _date(text: str, format: str) -> str:
-    if not format:
-        return _by_rules((*DATES, *NAMES))(text)
+def _date_in_figures(text: str, format: str) -> str:
     figures = re.findall(r"[0-9]{1,4}", text)
     wrong = sorted(format) not in [sorted(known) for known in ("dmy", "dm", "my", "d", "m", "y")]
     if wrong or len(figures) != len(format) or re.search(r"[^0-9\s./-]", text):
@@ -214,6 +205,7 @@ _ENGLISH = {
     "telephone": _in_words(_telephone),
     "cardinal": lambda text: number(figures) if (figures := _figures(text)) else "",
     "ordinal": _ordinal,
+    "date": _by_rules((*DATES, *NAMES)),
     "time": _by_rules(TIMES),
     "currency": _by_rules(PRICES),
 }
@@ -223,7 +215,7 @@ _ANY_LANGUAGE = {
     "telephone": _telephone,
     "cardinal": _figures,
 }
-KINDS = (*_ENGLISH, "date")
+KINDS = tuple(_ENGLISH)
 
 
 def phones_of(
@@ -231,18 +223,18 @@ def phones_of(
 ) -> tuple[str, ...]:
     """Phones of a voice, IPA or ARPAbet (with spaces), from a pronunciation in an alphabet."""
     if alphabet.removeprefix("x-") not in ALPHABETS:
-        raise ValueError(f"alphabet {alphabet[:40]!r}; expected {' or '.join(ALPHABETS)}")
+        raise InputError(_expected("alphabet", alphabet, ALPHABETS))
     if alphabet != "ipa":
         return _from_arpabet(pronunciation.split(), in_ipa=in_ipa, known=known)
     plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
     symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
-    phones = _stressed(_segments(plain, symbols))
+    phones = _split(plain, symbols)
     if in_ipa:
         return phones
     spoken = to_arpabet(phones)
     if spoken is None:
         wrong = [phone for phone in phones if phone not in ARPABET_OF_IPA]
-        raise ValueError(f"no sound of English: {' '.join(wrong) or 'no phone'}")
+        raise InputError(f"ph: no sound of English: {' '.join(wrong) or 'no phone'}")
     return spoken
 
 
@@ -251,7 +243,7 @@ def _from_arpabet(
 ) -> tuple[str, ...]:
     wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]
     if wrong or not phones:
-        raise ValueError(f"no phone of ARPAbet: {' '.join(wrong) or 'nothing is there'}")
+        raise InputError(f"ph: no phone of ARPAbet: {' '.join(wrong) or 'nothing is there'}")
     if not in_ipa:
         return tuple(phones)
     voice = PhoneSet(known)
@@ -259,35 +251,26 @@ def _from_arpabet(
     return tuple(near for phone in ipa for near in voice.nearest(phone))
 
 
-def _segments(text: str, symbols: Collection[str]) -> list[str]:
-    """Splits a transcription into the longest symbols; other letters take their marks with them."""
+def _split(text: str, symbols: Collection[str]) -> tuple[str, ...]:
+    """Splits a transcription into the longest symbols; other letters take their marks with them.
+
+    Stress moves from the start of a syllable to its vowel.
+    """
     longest = max(map(len, symbols), default=1)
-    segments: list[str] = []
-    place = 0
-    while place < len(text):
-        char = text[place]
-        length = next((n for n in range(longest, 0, -1) if text[place : place + n] in symbols), 1)
-        is_mark = length == 1 and unicodedata.category(char) in ("Mn", "Lm", "Sk")
-        if char in _IGNORED:
-            pass
-        elif is_mark and char not in _STRESSES and segments and char not in symbols:
-            segments[-1] += char
-        else:
-            segments.append(text[place : place + length])
-        place += length
-    return segments
-
-
-def _stressed(segments: Sequence[str]) -> tuple[str, ...]:
-    """Moves stress from the start of a syllable to its vowel."""
     phones: list[str] = []
     stress = ""
-    for segment in segments:
-        if segment in _STRESSES:
-            stress = segment
-        elif stress and is_vowel(segment):
-            phones.append(stress + segment)
+    place = 0
+    while place < len(text):
+        n = next((n for n in range(longest, 0, -1) if text[place : place + n] in symbols), 1)
+        symbol, place = text[place : place + n], place + n
+        is_mark = n == 1 and unicodedata.category(symbol) in ("Mn", "Lm", "Sk")
+        if symbol in _STRESSES:
+            stress = symbol
+        elif is_mark and symbol not in symbols and phones:
+            phones[-1] += symbol
+        elif stress and is_vowel(symbol):
+            phones.append(stress + symbol)
             stress = ""
-        else:
-            phones.append(segment)
+        elif symbol not in _IGNORED:
+            phones.append(symbol)
     return tuple(phones)

@@ -143,7 +143,7 @@ def test_wrong_documents_are_refused_at_their_place(content, message):
 
 def test_what_a_voice_cannot_do_is_refused():
     for attribute, control in (("rate='80%'", "duration"), ("pitch='+1st'", "pitch")):
-        message = f"<prosody>: Tacotron2 has no control of {control}; leave it out"
+        message = f"<prosody>: Tacotron2 has no control of {control}"
         with pytest.raises(InputError, match=message):
             read(
                 f"<prosody {attribute}>a</prosody>", VOICE._replace(model="Tacotron2", controls=())

@@ -3,6 +3,7 @@ import pytest
 from processors.text.ssml import values
 from processors.text.ssml.values import KINDS, phones_of, say_as
 from processors.text.symbols import ARPABET
+from utils.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_breaks_are_in_seconds():
     ],
 )
 def test_other_values_are_refused_with_what_is_expected(read, text, expected):
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(InputError, match=expected):
         read(text)
 
 
@@ -97,7 +98,7 @@ def test_other_languages_get_figures_that_espeak_reads(kind, text, spoken):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "characters"])
 def test_a_text_of_another_kind_is_refused(kind):
-    with pytest.raises(ValueError, match=f"'hello' is no {kind}"):
+    with pytest.raises(InputError, match=f"'hello' is no {kind}"):
         say_as(kind, "hello", "", in_english=True)
 
 
@@ -112,9 +113,9 @@ def test_a_text_of_another_kind_is_refused(kind):
     ],
 )
 def test_unknown_kinds_and_formats_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         say_as(*arguments, in_english=True)
-    with pytest.raises(ValueError, match="ordinal is for English only"):
+    with pytest.raises(InputError, match="ordinal is for English only"):
         say_as("ordinal", "1", "", in_english=False)
 
 
@@ -148,12 +149,12 @@ def test_arpabet_is_kept_or_becomes_the_nearest_phones_of_a_voice():
 @pytest.mark.parametrize(
     ("pronunciation", "alphabet", "message"),
     [
-        ("T", "sampa", "alphabet 'sampa'; expected ipa or arpabet"),
+        ("T", "sampa", "alphabet: 'sampa'; expected ipa, arpabet"),
         ("T QQ", "arpabet", "no phone of ARPAbet: QQ"),
         ("ʘa", "ipa", "no sound of English: ʘ"),
         ("...", "ipa", "no phone"),
     ],
 )
 def test_other_phones_are_refused(pronunciation, alphabet, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         phones_of(pronunciation, alphabet, in_ipa=False, known=ARPABET)
