@@ -60,7 +60,7 @@ def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
         request.check()
-        voices.check(request.voice_name)
+        voices.check(request.voice)
         start = time.monotonic()
         sound = synthesis.speak(request)
         first = await anext(sound)  # wrong texts are refused before the response begins
@@ -162,7 +162,7 @@ class _Synthesis:
 
     def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
-        voice = self._voices.get(request.voice_name)
+        voice = self._voices.get(request.voice)
         times = SpokenTimes()
         text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
         pieces = voice.generate(text, _settings(request, voice), times=times)

@@ -31,34 +31,24 @@ class Metrics:
         self.first_byte_s = 0.0  # the sum of their delays
 
     def text(self, *, n_open: int, open_mb: float) -> str:
-        """All metrics."""
-        by_status = [
-            (f'requests_total{{status="{status}"}}', count)
-            for status, count in sorted(self.requests.items())
-        ]
+        """All metrics, in the format of Prometheus."""
         rows = [
-            ("requests_total", "counter", "Responses by status", by_status),
-            ("requests_active", "gauge", "Requests that wait or are served", self.active),
-            ("sound_seconds_total", "counter", "Synthesised sound", self.sound_s),
-            ("synthesis_seconds_total", "counter", "Time spent on it", self.synthesis_s),
-            (
-                "first_byte_seconds",
-                "summary",
-                "Time to the first byte of sound",
-                [
-                    ("first_byte_seconds_sum", self.first_byte_s),
-                    ("first_byte_seconds_count", self.first_bytes),
-                ],
-            ),
-            ("voices_open", "gauge", "Voices in memory", n_open),
-            ("voices_bytes", "gauge", "Memory of their weights", open_mb * 1e6),
+            ("requests_active", "gauge", self.active),
+            ("sound_seconds_total", "counter", self.sound_s),
+            ("synthesis_seconds_total", "counter", self.synthesis_s),
+            ("first_bytes_total", "counter", self.first_bytes),
+            ("first_byte_seconds_total", "counter", self.first_byte_s),
+            ("voices_open", "gauge", n_open),
+            ("voices_bytes", "gauge", open_mb * 1e6),
         ]
-        lines = []
-        for name, kind, help_text, value in rows:
-            lines += [f"# HELP arion_{name} {help_text}", f"# TYPE arion_{name} {kind}"]
-            values = value if isinstance(value, list) else [(name, value)]
-            lines += [f"arion_{sample} {number}" for sample, number in values]
-        return "\n".join(lines) + "\n"
+        rows += [
+            (f'requests_total{{status="{status}"}}', "counter", n)
+            for status, n in sorted(self.requests.items())
+        ]
+        types = {name.partition("{")[0]: kind for name, kind, _ in rows}
+        lines = [f"# TYPE arion_{name} {kind}" for name, kind in types.items()]
+        lines += [f"arion_{name} {value}" for name, _, value in rows]
+        return "\n".join([*lines, ""])
 
 
 @dataclass(frozen=True)
@@ -101,13 +91,9 @@ class Guard:
             # else: the response ends early, which the client notices
         finally:
             self._metrics.requests[status or 499] += 1  # 499: the client left
-            get_logger(__name__).info(
-                "%s %r %d, %.2f s",
-                scope["method"],
-                scope["path"],
-                status or 499,
-                time.monotonic() - start,
-            )
+            took_s = time.monotonic() - start
+            line = (scope["method"], scope["path"], status or 499, took_s)
+            get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check_token(scope)
@@ -115,7 +101,7 @@ class Guard:
         if body is None:
             return
         if scope["method"] != "POST":
-            await self._app(scope, _Whole(body), send)
+            await self._app(scope, _whole(body), send)
             return
         if self._metrics.active >= self._limits.queue:
             message = f"{self._limits.queue} requests are waiting; try again later"
@@ -123,7 +109,7 @@ class Guard:
             raise ApiError(503, message, code="queue_full", headers=headers)
         self._metrics.active += 1
         try:
-            await self._run(self._app(scope, _Whole(body), send), receive)
+            await self._run(self._app(scope, _whole(body), send), receive)
         finally:
             self._metrics.active -= 1
 
@@ -133,20 +119,18 @@ class Guard:
             return
         given = dict(scope["headers"]).get(b"authorization", b"")
         if not secrets.compare_digest(given, f"Bearer {token}".encode()):
-            raise ApiError(
-                401,
+            message, headers = (
                 "this server needs its token as the API key",
-                code="invalid_api_key",
-                headers={"WWW-Authenticate": "Bearer"},
+                {"WWW-Authenticate": "Bearer"},
             )
+            raise ApiError(401, message, code="invalid_api_key", headers=headers)
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body; None if the client left."""
         try:
             return await asyncio.wait_for(self._read(receive), self._limits.patience_s)
         except asyncio.TimeoutError:
-            seconds = f"{self._limits.patience_s:g} s"
-            message = f"the body did not arrive within {seconds}"
+            message = f"the body did not arrive within {self._limits.patience_s:g} s"
             raise ApiError(408, message, headers={"Connection": "close"}) from None
 
     async def _read(self, receive: Receive) -> bytes | None:
@@ -180,16 +164,16 @@ class Guard:
             gone.cancel()
 
 
-class _Whole:
+def _whole(body: bytes) -> Receive:
     """Gives the app a body that has arrived; whether the client left is the guard's concern."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    def __init__(self, body: bytes) -> None:
-        self._messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def __call__(self) -> Message:
-        if not self._messages:
+    async def receive() -> Message:
+        if not messages:
             await asyncio.Event().wait()
-        return self._messages.pop()
+        return messages.pop()
+
+    return receive
 
 
 async def _until_gone(receive: Receive) -> None:

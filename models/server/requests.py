@@ -39,14 +39,6 @@ class ApiError(Exception):
         return Response(body, self.status, self._headers, "application/json")
 
 
-class VoiceId(BaseModel):
-    """A voice as an object."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str
-
-
 class SpeechRequest(BaseModel):
     """What is to be spoken, and how."""
 
@@ -54,7 +46,7 @@ class SpeechRequest(BaseModel):
 
     model: str
     input: Annotated[str, Field(max_length=MAX_CHARACTERS)]
-    voice: str | VoiceId
+    voice: str
     instructions: str | None = None  # ignored
     response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "mp3"
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
@@ -68,11 +60,6 @@ class SpeechRequest(BaseModel):
     skip_unknown_tags: bool = False  # of SSML
     timestamps: bool = False  # of words, and marks of SSML, in the events of "sse"
     subtitles: Literal["srt", "vtt"] | None = None  # a file's content, in the last event of "sse"
-
-    @property
-    def voice_name(self) -> str:
-        """Name of the voice."""
-        return self.voice if isinstance(self.voice, str) else self.voice.id
 
     def check(self) -> None:
         """Checks what the types do not say."""
@@ -88,10 +75,7 @@ def explained(faults: list[Any]) -> ApiError:
     """The first fault that FastAPI found in a body."""
     fault = faults[0]
     field = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
-    value = fault.get("input")
-    message = f"{field or 'the body'}: {fault['msg']}"
-    if fault["type"] == "string_too_long":
-        message += f"; found {len(value)}"
-    elif fault["type"] == "literal_error":
-        message += f"; found {value!r}"
-    return ApiError(400, message, param=field, code=fault["type"])
+    found = "" if isinstance(fault.get("input"), dict) else f"; found {str(fault['input'])[:80]!r}"
+    return ApiError(
+        400, f"{field or 'the body'}: {fault['msg']}{found}", param=field, code=fault["type"]
+    )
