@@ -48,8 +48,8 @@ def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
     metrics = Metrics()
     _add_speech(api, voices, metrics)
     _add_facts(api, voices, metrics)
-    _add_page(api)
-    _add_errors(api)
+    for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
+        api.add_exception_handler(error, _refused)
     return Guard(api, limits, metrics)
 
 
@@ -73,6 +73,16 @@ def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
 
 
 def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
+    page, script = (path.read_text(encoding="utf-8") for path in (PAGE, _SPEECH))
+
+    @api.get("/")
+    async def show_page() -> Response:
+        return HTMLResponse(page, headers=_HEADERS)
+
+    @api.get("/speech.js")
+    async def show_script() -> Response:
+        return Response(script, media_type="text/javascript")
+
     @api.get("/v1/models")
     async def models() -> dict[str, Any]:
         rows = [{"id": n, "object": "model", "created": 0, "owned_by": "arion"} for n in MODELS]
@@ -93,39 +103,17 @@ def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
-def _add_page(api: FastAPI) -> None:
-    page, speech = (path.read_text(encoding="utf-8") for path in (PAGE, _SPEECH))
-
-    @api.get("/")
-    async def show_page() -> Response:
-        return HTMLResponse(page, headers=_HEADERS)
-
-    @api.get("/speech.js")
-    async def show_speech() -> Response:
-        return Response(speech, media_type="text/javascript")
-
-
-def _add_errors(api: FastAPI) -> None:
-
-    @api.exception_handler(ApiError)
-    async def refused(_request: Request, error: ApiError) -> Response:
-        return error.response()
-
-    @api.exception_handler(InputError)
-    async def wrong_input(_request: Request, error: InputError) -> Response:
-        return ApiError(400, str(error)).response()
-
-    @api.exception_handler(RequestValidationError)
-    async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        return explained(list(error.errors())).response()
-
-    @api.exception_handler(HTTPException)
-    async def no_route(_request: Request, error: HTTPException) -> Response:
-        return ApiError(error.status_code, error.detail, headers=error.headers).response()
-
-    @api.exception_handler(Exception)
-    async def broken(_request: Request, _error: Exception) -> Response:
-        return ApiError(500, "internal error; the server's log has the reason").response()
+async def _refused(_request: Request, error: Exception) -> Response:
+    """The response to a request that failed."""
+    if isinstance(error, RequestValidationError):
+        error = explained(list(error.errors()))
+    elif isinstance(error, InputError):
+        error = ApiError(400, str(error))
+    elif isinstance(error, HTTPException):
+        error = ApiError(error.status_code, error.detail, headers=error.headers)
+    elif not isinstance(error, ApiError):
+        error = ApiError(500, "internal error; the server's log has the reason")
+    return error.response()
 
 
 class _Synthesis:
@@ -198,25 +186,29 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
 
 def _events(data: Iterator[bytes], times: SpokenTimes, request: SpeechRequest) -> Iterator[bytes]:
     """Server-sent events: sound in base64, with the words that begin in it, if asked for."""
-    n_sent = n_marks = 0  # words and marks that were sent
+    n_words = n_marks = 0  # that were sent
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
-            words, n_sent = times.words[n_sent:], len(times.words)
+            words, n_words = times.words[n_words:], len(times.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-            marks, n_marks = times.marks[n_marks:], len(times.marks)
-            if marks:
-                event["marks"] = [{"mark": mark.name, "time": mark.time_s} for mark in marks]
+            event |= _marks(times, n_marks)
+            n_marks = len(times.marks)
         yield _event(event) if sound or event.get("words") or event.get("marks") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
     done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
-    if request.timestamps and (marks := times.marks[n_marks:]):
-        done["marks"] = [{"mark": mark.name, "time": mark.time_s} for mark in marks]
+    if request.timestamps:
+        done |= _marks(times, n_marks)
     if request.subtitles is not None:
         done["subtitles"] = subtitles(times.sentences, times.words, request.subtitles)
     yield _event(done)
+
+
+def _marks(times: SpokenTimes, n_sent: int) -> dict[str, Any]:
+    rows = [{"mark": mark.name, "time": mark.time_s} for mark in times.marks[n_sent:]]
+    return {"marks": rows} if rows else {}
 
 
 def _event(event: dict[str, Any]) -> bytes:

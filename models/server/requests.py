@@ -75,7 +75,7 @@ def explained(faults: list[Any]) -> ApiError:
     """The first fault that FastAPI found in a body."""
     fault = faults[0]
     field = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
-    found = "" if isinstance(fault.get("input"), dict) else f"; found {str(fault['input'])[:80]!r}"
-    return ApiError(
-        400, f"{field or 'the body'}: {fault['msg']}{found}", param=field, code=fault["type"]
-    )
+    value = fault.get("input")
+    found = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
+    message = f"{field or 'the body'}: {fault['msg']}{found}"
+    return ApiError(400, message, param=field, code=fault["type"])
