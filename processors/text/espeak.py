@@ -48,14 +48,13 @@ class EspeakPhonemizer:
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause, in its context."""
         spoken = speak(self.language, words)
-        chosen = [
-            self._user_lexicon.get(word.lower(), phones)
-            for word, phones in zip(words, spoken, strict=True)
-        ]
-        for word, phones in zip(words, chosen, strict=True):
-            if not phones:
+        said: list[Pronunciation] = []
+        for word, phones in zip(words, spoken, strict=True):
+            chosen = self._user_lexicon.get(word.lower(), phones)
+            if not chosen:
                 raise InputError(f"espeak ({self.language}) has no phones for '{word}'; remove it")
-        return [Pronunciation(phones, in_lexicon=True) for phones in chosen]
+            said.append(Pronunciation(chosen, in_lexicon=True))
+        return said
 
 
 def is_ipa(symbol: str) -> bool:
@@ -154,12 +153,11 @@ def _point_to_library() -> None:
 
 
 def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
-    related = [code for code in voices if code.split("-")[0] == language.split("-")[0]]
-    related.sort(key=len)  # "en-us" before "en-gb-x-rp"
-    by_name = [code for code, name in voices.items() if name.lower().startswith(language.lower())]
-    nearest = list(dict.fromkeys([*related, *by_name]))[:6]
-    codes = f"nearest: {', '.join(nearest)}" if nearest else f"it has {', '.join(sorted(voices))}"
-    return f"espeak has no language '{language}'; {codes}"
+    codes = [code for code in voices if code[:2] == language[:2]]
+    codes += [code for code, name in voices.items() if name.lower().startswith(language.lower())]
+    nearest = sorted(dict.fromkeys(codes), key=len)[:6]  # "en-us" before "en-gb-x-rp"
+    known = f"nearest: {', '.join(nearest)}" if nearest else f"it has {', '.join(sorted(voices))}"
+    return f"espeak has no language '{language}'; {known}"
 
 
 def share_phones(

@@ -9,13 +9,7 @@ Which words are said by their phones is drawn from names alone, as every random 
 not depend on the process, the order of utterances or on a resumed run.
 
 The text of NVIDIA's English Tacotron 2 and FastPitch is that of the English normaliser in lower
-case, with its punctuation and spaces. NVIDIA's cleaners differ from it in details:
-- "1,200" is "one thousand two hundred" (`english_cleaners`: "twelve hundred"), dates, times, units,
-  e-mail addresses and fractions are read in full; acronyms are single letters with spaces ("f b i",
-  `english_cleaners_v2`: "f.b.i."), and `english_cleaners` leaves them as words.
-- Characters without a symbol, such as `"` in english_basic, are left out; the warning on signs that
-  are not spoken names them.
-- More words may be said by phones, as above.
+case, with its punctuation and spaces; docs/text.md lists how NVIDIA's cleaners differ from it.
 """
 
 import re
@@ -148,25 +142,22 @@ def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[W
 
 def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[str, ...]:
     """A sequence with the phones of the chosen words in place of their letters."""
-    mixed: list[str] = []
-    done = 0
-    for word in chosen:
-        mixed += [*letters[done : word.start], *word.phones]
-        done = word.end
-    return (*mixed, *letters[done:])
+    mixed = list(letters)
+    for word in reversed([*chosen]):
+        mixed[word.start : word.end] = word.phones
+    return tuple(mixed)
 
 
 def mix(spoken: SpokenText, p: float) -> SpokenText:
     """A text with each word either in letters or in phones, the same at every call."""
     chosen = draw(spoken.word_phones, p, spoken.normalized)
-    by_word = {choice.word: choice for choice in chosen}
+    lengths = {choice.word: len(choice.phones) for choice in chosen}
     words: list[Word] = []
     shift = 0
-    for index, word in enumerate(spoken.words):
-        start = word.start + shift
-        if index in by_word:
-            shift += len(by_word[index].phones) - (word.end - word.start)
-        words.append(Word(word.text, start, word.end + shift))
+    for index, (text, start, end) in enumerate(spoken.words):
+        length = lengths.get(index, end - start)
+        words.append(Word(text, start + shift, start + shift + length))
+        shift += length - (end - start)
     phones = substitute(spoken.phones, chosen)
     return replace(spoken, phones=phones, words=tuple(words), word_phones=())
 

@@ -53,17 +53,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.symbols)
 
-    def __contains__(self, phone: object) -> bool:
-        return phone in self._ids
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.symbols == other.symbols
 
     def __hash__(self) -> int:
         return hash(self.symbols)
-
-    def __repr__(self) -> str:
-        return f"Vocabulary of {len(self)} symbols"
 
     def ids(self, phones: Sequence[str]) -> list[int]:
         """The id of each phone; an InputError names all unknown ones."""
