@@ -189,23 +189,24 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._timer = self.loop.call_later(patience_s, self._give_up)
+            self._watch()
 
         def data_received(self, data: bytes) -> None:
-            if self._timer is None and self._between_requests():
-                self._timer = self.loop.call_later(patience_s, self._give_up)
             super().data_received(data)
-            if self._timer is not None and not self._between_requests():
-                self._timer.cancel()
-                self._timer = None
+            self._watch()
 
         def connection_lost(self, exc: Exception | None) -> None:
             if self._timer is not None:
                 self._timer.cancel()
             super().connection_lost(exc)
 
-        def _between_requests(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
+        def _watch(self) -> None:
+            waits = self.cycle is None or self.cycle.response_complete
+            if waits and self._timer is None:
+                self._timer = self.loop.call_later(patience_s, self._give_up)
+            elif not waits and self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
         def _give_up(self) -> None:
             self.transport.write(

@@ -11,9 +11,10 @@ import logging
 import os
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 from processors.text.g2p import Pronunciation
@@ -174,40 +175,26 @@ def share_phones(
         alone: Phones of each word in isolation.
     """
     shared: list[Phones] = []
-    for word_range, group_range in _two_sided(_gaps(groups, alone)):
-        expected = [alone[index] for index in word_range]
-        heard = [groups[index] for index in group_range]
-        plain = all(words[index].isalpha() for index in word_range)
-        same_number = plain and len(heard) == len(expected)
-        shared += heard if same_number else _share_gap(heard, expected)
+    for (word, group), (last_word, last_group) in pairwise(_cuts(groups, alone)):
+        expected, heard = alone[word:last_word], groups[group:last_group]
+        plain = all(map(str.isalpha, words[word:last_word]))
+        shared += heard if plain and len(heard) == len(expected) else _share_gap(heard, expected)
     return shared
 
 
-def _gaps(groups: Sequence[Phones], alone: Sequence[Phones]) -> Iterator[tuple[range, range]]:
-    """Ranges of words and of groups that correspond, each anchor and each run between anchors."""
-    bare_groups = [_without_stress(group) for group in groups]
-    bare_words = [_without_stress(word) for word in alone]
-    matcher = SequenceMatcher(None, bare_words, bare_groups, autojunk=False)
-    word = group = 0
-    for match in matcher.get_matching_blocks():
-        if match.a > word or match.b > group:
-            yield range(word, match.a), range(group, match.b)
-        for offset in range(match.size):
-            word, group = match.a + offset, match.b + offset
-            yield range(word, word + 1), range(group, group + 1)
-        word, group = match.a + match.size, match.b + match.size
-
-
-def _two_sided(gaps: Iterable[tuple[range, range]]) -> list[tuple[range, range]]:
-    """Gaps with those that lack words or groups joined to a neighbour."""
-    joined: list[tuple[range, range]] = []
-    for words, groups in gaps:
-        if joined and not (words and groups and all(joined[-1])):
-            before = joined.pop()
-            words = range(before[0].start, words.stop)
-            groups = range(before[1].start, groups.stop)
-        joined.append((words, groups))
-    return joined
+def _cuts(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[tuple[int, int]]:
+    """Indices of words and of groups at which both can be cut, each part with words and groups."""
+    bare_groups, bare_words = map(_without_stress, groups), map(_without_stress, alone)
+    matcher = SequenceMatcher(None, [*bare_words], [*bare_groups], autojunk=False)
+    blocks = matcher.get_matching_blocks()
+    cuts = {(b.a + offset, b.b + offset) for b in blocks for offset in range(b.size + 1)}
+    kept = [(len(alone), len(groups))]
+    for cut in sorted(cuts, reverse=True):  # what lacks words or groups goes with what is before
+        if cut[0] < kept[-1][0] and cut[1] < kept[-1][1]:
+            kept.append(cut)
+    while len(kept) > 1 and 0 in kept[-1]:
+        kept.pop()
+    return [(0, 0), *reversed(kept)]
 
 
 def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones]:

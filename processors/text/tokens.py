@@ -78,14 +78,8 @@ def split_inline(text: str) -> list[tuple[bool, str]]:
         pieces += [(False, text[end : match.start()]), (True, match[1].strip())]
         end = match.end()
     pieces.append((False, text[end:]))
-    for inline, piece in pieces:
-        if inline and not piece:
-            raise InputError("'{}' holds no phones; write them as in {HH AH0 L OW1}")
-        if not inline and (brace := re.search(r"[{}]", piece)):
-            raise InputError(
-                f"'{brace[0]}' has no partner in '{text}'; braces hold phones, as in "
-                "{HH AH0 L OW1}"
-            )
+    if any(not piece if inline else re.search(r"[{}]", piece) for inline, piece in pieces):
+        raise InputError(f"braces in {text[:80]!r} must hold phones, as in {{HH AH0 L OW1}}")
     return [(inline, piece) for inline, piece in pieces if piece.strip()]
 
 
