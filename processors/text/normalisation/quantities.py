@@ -138,16 +138,12 @@ def _exact(amount: str, currency: _Currency) -> str:
     return change if whole.strip("0,") == "" else f"{units} and {change}"
 
 
-def _small(singular: str, plural: str, amount: str) -> str:
-    return f"{number(amount)} {singular if amount == '1' else plural}"
-
-
 PRICES = (
     rule(r"(?<=\d[kmbn])\s?[-–]\s?(?=[$£€¥])", " to ", re.I),
     rule(rf"(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price, re.I),
     rule(rf"(?P<sign>(?<![\w.])-)?(?<![\w.,]){_AMOUNT}\s?{_CODE}{_NOTE}", _price),
-    rule(rf"\b({NUMBER})\s?¢", lambda m: _small("cent", "cents", m[1])),
-    rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _small("penny", "pence", m[1])),
+    rule(rf"\b({NUMBER})\s?¢", lambda m: f"{number(m[1])} cent{'s' * (m[1] != '1')}"),
+    rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _exact(f"0.{m[1]:0>2}", _POUND)),
 )
 
 
