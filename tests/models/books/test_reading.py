@@ -67,7 +67,8 @@ NAV = """<html xmlns:epub="http://www.idpf.org/2007/ops"><body>
 <nav epub:type="landmarks"><ol><li><a href="text/two.xhtml">Landmark</a></li></ol></nav>
 <nav epub:type="toc"><ol><li><a href="text/one%20.xhtml">First <i>part</i></a>
 <ol><li><a href="text/two.xhtml#b">Second</a>
-<ol><li><a href="text/two.xhtml#c">A section</a></li></ol></li></ol></li></ol></nav></body></html>"""
+<ol><li><a href="text/two.xhtml#c">A section</a></li></ol></li></ol></li></ol></nav>
+</body></html>"""
 NCX = """<?xml version="1.0"?><!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "">
 <ncx><docTitle><text>A</text></docTitle><navMap>
 <navPoint><navLabel><text>Old first</text></navLabel><content src="text/one%20.xhtml"/></navPoint>
