@@ -13,7 +13,7 @@ import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -90,21 +90,16 @@ class _Voice:
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
         self._backend = backend
         self._separator = separator
-        self._alone: dict[str, Phones] = {}
+        self.alone = lru_cache(_CACHED_WORDS)(self._alone)
 
     def groups(self, text: str) -> list[Phones]:
         """The phones of a text, grouped as espeak groups them."""
         (line,) = self._backend.phonemize([text], separator=self._separator, strip=True) or ("",)
-        groups = [_phones(group) for group in line.split()]
-        return [group for group in groups if group]
+        return [phones for group in line.split() if (phones := _phones(group))]
 
-    def alone(self, word: str) -> Phones:
+    def _alone(self, word: str) -> Phones:
         """The phones of a word in isolation."""
-        if word not in self._alone:
-            if len(self._alone) >= _CACHED_WORDS:
-                self._alone.clear()
-            self._alone[word] = tuple(phone for group in self.groups(word) for phone in group)
-        return self._alone[word]
+        return tuple(phone for group in self.groups(word) for phone in group)
 
 
 def _phones(group: str) -> Phones:
