@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import uvicorn
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 from models.page import PAGE
 from models.server.limits import Guard, Limits, Metrics, protocol_with_patience
-from models.server.requests import MODELS, ApiError, SpeechRequest, explained
+from models.server.requests import ApiError, ModelName, SpeechRequest, explained
 from models.server.voices import VoiceStore, named_references
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import SpokenTimes
@@ -59,13 +59,9 @@ def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
-        request.check()
         voices.check(request.voice)
-        start = time.monotonic()
         sound = synthesis.speak(request)
         first = await anext(sound)  # wrong texts are refused before the response begins
-        metrics.first_bytes += 1
-        metrics.first_byte_s += time.monotonic() - start
         headers = {} if request.instructions is None else {"X-Arion-Ignored": "instructions"}
         sse = request.stream_format == "sse"
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
@@ -85,8 +81,8 @@ def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
 
     @api.get("/v1/models")
     async def models() -> dict[str, Any]:
-        rows = [{"id": n, "object": "model", "created": 0, "owned_by": "arion"} for n in MODELS]
-        return {"object": "list", "data": rows}
+        row = {"object": "model", "created": 0, "owned_by": "arion"}
+        return {"object": "list", "data": [{"id": name, **row} for name in get_args(ModelName)]}
 
     @api.get("/v1/audio/voices")
     async def list_voices() -> dict[str, Any]:

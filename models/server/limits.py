@@ -27,8 +27,6 @@ class Metrics:
         self.active = 0  # requests for speech that wait or are served
         self.sound_s = 0.0
         self.synthesis_s = 0.0
-        self.first_bytes = 0  # responses that began
-        self.first_byte_s = 0.0  # the sum of their delays
 
     def text(self, *, n_open: int, open_mb: float) -> str:
         """All metrics, in the format of Prometheus."""
@@ -36,8 +34,6 @@ class Metrics:
             ("requests_active", "gauge", self.active),
             ("sound_seconds_total", "counter", self.sound_s),
             ("synthesis_seconds_total", "counter", self.synthesis_s),
-            ("first_bytes_total", "counter", self.first_bytes),
-            ("first_byte_seconds_total", "counter", self.first_byte_s),
             ("voices_open", "gauge", n_open),
             ("voices_bytes", "gauge", open_mb * 1e6),
         ]
@@ -196,15 +192,17 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
             self._watch()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
             super().connection_lost(exc)
+            self._stop()
 
         def _watch(self) -> None:
-            waits = self.cycle is None or self.cycle.response_complete
-            if waits and self._timer is None:
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop()
+            elif self._timer is None:
                 self._timer = self.loop.call_later(patience_s, self._give_up)
-            elif not waits and self._timer is not None:
+
+        def _stop(self) -> None:
+            if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
 

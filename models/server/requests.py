@@ -4,14 +4,14 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
 from config.checks import CONTROL_RANGE, MOST_SEED
 
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
-MODELS = ("arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+ModelName = Literal["arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"]
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
 
 
@@ -44,7 +44,7 @@ class SpeechRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: str
+    model: ModelName
     input: Annotated[str, Field(max_length=MAX_CHARACTERS)]
     voice: str
     instructions: str | None = None  # ignored
@@ -61,14 +61,11 @@ class SpeechRequest(BaseModel):
     timestamps: bool = False  # of words, and marks of SSML, in the events of "sse"
     subtitles: Literal["srt", "vtt"] | None = None  # a file's content, in the last event of "sse"
 
-    def check(self) -> None:
-        """Checks what the types do not say."""
-        if self.model not in MODELS:
-            message = f"no model {self.model!r}; expected one of {', '.join(MODELS)}"
-            raise ApiError(404, message, param="model", code="model_not_found")
-        for name in ("timestamps", "subtitles"):
-            if getattr(self, name) and self.stream_format != "sse":
-                raise ApiError(400, f'{name} need stream_format "sse"', param=name)
+    @model_validator(mode="after")
+    def _check(self) -> "SpeechRequest":
+        if self.stream_format != "sse" and (self.timestamps or self.subtitles):
+            raise ValueError('timestamps and subtitles need stream_format "sse"')
+        return self
 
 
 def explained(faults: list[Any]) -> ApiError:

@@ -95,12 +95,11 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
         if not line.strip() or line.startswith(("#", ";;;")):
             continue
         word, *phones = line.split()
-        if not phones:
-            raise InputError(f"{path}:{number}: '{word}' has no phones, expected `WORD  PH1 PH2`")
-        if bad := [phone for phone in phones if not is_phone(phone)]:
+        wrong = [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
+        if wrong or not phones:
             raise InputError(
-                f"{path}:{number}: '{word}' has the unknown phone '{bad[0]}'; "
-                "expected ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
+                f"{path}:{number}: '{word}' has {wrong[0] if wrong else 'no phones'}; expected"
+                " `WORD  PH1 PH2`, ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
             )
         pronunciations.setdefault(word.lower().partition("(")[0] or word.lower(), tuple(phones))
     return pronunciations

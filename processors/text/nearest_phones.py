@@ -14,17 +14,18 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from processors.records import SpokenText, Word
-from processors.text.symbols import APOSTROPHE, FULL_STOP, MARKS, PAUSES, UNNAMED, VOWELS
+from processors.text.symbols import (
+    APOSTROPHE,
+    FULL_STOP,
+    IPA_OF_ARPABET,
+    MARKS,
+    PAUSES,
+    UNNAMED,
+    VOWELS,
+)
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
-_ARPABET = {
-    "AA": "ɑ", "AE": "æ", "AH": "ʌ", "AO": "ɔ", "AW": "aʊ", "AY": "aɪ", "EH": "ɛ", "ER": "ɝ",
-    "EY": "eɪ", "IH": "ɪ", "IY": "i", "OW": "oʊ", "OY": "ɔɪ", "UH": "ʊ", "UW": "u",
-    "B": "b", "CH": "tʃ", "D": "d", "DH": "ð", "F": "f", "G": "ɡ", "HH": "h", "JH": "dʒ",
-    "K": "k", "L": "l", "M": "m", "N": "n", "NG": "ŋ", "P": "p", "R": "ɹ", "S": "s", "SH": "ʃ",
-    "T": "t", "TH": "θ", "V": "v", "W": "w", "Y": "j", "Z": "z", "ZH": "ʒ",
-}  # fmt: skip
 _SEVERAL = {"ɝ": "ɜɹ", "ɚ": "əɹ", "ʦ": "ts", "ʣ": "dz", "ʧ": "tʃ", "ʤ": "dʒ"}
 
 # Voiceless and voiced at each place; "." where there is no such sound.
@@ -158,9 +159,9 @@ def _sound_of(phone: str) -> _Sound:
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
-    if bare in _ARPABET:
+    if bare in IPA_OF_ARPABET:
         stress = _RANKS.get(phone[-1], 0) if bare in VOWELS else 0
-        phone = _ARPABET[bare]
+        phone = IPA_OF_ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)
     letters = _letters()

@@ -2,16 +2,10 @@
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
-
-class Rule(NamedTuple):
-    """A pattern and its replacement."""
-
-    pattern: re.Pattern[str]
-    say: Callable[[re.Match[str]], str] | str
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str] | str]  # and its replacement
 
 
 def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
     """Builds a rule, with ASCII semantics of digits and word characters."""
-    return Rule(re.compile(pattern, flags | re.ASCII), say)
+    return re.compile(pattern, flags | re.ASCII), say

@@ -31,21 +31,16 @@ def _day(digits: str) -> str:
 
 def _month_day(match: re.Match[str]) -> str:
     """Says "Jan. 5, 2024", "January 5th", "May 5-7"."""
-    spoken = f"{_whole(match['month'])} {_day(match['day'])}"
-    if match["last"]:
-        spoken += f" to {_day(match['last'])}"
-    if match["year"]:
-        return f"{spoken}{match['comma']} {year(match['year'])}"
-    return spoken
+    last = f" to {_day(match['last'])}" if match["last"] else ""
+    of_year = f"{match['comma']} {year(match['year'])}" if match["year"] else ""
+    return f"{_whole(match['month'])} {_day(match['day'])}{last}{of_year}"
 
 
 def _day_month(match: re.Match[str]) -> str:
     """Says "5 Jan. 2024", "22nd August", "the 5th of May"."""
-    article = "" if match["article"] else "the "
-    spoken = f"{match['article'] or ''}{article}{_day(match['day'])} of {_whole(match['month'])}"
-    if match["year"]:
-        return f"{spoken}{match['comma'] or ''} {year(match['year'])}"
-    return spoken
+    article = match["article"] or "the "
+    of_year = f"{match['comma'] or ''} {year(match['year'])}" if match["year"] else ""
+    return f"{article}{_day(match['day'])} of {_whole(match['month'])}{of_year}"
 
 
 def _numeric(match: re.Match[str]) -> str:
@@ -61,10 +56,8 @@ def _numeric(match: re.Match[str]) -> str:
 
 
 def _era(match: re.Match[str]) -> str:
-    letters = " ".join(match["era"].replace(".", "").upper())
-    if match["first"]:
-        return f"{year(match['first'])} to {year(match['digits'])} {letters}"
-    return f"{year(match['digits'])} {letters}"
+    first = f"{year(match['first'])} to " if match["first"] else ""
+    return f"{first}{year(match['digits'])} {' '.join(match['era'].replace('.', ''))}"
 
 
 _WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"

@@ -127,7 +127,9 @@ def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
     say = (_ENGLISH if in_english else _ANY_LANGUAGE).get(kind)
     if say is None:
         raise InputError(f"say-as: {kind} is for English only; write it in words")
-    spoken = _date_in_figures(text, format) if format else say(text)
+    text = text.strip()
+    is_kind = re.fullmatch(_FORMS.get(kind, ".+"), text, re.ASCII | re.DOTALL)
+    spoken = is_kind and (_date_in_figures(text, format) if format else say(text))
     if not spoken:
         raise InputError(f"say-as: {text[:40]!r} is no {kind}{f' {format}' if format else ''}")
     return spoken[0].upper() + spoken[1:]  # a sentence may begin here
@@ -144,42 +146,32 @@ def _characters(text: str) -> str:
 
 
 def _digits(text: str) -> str:
-    is_digits = re.fullmatch(r"[\d\s.,/-]*\d[\d\s.,/-]*", text, re.ASCII)
-    return " ".join(char for char in text if char.isdigit()) if is_digits else ""
+    return " ".join(char for char in text if char.isdigit())
 
 
 def _telephone(text: str) -> str:
     """Digits in groups, with a pause between them."""
-    if not re.fullmatch(r"\s*\+?[\d\s().,/-]*\d[\d\s().,/-]*", text, re.ASCII):
-        return ""
     groups = [" ".join(group) for group in re.findall(r"\d+", text)]
     return ("+ " if "+" in text else "") + ", ".join(groups)
 
 
 def _figures(text: str) -> str:
-    """A number without the commas between thousands."""
-    match = re.fullmatch(r"\s*(-?)0*(\d[\d,]*(?:\.\d+)?)\s*", text, re.ASCII)
-    return match[1] + match[2].replace(",", "") if match else ""
+    """A number without leading zeros and the commas between thousands."""
+    return re.sub(r"^(-?)0+(?=\d)", r"\1", text).replace(",", "")
 
 
 def _in_words(figures: Callable[[str], str]) -> Callable[[str], str]:
     """English words for single digits with signs and pauses between them."""
-    return lambda text: re.sub(r"\d", lambda m: DIGITS[int(m[0])], figures(text)).replace(
-        "+", "plus"
-    )
-
-
-def _ordinal(text: str) -> str:
-    match = re.fullmatch(r"\s*(\d[\d,]*)(?:st|nd|rd|th)?\s*", text, re.ASCII)
-    return ordinal(match[1]) if match else ""
+    words = dict(zip(map(ord, "0123456789+"), (*DIGITS, "plus"), strict=True))
+    return lambda text: figures(text).translate(words)
 
 
 def _by_rules(rules: tuple) -> Callable[[str], str]:
     """Text that these rules of the normaliser put into words, without anything left."""
 
     def say(text: str) -> str:
-        spoken: str = apply(rules, text.strip())
-        return "" if re.search(r"\d|[$£€¥]", spoken) or spoken == text.strip() else spoken
+        spoken: str = apply(rules, text)
+        return "" if re.search(r"\d|[$£€¥]", spoken) or spoken == text else spoken
 
     return say
 
@@ -199,12 +191,18 @@ def _date_in_figures(text: str, format: str) -> str:
     return ", ".join(filter(None, [head, year(parts["y"]) if "y" in parts else ""]))
 
 
+_FORMS = {
+    "digits": r"[\d\s.,/-]*\d[\d\s.,/-]*",
+    "telephone": r"\+?[\d\s().,/-]*\d[\d\s().,/-]*",
+    "cardinal": r"-?\d[\d,]*(?:\.\d+)?",
+    "ordinal": r"\d[\d,]*(?:st|nd|rd|th)?",
+}
 _ENGLISH = {
     "characters": _in_words(_characters),
     "digits": _in_words(_digits),
     "telephone": _in_words(_telephone),
-    "cardinal": lambda text: number(figures) if (figures := _figures(text)) else "",
-    "ordinal": _ordinal,
+    "cardinal": lambda text: number(_figures(text)),
+    "ordinal": lambda text: ordinal(text.rstrip("stndrh")),
     "date": _by_rules((*DATES, *NAMES)),
     "time": _by_rules(TIMES),
     "currency": _by_rules(PRICES),

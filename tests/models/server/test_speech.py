@@ -162,7 +162,7 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
     ("fields", "error", "message"),
     [
         ({"voice": "tinny"}, openai.BadRequestError, "did you mean tiny"),
-        ({"model": "gpt"}, openai.NotFoundError, "no model 'gpt'"),
+        ({"model": "gpt"}, openai.BadRequestError, "model: .*'tts-1'.*found 'gpt'"),
         ({"response_format": "aac"}, openai.BadRequestError, "'mp3', 'opus'.*found 'aac'"),
         ({"speed": 4.5}, openai.BadRequestError, "speed: .* 4"),
         ({"input": "a" * 4097}, openai.BadRequestError, "input: .* 4096 characters"),
