@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.ElementTree import fromstring
@@ -158,12 +158,9 @@ def _refuse_drm(files: _Files) -> None:
 
 def _resolved(base: str, href: str) -> tuple[str, str]:
     """Name in the archive and fragment of a link in the file `base`."""
-    try:
-        parts = urlsplit(href)
-    except ValueError as error:
-        raise InputError(f"its link {href[:80]!r} is wrong: {error}") from error
-    path = posixpath.join(posixpath.dirname(base), unquote(parts.path)) if parts.path else base
-    return posixpath.normpath(path), unquote(parts.fragment)
+    link, _, fragment = href.partition("#")
+    path = posixpath.join(posixpath.dirname(base), unquote(link)) if link else base
+    return posixpath.normpath(path), unquote(fragment)
 
 
 def _starts(files: _Files, contents: str) -> _Starts:

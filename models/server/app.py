@@ -169,7 +169,7 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
         if not spoken:
             known = ", ".join(sorted({s.language for s in speakers}))
             message = f"language: not {request.language!r}; this voice speaks {known}"
-            raise ApiError(400, message, param="language", code="language_not_spoken")
+            raise ApiError(400, message, param="language")
         speaker = spoken[0]
     return Settings(
         speaker=speaker,

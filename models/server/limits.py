@@ -102,7 +102,7 @@ class Guard:
         if self._metrics.active >= self._limits.queue:
             message = f"{self._limits.queue} requests are waiting; try again later"
             headers = {"Retry-After": str(_RETRY_AFTER_S)}
-            raise ApiError(503, message, code="queue_full", headers=headers)
+            raise ApiError(503, message, headers=headers)
         self._metrics.active += 1
         try:
             await self._run(self._app(scope, _whole(body), send), receive)
@@ -119,7 +119,7 @@ class Guard:
                 "this server needs its token as the API key",
                 {"WWW-Authenticate": "Bearer"},
             )
-            raise ApiError(401, message, code="invalid_api_key", headers=headers)
+            raise ApiError(401, message, headers=headers)
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body; None if the client left."""
@@ -154,7 +154,7 @@ class Guard:
                 work.result()
             elif not done:
                 message = f"not done within {self._limits.deadline_s:g} s; send a shorter text"
-                raise ApiError(504, message, code="deadline")
+                raise ApiError(504, message)
         finally:
             work.cancel()
             gone.cancel()

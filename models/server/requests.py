@@ -24,14 +24,13 @@ class ApiError(Exception):
         message: str,
         *,
         param: str | None = None,
-        code: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self._headers = headers
         kind = "server_error" if status >= 500 else "invalid_request_error"
-        self._error = {"message": message, "type": kind, "param": param, "code": code}
+        self._error = {"message": message, "type": kind, "param": param, "code": None}
 
     def response(self) -> Response:
         """The error as a response; ASCII, since a request may hold what is no Unicode."""
@@ -75,4 +74,4 @@ def explained(faults: list[Any]) -> ApiError:
     value = fault.get("input")
     found = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
     message = f"{field or 'the body'}: {fault['msg']}{found}"
-    return ApiError(400, message, param=field, code=fault["type"])
+    return ApiError(400, message, param=field)

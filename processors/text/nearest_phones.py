@@ -14,15 +14,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from processors.records import SpokenText, Word
-from processors.text.symbols import (
-    APOSTROPHE,
-    FULL_STOP,
-    IPA_OF_ARPABET,
-    MARKS,
-    PAUSES,
-    UNNAMED,
-    VOWELS,
-)
+from processors.text.symbols import APOSTROPHE, FULL_STOP, IPA_OF_ARPABET, MARKS, PAUSES, UNNAMED
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -160,7 +152,7 @@ def _sound_of(phone: str) -> _Sound:
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
     if bare in IPA_OF_ARPABET:
-        stress = _RANKS.get(phone[-1], 0) if bare in VOWELS else 0
+        stress = _RANKS.get(phone[-1], 0)
         phone = IPA_OF_ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)

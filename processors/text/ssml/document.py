@@ -35,12 +35,6 @@ _TEXT_ONLY = ("sub", "phoneme", "say-as")  # elements that hold text and nothing
 _ENDING = re.compile(r"['’]\w+")  # as in <sub>W3C</sub>'s
 _MARK_AT_END = re.compile(r"[.!?…]\W*$")
 _EMPTY = ("break", "mark")
-_PROSODY = {
-    "rate": values.rate,
-    "pitch": values.pitch,
-    "volume": values.volume,
-    "level": values.emphasis,
-}
 _ALWAYS_IGNORED = ("version", "xml:id", "xml:base", "xsi:schemaLocation")
 
 
@@ -166,7 +160,7 @@ class _Handler(ContentHandler):
         elif name in ("prosody", "emphasis"):
             given = attributes if name == "prosody" else {"level": "moderate", **attributes}
             for key, value in given.items():
-                element = self._styled(element, _PROSODY[key](value))
+                element = self._styled(element, values.prosody(key, value))
         return element
 
     def endElement(self, _name: str) -> None:  # noqa: N802
@@ -286,10 +280,8 @@ class _Handler(ContentHandler):
         return None if self._voice.language in found else found[0]
 
     def _break_s(self, attributes: dict[str, str]) -> float:
-        if "time" in attributes:
-            break_s = values.seconds(attributes["time"])
-        else:
-            break_s = values.strength(attributes.get("strength", "medium"))
+        attribute = "time" if "time" in attributes else "strength"
+        break_s = values.break_s(attribute, attributes.get(attribute, "medium"))
         self._total_break_s += break_s
         if self._total_break_s > MOST_BREAKS_S:
             raise InputError(f"the breaks last more than {MOST_BREAKS_S / 3600:g} h in all")

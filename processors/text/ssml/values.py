@@ -3,8 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Sequence
 
 from processors.text.clauses import Prosody
 from processors.text.g2p import is_arpabet
@@ -16,7 +15,6 @@ from processors.text.normalisation.quantities import PRICES
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from utils.errors import InputError
 
-V = TypeVar("V")
 # The recommendation leaves the meaning of the names to the voice.
 _RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.5}
 _PITCHES = {"x-low": 0.75, "low": 0.87, "medium": 1.0, "default": 1.0, "high": 1.15, "x-high": 1.33}
@@ -24,11 +22,21 @@ _VOLUMES_DB = {
     "silent": -math.inf, "x-soft": -12.0, "soft": -6.0, "medium": 0.0, "default": 0.0, "loud": 3.0,
     "x-loud": 6.0,
 }  # fmt: skip
-_EMPHASES = {
-    "strong": Prosody(1.25, 1.15, 1.19),  # 1.5 dB
-    "moderate": Prosody(1.12, 1.08, 1.0),
-    "none": Prosody(),
-    "reduced": Prosody(0.9, 0.95, 1.0),
+_NAMED = {  # by attribute
+    "rate": {name: Prosody(duration=1 / rate) for name, rate in _RATES.items()},
+    "pitch": {name: Prosody(pitch=pitch) for name, pitch in _PITCHES.items()},
+    "volume": {name: Prosody(gain=10 ** (db / 20)) for name, db in _VOLUMES_DB.items()},
+    "level": {
+        "strong": Prosody(1.25, 1.15, 1.19),  # 1.5 dB
+        "moderate": Prosody(1.12, 1.08, 1.0),
+        "none": Prosody(),
+        "reduced": Prosody(0.9, 0.95, 1.0),
+    },
+}
+_OTHERS = {
+    "rate": ("a percentage, such as 80% or +20%",),
+    "pitch": ("a change, such as +10% or -2st",),
+    "volume": ("-60dB to +20dB",),
 }
 _BREAKS_S = {
     "none": 0.0, "x-weak": 0.1, "weak": 0.25, "medium": 0.5, "strong": 0.75, "x-strong": 1.0,
@@ -45,61 +53,38 @@ _IGNORED = " .‿|"  # boundaries of syllables
 _TIE = "\u0361"
 
 
-def rate(text: str) -> Prosody:
-    """How fast: a name, "80%" of the usual rate, or a change, "+20%"; else an InputError."""
+def prosody(attribute: str, text: str) -> Prosody:
+    """The prosody of a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
+
+    A name, "80%" of the usual rate, a change of rate or pitch, "+20%", of pitch in semitones,
+    "-2st", or of volume, "-6dB".
+    """
+    if text in _NAMED[attribute]:
+        return _NAMED[attribute][text]
     sign, number, unit = _quantity(text)
-    factor = _RATES.get(text, 0.0)
-    if unit == "%":
-        factor = number / 100 + bool(sign)
-    if factor <= 0:
-        raise InputError(_expected("rate", text, _RATES, "a percentage, such as 80% or +20%"))
-    return Prosody(duration=1 / factor)
+    factor = number / 100 + bool(sign)
+    if (attribute, unit) == ("rate", "%") and factor > 0:
+        return Prosody(duration=1 / factor)
+    if (attribute, unit) == ("pitch", "%") and sign and factor > 0:
+        return Prosody(pitch=factor)
+    if (attribute, unit) == ("pitch", "st") and sign:
+        return Prosody(pitch=2 ** (min(number, 100) / 12))
+    if (attribute, unit) == ("volume", "dB") and -60 <= number <= 20:
+        return Prosody(gain=10 ** (number / 20))
+    raise InputError(_expected(attribute, text, *_NAMED[attribute], *_OTHERS.get(attribute, ())))
 
 
-def pitch(text: str) -> Prosody:
-    """How high: a name, or a change, "+10%" or "-2st" (semitones)."""
-    sign, number, unit = _quantity(text)
-    factor = _PITCHES.get(text, 0.0)
-    if sign and unit == "%":
-        factor = 1 + number / 100
-    elif sign and unit == "st":
-        factor = 2 ** (min(number, 100) / 12)
-    if factor <= 0:
-        raise InputError(_expected("pitch", text, _PITCHES, "a change, such as +10% or -2st"))
-    return Prosody(pitch=factor)
-
-
-def volume(text: str) -> Prosody:
-    """How loud: a name, or a change in dB, "-6dB"."""
-    _, number, unit = _quantity(text)
-    if text not in _VOLUMES_DB and not (unit == "dB" and -60 <= number <= 20):
-        raise InputError(_expected("volume", text, _VOLUMES_DB, "-60dB to +20dB"))
-    return Prosody(gain=10 ** (_VOLUMES_DB.get(text, number) / 20))
-
-
-def emphasis(text: str) -> Prosody:
-    """The prosody of a level."""
-    return _named("level", text, _EMPHASES)
-
-
-def strength(text: str) -> float:
-    """Seconds of a break."""
-    return _named("strength", text, _BREAKS_S)
-
-
-def _named(attribute: str, text: str, values: Mapping[str, V]) -> V:
-    if text not in values:
-        raise InputError(_expected(attribute, text, values))
-    return values[text]
-
-
-def seconds(text: str) -> float:
-    """A time, "1.5s" or "300ms"."""
+def break_s(attribute: str, text: str) -> float:
+    """Seconds of a break, from its `strength`, or its `time`, "1.5s" or "300ms"."""
+    if attribute == "strength":
+        if text not in _BREAKS_S:
+            raise InputError(_expected(attribute, text, *_BREAKS_S))
+        return _BREAKS_S[text]
     _, number, unit = _quantity(text)
     time_s = number / (1000 if unit == "ms" else 1)
     if unit not in ("s", "ms") or not 0 <= time_s <= LONGEST_BREAK_S:
-        expected = f"a time up to {LONGEST_BREAK_S:g}s, such as 1.5s or 300ms"
-        raise InputError(_expected("time", text, (), expected))
+        times = f"a time up to {LONGEST_BREAK_S:g}s, such as 1.5s or 300ms"
+        raise InputError(_expected(attribute, text, times))
     return time_s
 
 
@@ -109,9 +94,8 @@ def _quantity(text: str) -> tuple[str, float, str]:
     return (match[1], float(match[1] + match[2]), match[3]) if match else ("", 0.0, "")
 
 
-def _expected(attribute: str, text: str, names: Iterable[str], other: str = "") -> str:
-    known = ", ".join([*names, *[other] * bool(other)])
-    return f"{attribute}: {text[:40]!r}; expected {known}"
+def _expected(attribute: str, text: str, *values: str) -> str:
+    return f"{attribute}: {text[:40]!r}; expected {', '.join(values)}"
 
 
 def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
@@ -121,7 +105,7 @@ def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
     front end reads.
     """
     if kind not in KINDS:
-        raise InputError(_expected("interpret-as", kind, KINDS))
+        raise InputError(_expected("interpret-as", kind, *KINDS))
     if format and kind != "date":
         raise InputError(f"say-as: {kind} has no format")
     say = (_ENGLISH if in_english else _ANY_LANGUAGE).get(kind)
@@ -221,7 +205,7 @@ def phones_of(
 ) -> tuple[str, ...]:
     """Phones of a voice, IPA or ARPAbet (with spaces), from a pronunciation in an alphabet."""
     if alphabet.removeprefix("x-") not in ALPHABETS:
-        raise InputError(_expected("alphabet", alphabet, ALPHABETS))
+        raise InputError(_expected("alphabet", alphabet, *ALPHABETS))
     if alphabet != "ipa":
         return _from_arpabet(pronunciation.split(), in_ipa=in_ipa, known=known)
     plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
