@@ -22,6 +22,9 @@ _MOST_TAGS = 500_000  # of a file
 _MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
 _TYPE = "{http://www.idpf.org/2007/ops}type"
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError
+)  # fmt: skip
 _Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
 # in texts for Arion, phones are between braces, and control characters are refused
 _PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
@@ -49,22 +52,6 @@ _GUTENBERG_TITLE = re.compile(r"^Title: *(.+)$", re.MULTILINE)
 _PICTURE = re.compile(r"\[Illustration[^\]]*\]")
 _EMPHASIS = re.compile(r"(?<!\w)_([^_]+)_(?!\w)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-
-
-def read_epub(path: Path) -> Book:
-    """Reads the documents in reading order, divided by the table of contents."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(_Files(archive), path.stem)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        EOFError,
-        NotImplementedError,
-        OSError,
-    ) as error:
-        raise InputError(f"not an EPUB file, or a damaged one ({error})") from error
 
 
 class _Files:
@@ -108,7 +95,8 @@ class _Files:
         return root
 
 
-def _read(files: _Files, stem: str) -> Book:
+def _of_epub(files: _Files, stem: str) -> Book:
+    """The documents in reading order, divided by the table of contents."""
     _refuse_drm(files)
     root = files.xml("META-INF/container.xml").find(".//{*}rootfile")
     if root is None:
@@ -209,12 +197,15 @@ def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Blo
 def read_book(path: Path) -> Book:
     """Reads a book."""
     try:
-        if path.suffix.lower() == ".epub":
-            return read_epub(path)
-        text = read_text(path)
-        return (_of_markdown if path.suffix.lower() == ".md" else _of_text)(text, path.stem)
+        if path.suffix.lower() != ".epub":
+            text = read_text(path)
+            return (_of_markdown if path.suffix.lower() == ".md" else _of_text)(text, path.stem)
+        with zipfile.ZipFile(path) as archive:
+            return _of_epub(_Files(archive), path.stem)
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path}: not an EPUB file, or a damaged one ({error})") from error
 
 
 def _of_text(text: str, name: str) -> Book:

@@ -30,21 +30,16 @@ class Metrics:
 
     def text(self, *, n_open: int, open_mb: float) -> str:
         """All metrics, in the format of Prometheus."""
-        rows = [
-            ("requests_active", "gauge", self.active),
-            ("sound_seconds_total", "counter", self.sound_s),
-            ("synthesis_seconds_total", "counter", self.synthesis_s),
-            ("voices_open", "gauge", n_open),
-            ("voices_bytes", "gauge", open_mb * 1e6),
-        ]
-        rows += [
-            (f'requests_total{{status="{status}"}}', "counter", n)
-            for status, n in sorted(self.requests.items())
-        ]
-        types = {name.partition("{")[0]: kind for name, kind, _ in rows}
-        lines = [f"# TYPE arion_{name} {kind}" for name, kind in types.items()]
-        lines += [f"arion_{name} {value}" for name, _, value in rows]
-        return "\n".join([*lines, ""])
+        values = {
+            "requests_active": self.active,
+            "sound_seconds_total": self.sound_s,
+            "synthesis_seconds_total": self.synthesis_s,
+            "voices_open": n_open,
+            "voices_bytes": open_mb * 1e6,
+        }
+        for status, n in sorted(self.requests.items()):
+            values[f'requests_total{{status="{status}"}}'] = n
+        return "".join(f"arion_{name} {value}\n" for name, value in values.items())
 
 
 @dataclass(frozen=True)
@@ -181,35 +176,26 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
     """Uvicorn's protocol that ends connections whose headers do not arrive in time."""
 
     class PatientProtocol(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._watch()
+            self._timer = self.loop.call_later(patience_s, self._give_up)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            self._watch()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            self._stop()
-
-        def _watch(self) -> None:
             if self.cycle is not None and not self.cycle.response_complete:
-                self._stop()
-            elif self._timer is None:
+                self._timer.cancel()
+            elif self._timer.cancelled():
                 self._timer = self.loop.call_later(patience_s, self._give_up)
 
-        def _stop(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._timer.cancel()
+            super().connection_lost(exc)
 
         def _give_up(self) -> None:
-            self.transport.write(
+            answer = (
                 b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
             )
+            self.transport.write(answer)
             self.transport.close()
 
     return PatientProtocol
