@@ -1,9 +1,8 @@
 """From written text to phones, words and pauses: `TextFrontend.__call__` is the whole path."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Protocol
 
 from config.text import TextConfig
 from processors.records import SpokenText, Word, WordPhones
@@ -41,16 +40,7 @@ from utils.errors import InputError
 # what may be in braces; otherwise phones of ARPAbet
 _SETS = {"espeak": (is_ipa, "a phone of IPA"), "letters": (is_letter, "a letter")}
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
-
-
-class Phonemizer(Protocol):
-    """Words to phones: ARPAbet, IPA or letters."""
-
-    def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause."""
-
-    def reads(self, sign: str) -> bool:
-        """Whether a sign can be given as a word."""
+Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
 
 
 class TextFrontend:
@@ -99,8 +89,8 @@ class TextFrontend:
         )
         if all(token.kind == "pause" for token in whole.tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
-        word_ends = accumulate(map(self._n_words, parts)) if len(parts) > 1 else ()
-        return self._spoken(text, whole, tuple(word_ends))
+        counts = (sum(t.kind != "pause" for t in self._units(part).tokens) for part in parts)
+        return self._spoken(text, whole, tuple(accumulate(counts)) if len(parts) > 1 else ())
 
     def _read(self, text: str, *, is_first: bool) -> TokenizedText:
         """The words, pauses and phones of a part of a text."""
@@ -117,9 +107,6 @@ class TextFrontend:
                 normalised += words
                 tokens += tokenize(words)
         return TokenizedText(normalised, tokens)
-
-    def _n_words(self, text: TokenizedText) -> int:
-        return sum(token.kind != "pause" for token in self._units(text).tokens)
 
     def _units(self, text: TokenizedText) -> TokenizedText:
         """The same in what the voice reads: words without hyphens, or NVIDIA's symbols."""
@@ -139,7 +126,10 @@ class TextFrontend:
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
 
     def _reads(self, sign: str) -> bool:
-        return is_word(sign) and self._phonemize.reads(sign)
+        """Whether a sign is given to the phonemizer; that of the lexicon refuses it by its name."""
+        if isinstance(self._phonemize, EspeakPhonemizer):
+            return is_word(sign) and self._phonemize.reads(sign)
+        return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
 
     def _unspoken(self, text: str) -> tuple[str, ...]:
         """The signs of a text that are left out, each once."""

@@ -129,11 +129,6 @@ class LexiconPhonemizer:
         self._user_lexicon = dict(user_lexicon or {})
         self._spoken: dict[str, Pronunciation] = {}
 
-    @staticmethod
-    def reads(sign: str) -> bool:
-        """True: a sign that no rule has replaced is an error that names it."""
-        return True
-
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause."""
         return [

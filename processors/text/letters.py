@@ -48,11 +48,6 @@ class LetterPhonemizer:
         self._with_phones = with_phones
         self._prefix = prefix
 
-    @staticmethod
-    def reads(sign: str) -> bool:
-        """False: a sign has no letters."""
-        return False
-
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The letters of each word, and its phones if their pronunciation is certain."""
         return [self._pronounce(word) for word in words]
