@@ -6,14 +6,13 @@ duration of its own. espeak keeps state per library handle, so each thread has i
 (with one backend shared by four threads, 70 % of the phones were wrong, without an error).
 """
 
-import importlib.util
 import logging
 import os
 import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -26,12 +25,6 @@ _CACHED_WORDS = 65536  # per thread and language
 _thread = threading.local()
 _VOWELS = frozenset("aeiouyæøœɐɑɒɔəɘɚɛɜɝɞɤɨɪɯɵɶʉʊʌʏᵻ")
 _INSERTED = 0.8  # less than 1.2 for a vowel and a consonant, which seldom correspond
-
-
-@cache
-def is_installed() -> bool:
-    """Whether phonemizer and espeakng-loader can be imported."""
-    return all(importlib.util.find_spec(name) for name in ("phonemizer", "espeakng_loader"))
 
 
 class EspeakPhonemizer:
@@ -139,10 +132,11 @@ def _point_to_library() -> None:
     Worker processes inherit environment variables, but not phonemizer's own settings. All three are
     needed: with the library alone, espeak-ng ends the process if it does not find its data.
     """
-    if not is_installed():
-        raise InputError(f"phone_extractor espeak needs two packages: {INSTALL}")
-    import espeakng_loader
-
+    try:
+        import espeakng_loader
+        import phonemizer  # noqa: F401
+    except ImportError as error:
+        raise InputError(f"phone_extractor espeak needs two packages: {INSTALL}") from error
     os.environ.setdefault("PHONEMIZER_ESPEAK_LIBRARY", espeakng_loader.get_library_path())
     os.environ.setdefault("PHONEMIZER_ESPEAK_DATA_PATH", espeakng_loader.get_data_path())
     os.environ.setdefault("ESPEAK_DATA_PATH", espeakng_loader.get_data_path())

@@ -97,8 +97,11 @@ def tokenize(text: str) -> list[Token]:
         if kind == "word" or (kind and inside and char in ".,:" and text[index + 1].isdigit()):
             word += char
             continue
-        tokens += _finished(word)
-        word = ""
+        bare, is_dash, word = word.strip("-_"), "-" in word, ""
+        if bare.strip("'"):
+            tokens.append(Token("word", bare))
+        elif is_dash:  # alone it is a pause, and quotes are nothing
+            tokens.append(Token("pause", "<,>"))
         if kind:
             tokens.append(Token("pause", kind))
     return merge_pauses(tokens)
@@ -135,11 +138,3 @@ def _kind(char: str) -> str:
     if category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS:
         return "word"
     return ""
-
-
-def _finished(word: str) -> list[Token]:
-    """The token of a run of word characters: only a dash is a pause, only quotes nothing."""
-    bare = word.strip("-_")
-    if not bare.strip("'"):
-        return [Token("pause", "<,>")] if "-" in word else []
-    return [Token("word", bare)]

@@ -25,22 +25,18 @@ def _whole(name: str) -> str:
     return _NAME_OF[name[:3].lower()]
 
 
-def _day(digits: str) -> str:
-    return ordinal(digits.lstrip("0"))
-
-
 def _month_day(match: re.Match[str]) -> str:
     """Says "Jan. 5, 2024", "January 5th", "May 5-7"."""
-    last = f" to {_day(match['last'])}" if match["last"] else ""
+    last = f" to {ordinal(match['last'])}" if match["last"] else ""
     of_year = f"{match['comma']} {year(match['year'])}" if match["year"] else ""
-    return f"{_whole(match['month'])} {_day(match['day'])}{last}{of_year}"
+    return f"{_whole(match['month'])} {ordinal(match['day'])}{last}{of_year}"
 
 
 def _day_month(match: re.Match[str]) -> str:
     """Says "5 Jan. 2024", "22nd August", "the 5th of May"."""
     article = match["article"] or "the "
     of_year = f"{match['comma'] or ''} {year(match['year'])}" if match["year"] else ""
-    return f"{article}{_day(match['day'])} of {_whole(match['month'])}{of_year}"
+    return f"{article}{ordinal(match['day'])} of {_whole(match['month'])}{of_year}"
 
 
 def _numeric(match: re.Match[str]) -> str:
@@ -52,7 +48,7 @@ def _numeric(match: re.Match[str]) -> str:
         return match[0]
     if len(year_digits) == 2:
         year_digits = ("19" if int(year_digits) > 50 else "20") + year_digits
-    return f"{MONTHS[int(month) - 1]} {_day(day)}, {year(year_digits)}"
+    return f"{MONTHS[int(month) - 1]} {ordinal(day)}, {year(year_digits)}"
 
 
 def _era(match: re.Match[str]) -> str:

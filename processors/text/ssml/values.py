@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from processors.text.clauses import Prosody
 from processors.text.g2p import is_arpabet
@@ -207,30 +207,23 @@ def phones_of(
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise InputError(_expected("alphabet", alphabet, *ALPHABETS))
     if alphabet != "ipa":
-        return _from_arpabet(pronunciation.split(), in_ipa=in_ipa, known=known)
+        phones = pronunciation.split()
+        wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]
+        if wrong or not phones:
+            raise InputError(f"ph: no phone of ARPAbet: {' '.join(wrong) or 'nothing is there'}")
+        voice = PhoneSet(known if in_ipa else phones)
+        ipa = ("ə" if in_ipa and phone == "AH0" else phone for phone in phones)
+        return tuple(near for phone in ipa for near in voice.nearest(phone))
     plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
     symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
-    phones = _split(plain, symbols)
+    ipa_phones = _split(plain, symbols)
     if in_ipa:
-        return phones
-    spoken = to_arpabet(phones)
+        return ipa_phones
+    spoken = to_arpabet(ipa_phones)
     if spoken is None:
-        wrong = [phone for phone in phones if phone not in ARPABET_OF_IPA]
+        wrong = [phone for phone in ipa_phones if phone not in ARPABET_OF_IPA]
         raise InputError(f"ph: no sound of English: {' '.join(wrong) or 'no phone'}")
     return spoken
-
-
-def _from_arpabet(
-    phones: Sequence[str], *, in_ipa: bool, known: Collection[str]
-) -> tuple[str, ...]:
-    wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]
-    if wrong or not phones:
-        raise InputError(f"ph: no phone of ARPAbet: {' '.join(wrong) or 'nothing is there'}")
-    if not in_ipa:
-        return tuple(phones)
-    voice = PhoneSet(known)
-    ipa = ("ə" if phone == "AH0" else phone for phone in phones)
-    return tuple(near for phone in ipa for near in voice.nearest(phone))
 
 
 def _split(text: str, symbols: Collection[str]) -> tuple[str, ...]:
