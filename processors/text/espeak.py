@@ -88,16 +88,13 @@ class _Voice:
     def groups(self, text: str) -> list[Phones]:
         """The phones of a text, grouped as espeak groups them."""
         (line,) = self._backend.phonemize([text], separator=self._separator, strip=True) or ("",)
-        return [phones for group in line.split() if (phones := _phones(group))]
+        # "h_ə_l_ˈoʊ"; "-" is liaison, or no stress
+        groups = [group.replace("-", "").split("_") for group in line.split()]
+        return [tuple(filter(None, group)) for group in groups if any(group)]
 
     def _alone(self, word: str) -> Phones:
         """The phones of a word in isolation."""
         return tuple(phone for group in self.groups(word) for phone in group)
-
-
-def _phones(group: str) -> Phones:
-    """Splits "h_ə_l_ˈoʊ" into phones; "-" (liaison, or no stress) is removed."""
-    return tuple(phone for part in group.split("_") if (phone := part.replace("-", "")))
 
 
 def _voice(language: str) -> _Voice:

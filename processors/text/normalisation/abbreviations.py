@@ -48,23 +48,19 @@ NEVER_FINAL = frozenset([*_TITLES, *_WITHIN, "al", "vol", "vols", "fig", "figs",
 SELDOM_FINAL = frozenset([*_ANYWHERE, *_REFERENCES, *_NUMBERED, *_MONTHS, "a.m", "p.m"]).difference(
     NEVER_FINAL
 )
-_SPOKEN = frozenset(
-    (
-        "NASA", "NATO", "UNESCO", "UNICEF", "OPEC", "AIDS", "LASER", "RADAR", "SCUBA", "NAFTA",
-        "ASAP", "GIF", "JPEG", "PIN", "SIM", "RAM", "ROM", "SWAT", "YOLO", "COVID", "NASDAQ",
-        "INTERPOL", "FIFA", "UEFA", "OSHA", "FEMA", "DARPA", "NOAA", "ASCII", "BASIC", "COBOL",
-        "LAN", "WAN", "SARS", "SONAR", "ZIP", "TED", "LIGO", "CERN", "BAFTA", "GIS",
-    )
-)  # fmt: skip
+_SPOKEN = {
+    "NASA", "NATO", "UNESCO", "UNICEF", "OPEC", "AIDS", "LASER", "RADAR", "SCUBA", "NAFTA",
+    "ASAP", "GIF", "JPEG", "PIN", "SIM", "RAM", "ROM", "SWAT", "YOLO", "COVID", "NASDAQ",
+    "INTERPOL", "FIFA", "UEFA", "OSHA", "FEMA", "DARPA", "NOAA", "ASCII", "BASIC", "COBOL",
+    "LAN", "WAN", "SARS", "SONAR", "ZIP", "TED", "LIGO", "CERN", "BAFTA", "GIS",
+}  # fmt: skip
 # Spelt although they look like words.
-_SPELT = frozenset(
-    (
-        "US", "USA", "IT", "AI", "AM", "PM", "UN", "EU", "UK", "UAE", "OK", "ID", "IP", "IQ",
-        "IRS", "IRA", "PA", "PR", "HR", "ER", "TA", "AD", "OS", "ATM", "CIA", "IBM", "SAT",
-        "MIT", "UCLA", "OECD", "AAA", "EPA", "FAA", "FDA", "IOU", "ISO", "LA", "ADHD", "AKA",
-        "API", "APR", "EST",
-    )
-)  # fmt: skip
+_SPELT = {
+    "US", "USA", "IT", "AI", "AM", "PM", "UN", "EU", "UK", "UAE", "OK", "ID", "IP", "IQ",
+    "IRS", "IRA", "PA", "PR", "HR", "ER", "TA", "AD", "OS", "ATM", "CIA", "IBM", "SAT",
+    "MIT", "UCLA", "OECD", "AAA", "EPA", "FAA", "FDA", "IOU", "ISO", "LA", "ADHD", "AKA",
+    "API", "APR", "EST",
+}  # fmt: skip
 _MIXED = {"PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C"}
 _SHOUTED_SHARE = 0.6
 
@@ -106,11 +102,6 @@ def _initial(match: re.Match[str]) -> str:
     return match[1] if is_initial else match[0]
 
 
-def _letters(match: re.Match[str]) -> str:
-    """Says "U.S.A." as its letters, with the full stop that also ends the text."""
-    return " ".join(match[1].replace(".", "").upper()) + _final_stop(match)
-
-
 def _one_of(table: dict[str, str]) -> str:
     """A pattern for the keys of a table, with a small or a capital first letter."""
     words = sorted(table, key=len, reverse=True)
@@ -143,7 +134,10 @@ ABBREVIATIONS = (
     rule(r"\bc/o\b", "care of"),
     rule(r"\band/or\b", "and or"),
     rule(r"\bPh\.\s?D\.", lambda m: "P H D" + _final_stop(m)),
-    rule(r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)", _letters),
+    rule(
+        r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)",
+        lambda m: " ".join(m[1].replace(".", "").upper()) + _final_stop(m),
+    ),
     rule(r"(?<![\w.'])([A-Z])\.(?=\s?[A-Z])", _initial),
 )
 

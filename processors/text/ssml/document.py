@@ -191,10 +191,7 @@ class _Handler(ContentHandler):
             self.blocks[-1][-1] = last._replace(text=glued[0], shown=glued[1])
             content = content[ending.end() :]
         if content:
-            self._add(self._run(element, content))
-
-    def _run(self, element: _Element, text: str, shown: str | None = None) -> Run:
-        return Run(text, shown, element.prosody, element.language)
+            self._add(Run(content, None, element.prosody, element.language))
 
     def _add(self, run: Run) -> None:
         """Adds a run; text of the same style continues the last one, with single spaces."""
@@ -229,7 +226,7 @@ class _Handler(ContentHandler):
             spoken = f"{{{' '.join(self._phones(element))}}}"
         else:
             spoken = self._said(element, shown)
-        self._add(self._run(element, " ".join(spoken.split()), shown))
+        self._add(Run(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element) -> tuple[str, ...]:
         voice = self._voice
