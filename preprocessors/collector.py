@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
-from preprocessors.manifest import Listing, Rejection, Utterance, check_id, control_characters
-from utils.errors import InputError, listed
+from preprocessors.manifest import Listing, Rejection, Utterance, check_id
+from utils.errors import InputError, control_characters, listed
 from utils.files import is_utf_16
 
 AUDIO_SUFFIXES = (".wav", ".flac")

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import SplitConfig
-from utils.errors import InputError, printable
+from utils.errors import InputError
 from utils.files import iterate_jsonl, read_json, write_json, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-_SHOWN = 40  # characters on each side, in messages
 
 
 @dataclass(frozen=True)
@@ -56,18 +54,6 @@ class Splits(NamedTuple):
     valid: list[str]
     test: list[str]
     golden_test: list[str]  # a part of test
-
-
-def control_characters(text: str) -> str:
-    """The part of a text around its first control character; empty if there is none.
-
-    Readers of corpora and synthesis refuse them: they are traces of a wrong encoding or of a
-    terminal. Tabs, line breaks and form feeds are allowed.
-    """
-    match = _CONTROL.search(text)
-    if match is None:
-        return ""
-    return printable(text[max(0, match.start() - _SHOWN) : match.end() + _SHOWN])
 
 
 def is_safe_id(id: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 # all control characters except line feeds and tabs
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_REFUSED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # in texts
 
 
 class InputError(ValueError):
@@ -26,6 +27,16 @@ class UtteranceError(ValueError):
 def printable(text: str) -> str:
     r"""The text with control characters as `\x1b`, since a terminal obeys those in a file name."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def control_characters(text: str) -> str:
+    """The part of a text around its first control character; empty if there is none.
+
+    Readers of corpora and synthesis refuse them: they are traces of a wrong encoding or of a
+    terminal. Tabs, line breaks and form feeds are allowed.
+    """
+    match = _REFUSED.search(text)
+    return printable(text[max(0, match.start() - 40) : match.end() + 40]) if match else ""
 
 
 def described(error: Exception) -> str:

@@ -21,8 +21,7 @@ _LEFT_OUT_TYPE = re.compile(
     r"(?:doc-)?(?:(?:endnotes?|footnotes?|rearnotes?|noteref|pagebreak)|footnote-ref|pagenum"
     r"|pg-boilerplate)"
 )
-MOST_NESTED = 500
-_MOST_PARTS = 500_000  # tags and texts of a file
+_MOST_NESTED = 500
 
 
 @dataclass(frozen=True)
@@ -85,20 +84,6 @@ def book_of(title: str, blocks: Sequence[Block]) -> Book:
     return Book(title, tuple(Chapter(name, tuple(texts)) for name, texts in chapters))
 
 
-class BoundedParser(HTMLParser):
-    """Reads HTML, of which it counts the parts: a file of 32 MB may have millions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._n_parts = 0
-
-    def count(self) -> None:
-        """Counts a tag or a text."""
-        self._n_parts += 1
-        if self._n_parts > _MOST_PARTS:
-            raise InputError(f"more than {_MOST_PARTS} tags and texts in one file")
-
-
 def blocks_of(markup: str) -> list[Block]:
     """The blocks of a document that are read aloud, none without text.
 
@@ -112,7 +97,7 @@ def blocks_of(markup: str) -> list[Block]:
     return reader.blocks
 
 
-class _Reader(BoundedParser):
+class _Reader(HTMLParser):
     """Collects blocks. It expands no entities but those of HTML, and reads no other file."""
 
     def __init__(self) -> None:
@@ -133,7 +118,6 @@ class _Reader(BoundedParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Opens an element; those of `_BLOCK` begin a block."""
-        self.count()
         given = {name: value or "" for name, value in attrs}
         types = " ".join(given.get(name, "") for name in ("epub:type", "role", "class")).split()
         left_out = _LEFT_OUT.fullmatch(tag) or any(map(_LEFT_OUT_TYPE.fullmatch, types))
@@ -146,12 +130,11 @@ class _Reader(BoundedParser):
         self._ids |= {value for name, value in given.items() if name in ("id", "name") and value}
         if not _VOID.fullmatch(tag):
             self._open.append((tag, bool(left_out) or self._is_left_out()))
-        if len(self._open) > MOST_NESTED:
-            raise InputError(f"more than {MOST_NESTED} elements inside each other")
+        if len(self._open) > _MOST_NESTED:
+            raise InputError(f"more than {_MOST_NESTED} elements inside each other")
 
     def handle_endtag(self, tag: str) -> None:
         """Closes an element, and those in it that are still open."""
-        self.count()
         if tag in (name for name, _ in self._open):
             while self._open.pop()[0] != tag:
                 pass
@@ -160,7 +143,6 @@ class _Reader(BoundedParser):
 
     def handle_data(self, data: str) -> None:
         """Adds text that is not left out."""
-        self.count()
         if not self._is_left_out():
             self._text.append(data)
 

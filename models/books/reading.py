@@ -6,25 +6,25 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element, ParseError
 
-from models.books.book import (
-    Block,
-    Book,
-    BoundedParser,
-    blocks_of,
-    book_of,
-    with_chapters_at_headings,
-)
+from defusedxml.ElementTree import fromstring
+
+from models.books.book import Block, Book, blocks_of, book_of, with_chapters_at_headings
 from utils.errors import InputError
 from utils.files import read_text
 
 _MOST_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
-_MOST_OUTSIDE = 50  # elements around one of these
+_MOST_TAGS = 500_000  # of a file
 _MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
+_TYPE = "{http://www.idpf.org/2007/ops}type"
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError
+)  # fmt: skip
 _Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
 # in texts for Arion, phones are between braces, and control characters are refused
 _PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
@@ -54,22 +54,6 @@ _EMPHASIS = re.compile(r"(?<!\w)_([^_]+)_(?!\w)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
-def read_epub(path: Path) -> Book:
-    """Reads the documents in reading order, divided by the table of contents."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(_Files(archive), path.stem)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        EOFError,
-        NotImplementedError,
-        OSError,
-    ) as error:
-        raise InputError(f"not an EPUB file, or a damaged one ({error})") from error
-
-
 class _Files:
     """The texts in an archive, up to a size in all."""
 
@@ -78,8 +62,8 @@ class _Files:
         self.names = frozenset(archive.namelist())
         self._left = _MOST_BYTES
 
-    def text(self, name: str) -> str:
-        """Reads a file in UTF-8 or UTF-16."""
+    def data(self, name: str) -> bytes:
+        """Reads a file."""
         if name not in self.names:
             raise InputError(f"there is no {name!r} in the book; is it an EPUB, and whole?")
         if self._archive.getinfo(name).flag_bits & 1:
@@ -89,138 +73,106 @@ class _Files:
         self._left -= len(data)
         if self._left < 0:
             raise InputError(f"its texts are longer than {_MOST_BYTES >> 20} MB")
+        if data.count(b"<") > _MOST_TAGS:
+            raise InputError(f"{name!r} has more than {_MOST_TAGS} tags")
+        return data
+
+    def text(self, name: str) -> str:
+        """Reads a file in UTF-8 or UTF-16."""
+        data = self.data(name)
         try:
             is_utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
             return data.decode("utf-16" if is_utf_16 else "utf-8-sig")
         except UnicodeDecodeError as error:
             raise InputError(f"{name!r} is neither UTF-8 nor UTF-16") from error
 
-    def elements(self, name: str) -> "list[_Element]":
-        """The elements of a file in XML."""
-        reader = _Elements()
-        reader.feed(self.text(name))
-        reader.close()
-        return reader.found
+    def xml(self, name: str) -> Element:
+        """Reads a file in XML, without the entities it declares."""
+        try:
+            root: Element = fromstring(self.data(name))
+        except (ParseError, LookupError, ValueError) as error:
+            raise InputError(f"{name!r} is not well-formed XML: {error}") from error
+        return root
 
 
-@dataclass(frozen=True)
-class _Element:
-    tag: str  # in small letters, without the prefix of its namespace
-    attributes: dict[str, str]
-    outside: tuple[str, ...]  # tags of the elements around it
-    texts: list[str]
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.texts).split())
-
-
-class _Elements(BoundedParser):
-    """Collects elements in their order. Unlike an XML parser, it knows no entity declarations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[_Element] = []
-        self._open: list[_Element] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Opens an element."""
-        self.count()
-        outside = tuple(element.tag for element in self._open)
-        tag = tag.rpartition(":")[2]
-        self._open.append(_Element(tag, {name: value or "" for name, value in attrs}, outside, []))
-        self.found.append(self._open[-1])
-        if len(self._open) > _MOST_OUTSIDE:
-            raise InputError(f"more than {_MOST_OUTSIDE} elements inside each other")
-
-    def handle_endtag(self, tag: str) -> None:
-        """Closes the last element if it is of this name."""
-        if self._open and self._open[-1].tag == tag.rpartition(":")[2]:
-            self._open.pop()
-
-    def handle_data(self, data: str) -> None:
-        """Adds text to all open elements."""
-        self.count()
-        for element in self._open:
-            element.texts.append(data)
-
-
-def _read(files: _Files, stem: str) -> Book:
+def _of_epub(files: _Files, stem: str) -> Book:
+    """The documents in reading order, divided by the table of contents."""
     _refuse_drm(files)
-    roots = [
-        element.attributes.get("full-path", "")
-        for element in files.elements("META-INF/container.xml")
-        if element.tag == "rootfile"
-    ]
-    if not roots:
+    root = files.xml("META-INF/container.xml").find(".//{*}rootfile")
+    if root is None:
         raise InputError("META-INF/container.xml names no book")
-    package = files.elements(roots[0])
-    items = {e.attributes.get("id", ""): e.attributes for e in package if e.tag == "item"}
+    place = root.get("full-path", "")
+    package = files.xml(place)
+    items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
     for item in items.values():
-        item["path"] = _resolved(roots[0], item.get("href", ""))[0]
+        item.set("path", _resolved(place, item.get("href", ""))[0])
+    navs = [item for item in items.values() if _is_nav(item)]
+    ncxs = [item for item in items.values() if "dtbncx" in item.get("media-type", "")]
     spine = [
-        items[element.attributes.get("idref", "")]
-        for element in package
-        if element.tag == "itemref"
-        and element.attributes.get("linear") != "no"
-        and element.attributes.get("idref") in items
+        items[reference.get("idref")]
+        for reference in package.iterfind("{*}spine/{*}itemref")
+        if reference.get("linear") != "no" and reference.get("idref") in items
     ]
     paths = [
-        item["path"]
+        item.get("path", "")
         for item in spine
-        if "nav" not in item.get("properties", "").split() and "html" in item.get("media-type", "")
+        if "html" in item.get("media-type", "") and not _is_nav(item)
     ]
-    blocks = list(_documents(files, paths, _starts(files, list(items.values()))))
+    contents = [item.get("path", "") for item in navs or ncxs]
+    blocks = list(_documents(files, paths, _starts(files, contents[0]) if contents else {}))
     if not any(block.chapter for block in blocks):
         blocks = with_chapters_at_headings(blocks)
-    titles = [e.text for e in package if e.tag == "title" and "metadata" in e.outside and e.text]
-    return book_of(titles[0] if titles else stem, blocks)
+    titles = map(_text, package.iterfind("{*}metadata//{*}title"))
+    return book_of(next(filter(None, titles), stem), blocks)
+
+
+def _is_nav(item: Element) -> bool:
+    """Whether an item of the manifest is the table of contents of EPUB 3."""
+    return "nav" in item.get("properties", "").split()
+
+
+def _text(element: Element | None) -> str:
+    """The text of an element, with single spaces."""
+    return "" if element is None else " ".join("".join(element.itertext()).split())
 
 
 def _refuse_drm(files: _Files) -> None:
     if "META-INF/encryption.xml" not in files.names:
         return
-    for element in files.elements("META-INF/encryption.xml"):
-        algorithm = element.attributes.get("algorithm", "")
-        if element.tag == "encryptionmethod" and algorithm not in _FONT_ENCRYPTION:
+    for element in files.xml("META-INF/encryption.xml").iterfind(".//{*}EncryptionMethod"):
+        if (algorithm := element.get("Algorithm", "")) not in _FONT_ENCRYPTION:
             raise InputError(f"it is encrypted ({algorithm[:80]}); Arion reads no books with DRM")
 
 
 def _resolved(base: str, href: str) -> tuple[str, str]:
     """Name in the archive and fragment of a link in the file `base`."""
-    try:
-        parts = urlsplit(href)
-    except ValueError as error:
-        raise InputError(f"its link {href[:80]!r} is wrong: {error}") from error
-    path = posixpath.join(posixpath.dirname(base), unquote(parts.path)) if parts.path else base
-    return posixpath.normpath(path), unquote(parts.fragment)
+    link, _, fragment = href.partition("#")
+    path = posixpath.join(posixpath.dirname(base), unquote(link)) if link else base
+    return posixpath.normpath(path), unquote(fragment)
 
 
-def _starts(files: _Files, items: list[dict[str, str]]) -> _Starts:
-    navs = [item["path"] for item in items if "nav" in item.get("properties", "").split()]
-    ncxs = [item["path"] for item in items if "dtbncx" in item.get("media-type", "")]
+def _starts(files: _Files, contents: str) -> _Starts:
+    """What starts where, by a navigation document or an NCX."""
+    root = files.xml(contents)
+    navs = [e for e in root.iterfind(".//{*}nav") if "toc" in e.get(_TYPE, "").split()]
     starts: _Starts = {}
-    for contents in (navs or ncxs)[:1]:
-        for n, (title, href, depth) in enumerate(_entries(files.elements(contents))):
-            if title and depth <= _MOST_DEPTH:
-                path, fragment = _resolved(contents, href)
-                starts.setdefault(path, {}).setdefault(fragment, []).append((n, title))
+    tops = [*navs, *root.iterfind("{*}navMap")]
+    entries = (entry for top in tops for entry in _entries(top, _MOST_DEPTH))
+    for n, (title, href) in enumerate(entries):
+        path, fragment = _resolved(contents, href)
+        starts.setdefault(path, {}).setdefault(fragment, []).append((n, title))
     return starts
 
 
-def _entries(elements: list[_Element]) -> Iterator[tuple[str, str, int]]:
-    """Title, link and depth of the entries of a navigation document or of an NCX."""
-    in_contents, title = False, ""
-    for element in elements:
-        if element.tag == "nav":
-            in_contents = "toc" in element.attributes.get("epub:type", "").split()
-        elif element.tag == "a" and in_contents:
-            yield element.text, element.attributes.get("href", ""), element.outside.count("ol")
-        elif element.tag == "text":
-            title = element.text
-        elif element.tag == "content" and "navpoint" in element.outside:
-            src = element.attributes.get("src", "")
-            yield title, src, element.outside.count("navpoint")
+def _entries(parent: Element, depth: int) -> Iterator[tuple[str, str]]:
+    """Title and link of the entries in an element, and of `depth` levels."""
+    for entry in [*parent.iterfind("{*}ol/{*}li"), *parent.iterfind("{*}navPoint")] * (depth > 0):
+        link, source = entry.find("{*}a"), entry.find("{*}content")
+        if link is not None and _text(link):
+            yield _text(link), link.get("href", "")
+        elif source is not None and (title := _text(entry.find("{*}navLabel"))):
+            yield title, source.get("src", "")
+        yield from _entries(entry, depth - 1)
 
 
 def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Block]:
@@ -245,12 +197,15 @@ def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Blo
 def read_book(path: Path) -> Book:
     """Reads a book."""
     try:
-        if path.suffix.lower() == ".epub":
-            return read_epub(path)
-        text = read_text(path)
-        return (_of_markdown if path.suffix.lower() == ".md" else _of_text)(text, path.stem)
+        if path.suffix.lower() != ".epub":
+            text = read_text(path)
+            return (_of_markdown if path.suffix.lower() == ".md" else _of_text)(text, path.stem)
+        with zipfile.ZipFile(path) as archive:
+            return _of_epub(_Files(archive), path.stem)
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path}: not an EPUB file, or a damaged one ({error})") from error
 
 
 def _of_text(text: str, name: str) -> Book:

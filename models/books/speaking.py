@@ -1,7 +1,7 @@
 """Speaks books: a file of sound for each chapter, a playlist, and a manifest with times.
 
-The sentences of a chapter are appended to a file as they are spoken. A run that is interrupted goes
-on after the last of them.
+Each sentence is written to a file as soon as it is spoken, and a chapter is made of those files. A
+run that is interrupted goes on after the last of them.
 """
 
 import math
@@ -24,7 +24,7 @@ from processors.text.clauses import merge_wordless, split_long, split_sentences
 from utils.errors import InputError, printable
 from utils.files import read_json, replacing, write_json
 from utils.locks import LOCK_FILE, locked
-from utils.logging import Progress, get_logger, progress
+from utils.logging import get_logger, progress
 
 MANIFEST = "manifest.json"
 PLAYLIST = "playlist.m3u8"
@@ -34,7 +34,6 @@ _UNFINISHED = ".unfinished"
 _PARAGRAPH_PAUSES = 2  # pauses between sentences
 _CHAPTER_PAUSES = 4
 _LONGEST_SENTENCE = 2000  # phones, two minutes: the sound of a sentence is held in memory
-_HEADER_BYTES = 8
 _LONGEST_NAME = 50  # characters of a title; some file systems allow 255 bytes
 
 
@@ -105,18 +104,21 @@ def speak_book(
         texts = [reader.sentences(chapter) for chapter in book.chapters]
         unfinished = [folder / _UNFINISHED / name for name in names]
         n_spoken = [
-            len(sentences) if name in done else sum(1 for _ in _spoken(path))
-            for name, sentences, path in zip(names, texts, unfinished, strict=True)
+            len(sentences) if name in done else len(_parts(parts))
+            for name, sentences, parts in zip(names, texts, unfinished, strict=True)
         ]
         with progress(sum(map(len, texts)), "sentences", initial=sum(n_spoken)) as bar:
             for i, name in enumerate(names):
                 if name not in done:
-                    _speak(reader, texts[i][n_spoken[i] :], unfinished[i], bar)
+                    for n in range(n_spoken[i], len(texts[i])):
+                        with replacing(unfinished[i] / f"{n:06}.npy") as part:
+                            np.save(part, reader.wav(texts[i][n]))
+                        bar.advance()
                     lufs = _master(unfinished[i], folder / name, reader.sample_rate)
                     entry = {"title": book.chapters[i].title, "file": name, "loudness_lufs": lufs}
                     done[name] = entry | _times(reader, texts[i], unfinished[i])
                     _write_lists(folder, book, made_of, [done[n] for n in names if n in done])
-                    unfinished[i].unlink()
+                    shutil.rmtree(unfinished[i])
         shutil.rmtree(folder / _UNFINISHED, ignore_errors=True)
 
 
@@ -158,31 +160,14 @@ def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
                 voice.phone_names(paragraph, speaker=settings.speaker)
 
 
-def _speak(reader: _Reader, sentences: Sequence[_Sentence], path: Path, bar: Progress) -> None:
-    """Appends sentences to the file of a chapter: of each, its size in bytes and its samples."""
-    path.parent.mkdir(exist_ok=True)
-    n_bytes = sum(_HEADER_BYTES + wav.nbytes for wav in _spoken(path))
-    with path.open("ab") as file:
-        file.truncate(n_bytes)  # a sentence that was not written to its end
-        for sentence in sentences:
-            wav = reader.wav(sentence)
-            file.write(wav.nbytes.to_bytes(_HEADER_BYTES, "little") + wav.tobytes())
-            file.flush()
-            bar.advance()
+def _parts(folder: Path) -> list[Path]:
+    """The files of the sentences of a chapter that were spoken."""
+    return sorted(folder.glob("[0-9]*.npy"))
 
 
-def _spoken(path: Path) -> Iterator[np.ndarray]:
-    """The sound of each whole sentence in the file of a chapter, (n,)."""
-    if not path.exists():
-        return
-    n_left = path.stat().st_size
-    with path.open("rb") as file:
-        while len(header := file.read(_HEADER_BYTES)) == _HEADER_BYTES:
-            n_bytes = int.from_bytes(header, "little")
-            n_left -= _HEADER_BYTES + n_bytes
-            if n_bytes == 0 or n_left < 0:  # after a power cut, a file can end in zeros
-                return
-            yield np.frombuffer(file.read(n_bytes), dtype=np.float32)
+def _spoken(folder: Path) -> Iterator[np.ndarray]:
+    """The sound of each sentence of a chapter, (n,)."""
+    return map(np.load, _parts(folder))
 
 
 def _master(source: Path, target: Path, sample_rate: int) -> float | None:

@@ -154,7 +154,6 @@ def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
         "text": asdict(replace(config.preprocess.text, lexicon_path=lexicon_path)),
         "max_phones": inference.max_phones,
         "p_arpabet": config.spoken_p_arpabet,
-        "languages": [speaker.language for speaker in assets.speakers],
         "trained_phones": sorted(assets.known_phones),
         "unknown_phones": inference.unknown_phones,
         "symbols": assets.required_vocabulary().to_plain(),

@@ -35,10 +35,7 @@ class Reader:
         if text["lexicon_path"]:
             text["lexicon_path"] = str(folder / text["lexicon_path"])
         self._split = ClauseSplitter(
-            TextConfig(**text),
-            settings["max_phones"],
-            settings["p_arpabet"],
-            settings["languages"],
+            TextConfig(**text), settings["max_phones"], settings["p_arpabet"]
         )
         self._phones = VoicePhones(settings["trained_phones"], settings["unknown_phones"])
         self._vocabulary = Vocabulary(settings["symbols"])

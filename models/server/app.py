@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import uvicorn
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 from models.page import PAGE
 from models.server.limits import Guard, Limits, Metrics, protocol_with_patience
-from models.server.requests import MODELS, ApiError, SpeechRequest, explained
+from models.server.requests import ApiError, ModelName, SpeechRequest, explained
 from models.server.voices import VoiceStore, named_references
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
@@ -48,8 +48,8 @@ def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
     metrics = Metrics()
     _add_speech(api, voices, metrics)
     _add_facts(api, voices, metrics)
-    _add_page(api)
-    _add_errors(api)
+    for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
+        api.add_exception_handler(error, _refused)
     return Guard(api, limits, metrics)
 
 
@@ -59,13 +59,9 @@ def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
-        request.check()
-        voices.check(request.voice_name)
-        start = time.monotonic()
+        voices.check(request.voice)
         sound = synthesis.speak(request)
         first = await anext(sound)  # wrong texts are refused before the response begins
-        metrics.first_bytes += 1
-        metrics.first_byte_s += time.monotonic() - start
         headers = {} if request.instructions is None else {"X-Arion-Ignored": "instructions"}
         sse = request.stream_format == "sse"
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
@@ -73,10 +69,20 @@ def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
 
 
 def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
+    page, script = (path.read_text(encoding="utf-8") for path in (PAGE, _SPEECH))
+
+    @api.get("/")
+    async def show_page() -> Response:
+        return HTMLResponse(page, headers=_HEADERS)
+
+    @api.get("/speech.js")
+    async def show_script() -> Response:
+        return Response(script, media_type="text/javascript")
+
     @api.get("/v1/models")
     async def models() -> dict[str, Any]:
-        rows = [{"id": n, "object": "model", "created": 0, "owned_by": "arion"} for n in MODELS]
-        return {"object": "list", "data": rows}
+        row = {"object": "model", "created": 0, "owned_by": "arion"}
+        return {"object": "list", "data": [{"id": name, **row} for name in get_args(ModelName)]}
 
     @api.get("/v1/audio/voices")
     async def list_voices() -> dict[str, Any]:
@@ -93,39 +99,17 @@ def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
-def _add_page(api: FastAPI) -> None:
-    page, speech = (path.read_text(encoding="utf-8") for path in (PAGE, _SPEECH))
-
-    @api.get("/")
-    async def show_page() -> Response:
-        return HTMLResponse(page, headers=_HEADERS)
-
-    @api.get("/speech.js")
-    async def show_speech() -> Response:
-        return Response(speech, media_type="text/javascript")
-
-
-def _add_errors(api: FastAPI) -> None:
-
-    @api.exception_handler(ApiError)
-    async def refused(_request: Request, error: ApiError) -> Response:
-        return error.response()
-
-    @api.exception_handler(InputError)
-    async def wrong_input(_request: Request, error: InputError) -> Response:
-        return ApiError(400, str(error)).response()
-
-    @api.exception_handler(RequestValidationError)
-    async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        return explained(list(error.errors())).response()
-
-    @api.exception_handler(HTTPException)
-    async def no_route(_request: Request, error: HTTPException) -> Response:
-        return ApiError(error.status_code, error.detail, headers=error.headers).response()
-
-    @api.exception_handler(Exception)
-    async def broken(_request: Request, _error: Exception) -> Response:
-        return ApiError(500, "internal error; the server's log has the reason").response()
+async def _refused(_request: Request, error: Exception) -> Response:
+    """The response to a request that failed."""
+    if isinstance(error, RequestValidationError):
+        error = explained(list(error.errors()))
+    elif isinstance(error, InputError):
+        error = ApiError(400, str(error))
+    elif isinstance(error, HTTPException):
+        error = ApiError(error.status_code, error.detail, headers=error.headers)
+    elif not isinstance(error, ApiError):
+        error = ApiError(500, "internal error; the server's log has the reason")
+    return error.response()
 
 
 class _Synthesis:
@@ -162,7 +146,7 @@ class _Synthesis:
 
     def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
-        voice = self._voices.get(request.voice_name)
+        voice = self._voices.get(request.voice)
         times = SpokenTimes()
         text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
         pieces = voice.generate(text, _settings(request, voice), times=times)
@@ -185,7 +169,7 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
         if not spoken:
             known = ", ".join(sorted({s.language for s in speakers}))
             message = f"language: not {request.language!r}; this voice speaks {known}"
-            raise ApiError(400, message, param="language", code="language_not_spoken")
+            raise ApiError(400, message, param="language")
         speaker = spoken[0]
     return Settings(
         speaker=speaker,
@@ -198,25 +182,29 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
 
 def _events(data: Iterator[bytes], times: SpokenTimes, request: SpeechRequest) -> Iterator[bytes]:
     """Server-sent events: sound in base64, with the words that begin in it, if asked for."""
-    n_sent = n_marks = 0  # words and marks that were sent
+    n_words = n_marks = 0  # that were sent
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
-            words, n_sent = times.words[n_sent:], len(times.words)
+            words, n_words = times.words[n_words:], len(times.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-            marks, n_marks = times.marks[n_marks:], len(times.marks)
-            if marks:
-                event["marks"] = [{"mark": mark.name, "time": mark.time_s} for mark in marks]
+            event |= _marks(times, n_marks)
+            n_marks = len(times.marks)
         yield _event(event) if sound or event.get("words") or event.get("marks") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
     done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
-    if request.timestamps and (marks := times.marks[n_marks:]):
-        done["marks"] = [{"mark": mark.name, "time": mark.time_s} for mark in marks]
+    if request.timestamps:
+        done |= _marks(times, n_marks)
     if request.subtitles is not None:
         done["subtitles"] = subtitles(times.sentences, times.words, request.subtitles)
     yield _event(done)
+
+
+def _marks(times: SpokenTimes, n_sent: int) -> dict[str, Any]:
+    rows = [{"mark": mark.name, "time": mark.time_s} for mark in times.marks[n_sent:]]
+    return {"marks": rows} if rows else {}
 
 
 def _event(event: dict[str, Any]) -> bytes:

@@ -27,38 +27,19 @@ class Metrics:
         self.active = 0  # requests for speech that wait or are served
         self.sound_s = 0.0
         self.synthesis_s = 0.0
-        self.first_bytes = 0  # responses that began
-        self.first_byte_s = 0.0  # the sum of their delays
 
     def text(self, *, n_open: int, open_mb: float) -> str:
-        """All metrics."""
-        by_status = [
-            (f'requests_total{{status="{status}"}}', count)
-            for status, count in sorted(self.requests.items())
-        ]
-        rows = [
-            ("requests_total", "counter", "Responses by status", by_status),
-            ("requests_active", "gauge", "Requests that wait or are served", self.active),
-            ("sound_seconds_total", "counter", "Synthesised sound", self.sound_s),
-            ("synthesis_seconds_total", "counter", "Time spent on it", self.synthesis_s),
-            (
-                "first_byte_seconds",
-                "summary",
-                "Time to the first byte of sound",
-                [
-                    ("first_byte_seconds_sum", self.first_byte_s),
-                    ("first_byte_seconds_count", self.first_bytes),
-                ],
-            ),
-            ("voices_open", "gauge", "Voices in memory", n_open),
-            ("voices_bytes", "gauge", "Memory of their weights", open_mb * 1e6),
-        ]
-        lines = []
-        for name, kind, help_text, value in rows:
-            lines += [f"# HELP arion_{name} {help_text}", f"# TYPE arion_{name} {kind}"]
-            values = value if isinstance(value, list) else [(name, value)]
-            lines += [f"arion_{sample} {number}" for sample, number in values]
-        return "\n".join(lines) + "\n"
+        """All metrics, in the format of Prometheus."""
+        values = {
+            "requests_active": self.active,
+            "sound_seconds_total": self.sound_s,
+            "synthesis_seconds_total": self.synthesis_s,
+            "voices_open": n_open,
+            "voices_bytes": open_mb * 1e6,
+        }
+        for status, n in sorted(self.requests.items()):
+            values[f'requests_total{{status="{status}"}}'] = n
+        return "".join(f"arion_{name} {value}\n" for name, value in values.items())
 
 
 @dataclass(frozen=True)
@@ -101,13 +82,9 @@ class Guard:
             # else: the response ends early, which the client notices
         finally:
             self._metrics.requests[status or 499] += 1  # 499: the client left
-            get_logger(__name__).info(
-                "%s %r %d, %.2f s",
-                scope["method"],
-                scope["path"],
-                status or 499,
-                time.monotonic() - start,
-            )
+            took_s = time.monotonic() - start
+            line = (scope["method"], scope["path"], status or 499, took_s)
+            get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check_token(scope)
@@ -115,15 +92,15 @@ class Guard:
         if body is None:
             return
         if scope["method"] != "POST":
-            await self._app(scope, _Whole(body), send)
+            await self._app(scope, _whole(body), send)
             return
         if self._metrics.active >= self._limits.queue:
             message = f"{self._limits.queue} requests are waiting; try again later"
             headers = {"Retry-After": str(_RETRY_AFTER_S)}
-            raise ApiError(503, message, code="queue_full", headers=headers)
+            raise ApiError(503, message, headers=headers)
         self._metrics.active += 1
         try:
-            await self._run(self._app(scope, _Whole(body), send), receive)
+            await self._run(self._app(scope, _whole(body), send), receive)
         finally:
             self._metrics.active -= 1
 
@@ -133,20 +110,18 @@ class Guard:
             return
         given = dict(scope["headers"]).get(b"authorization", b"")
         if not secrets.compare_digest(given, f"Bearer {token}".encode()):
-            raise ApiError(
-                401,
+            message, headers = (
                 "this server needs its token as the API key",
-                code="invalid_api_key",
-                headers={"WWW-Authenticate": "Bearer"},
+                {"WWW-Authenticate": "Bearer"},
             )
+            raise ApiError(401, message, headers=headers)
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body; None if the client left."""
         try:
             return await asyncio.wait_for(self._read(receive), self._limits.patience_s)
         except asyncio.TimeoutError:
-            seconds = f"{self._limits.patience_s:g} s"
-            message = f"the body did not arrive within {seconds}"
+            message = f"the body did not arrive within {self._limits.patience_s:g} s"
             raise ApiError(408, message, headers={"Connection": "close"}) from None
 
     async def _read(self, receive: Receive) -> bytes | None:
@@ -174,22 +149,22 @@ class Guard:
                 work.result()
             elif not done:
                 message = f"not done within {self._limits.deadline_s:g} s; send a shorter text"
-                raise ApiError(504, message, code="deadline")
+                raise ApiError(504, message)
         finally:
             work.cancel()
             gone.cancel()
 
 
-class _Whole:
+def _whole(body: bytes) -> Receive:
     """Gives the app a body that has arrived; whether the client left is the guard's concern."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    def __init__(self, body: bytes) -> None:
-        self._messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def __call__(self) -> Message:
-        if not self._messages:
+    async def receive() -> Message:
+        if not messages:
             await asyncio.Event().wait()
-        return self._messages.pop()
+        return messages.pop()
+
+    return receive
 
 
 async def _until_gone(receive: Receive) -> None:
@@ -201,32 +176,26 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
     """Uvicorn's protocol that ends connections whose headers do not arrive in time."""
 
     class PatientProtocol(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._timer = self.loop.call_later(patience_s, self._give_up)
 
         def data_received(self, data: bytes) -> None:
-            if self._timer is None and self._between_requests():
-                self._timer = self.loop.call_later(patience_s, self._give_up)
             super().data_received(data)
-            if self._timer is not None and not self._between_requests():
+            if self.cycle is not None and not self.cycle.response_complete:
                 self._timer.cancel()
-                self._timer = None
+            elif self._timer.cancelled():
+                self._timer = self.loop.call_later(patience_s, self._give_up)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
+            self._timer.cancel()
             super().connection_lost(exc)
 
-        def _between_requests(self) -> bool:
-            return self.cycle is None or self.cycle.response_complete
-
         def _give_up(self) -> None:
-            self.transport.write(
+            answer = (
                 b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
             )
+            self.transport.write(answer)
             self.transport.close()
 
     return PatientProtocol

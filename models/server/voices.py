@@ -51,7 +51,7 @@ class VoiceStore:
         if name not in self.facts:
             near, known = nearest(name, self.facts), ", ".join(self.facts)
             message = f"no voice {name!r}{near} (expected one of {known})"
-            raise ApiError(400, message, param="voice", code="voice_not_found")
+            raise ApiError(400, message, param="voice")
 
     def get(self, name: str) -> Synthesizer:
         """Returns a voice, opened if need be."""

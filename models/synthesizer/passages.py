@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from models.synthesizer.settings import check_length
-from preprocessors.manifest import control_characters
 from processors.records import SpokenText, Word
 from processors.text.clauses import (
     PLAIN,
@@ -23,7 +22,7 @@ from processors.text.clauses import (
 )
 from processors.text.nearest_phones import VoicePhones
 from processors.text.symbols import SILENCE
-from utils.errors import InputError
+from utils.errors import InputError, control_characters
 from utils.logging import get_logger
 
 _NOTHING = SpokenText("", "", (), ())
@@ -39,7 +38,7 @@ def check_text(text: str) -> None:
         raise InputError(
             f"the text is not UTF-8 at character {error.start}; is the terminal set to UTF-8?"
         ) from error
-    if shown := control_characters(text):
+    if not text.isprintable() and (shown := control_characters(text)):
         raise InputError(f"the text holds control characters: {shown}; remove them")
 
 

@@ -94,7 +94,6 @@ class Synthesizer:
             self.config.preprocess.text,
             self.config.inference.max_phones,
             self.config.spoken_p_arpabet,
-            [speaker.language for speaker in self.speakers],
         )
         phones = VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones)
         self._reader = TextReader(split, phones)

@@ -15,7 +15,6 @@ from processors.records import SpokenText
 from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
-from processors.text.normalisation.characters import OtherScriptError
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from utils.errors import InputError
 
@@ -220,19 +219,11 @@ class Clause(NamedTuple):
 class ClauseSplitter:
     """Splits texts of several languages; keeps a text front end for each.
 
-    Sentences of more than `max_phones` are split at clauses. `languages` are those of the voice,
-    for messages.
+    Sentences of more than `max_phones` are split at clauses.
     """
 
-    def __init__(
-        self,
-        config: TextConfig,
-        max_phones: int,
-        p_arpabet: float = 0.0,
-        languages: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, config: TextConfig, max_phones: int, p_arpabet: float = 0.0) -> None:
         self._config = config
-        self._languages = dict.fromkeys(languages)
         self._p_arpabet = p_arpabet
         self._max_phones = max_phones
         self._frontends = Frontends(config)
@@ -249,16 +240,16 @@ class ClauseSplitter:
 
     def clauses(self, runs: Sequence[Run], language: str) -> list[Clause]:
         """The clauses of a sentence or of a part of one, with at least one word."""
-        clause = self._clause(runs, language)
-        if len(clause.spoken.phones) <= self._max_phones:
-            return [clause]
+        spoken = self._spoken(runs, language)
+        if len(spoken.phones) <= self._max_phones:
+            return [Clause(spoken, tuple(runs))]
         text = "".join(run.text for run in runs)
         chunks = merge_wordless(split_long(text, self._max_phones))
-        clauses = [self._clause(row, language) for row in cut_runs(runs, chunks)]
-        texts = [
-            dataclasses.replace(c.spoken, text=t) for c, t in zip(clauses, chunks, strict=True)
+        clauses = [
+            Clause(dataclasses.replace(self._spoken(row, language), text=chunk), tuple(row))
+            for row, chunk in zip(cut_runs(runs, chunks), chunks, strict=True)
         ]
-        return self.link([c._replace(spoken=s) for c, s in zip(clauses, texts, strict=True)])
+        return self.link(clauses)
 
     def link(self, clauses: Sequence[Clause]) -> list[Clause]:
         """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""
@@ -273,17 +264,9 @@ class ClauseSplitter:
             linked.append(clause._replace(spoken=dataclasses.replace(clause.spoken, phones=phones)))
         return [*linked, clauses[-1]]
 
-    def _clause(self, runs: Sequence[Run], language: str) -> Clause:
-        try:
-            spoken = self._frontends[language](*(run.text for run in runs))
-        except OtherScriptError as error:
-            raise InputError(
-                f"{error.letter}: the voice has no phones for this script; it speaks"
-                f" {', '.join(self._languages) or language}"
-            ) from error
-        if spoken.word_phones:
-            spoken = mix(spoken, self._p_arpabet)
-        return Clause(spoken, tuple(runs))
+    def _spoken(self, runs: Sequence[Run], language: str) -> SpokenText:
+        spoken = self._frontends[language](*(run.text for run in runs))
+        return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
 
 
 def merge_wordless(pieces: Sequence[str]) -> list[str]:

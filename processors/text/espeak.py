@@ -6,14 +6,14 @@ duration of its own. espeak keeps state per library handle, so each thread has i
 (with one backend shared by four threads, 70 % of the phones were wrong, without an error).
 """
 
-import importlib.util
 import logging
 import os
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final
 
 from processors.text.g2p import Pronunciation
@@ -27,24 +27,13 @@ _VOWELS = frozenset("aeiouyæøœɐɑɒɔəɘɚɛɜɝɞɤɨɪɯɵɶʉʊʌʏᵻ")
 _INSERTED = 0.8  # less than 1.2 for a vowel and a consonant, which seldom correspond
 
 
-@cache
-def is_installed() -> bool:
-    """Whether phonemizer and espeakng-loader can be imported."""
-    return all(importlib.util.find_spec(name) for name in ("phonemizer", "espeakng_loader"))
-
-
 class EspeakPhonemizer:
     """IPA pronunciations of the words of any language that espeak-ng has a voice for."""
 
     def __init__(self, language: str, user_lexicon: Mapping[str, Phones] | None = None) -> None:
         self.language = language
-        self.user_lexicon = dict(user_lexicon or {})
+        self._user_lexicon = dict(user_lexicon or {})
         _voice(language)
-
-    @staticmethod
-    def known_phone(symbol: str) -> bool:
-        """See `is_ipa`."""
-        return is_ipa(symbol)
 
     def reads(self, sign: str) -> bool:
         """Whether espeak has a word for a sign in this language."""
@@ -53,14 +42,13 @@ class EspeakPhonemizer:
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause, in its context."""
         spoken = speak(self.language, words)
-        chosen = [
-            self.user_lexicon.get(word.lower(), phones)
-            for word, phones in zip(words, spoken, strict=True)
-        ]
-        for word, phones in zip(words, chosen, strict=True):
-            if not phones:
+        said: list[Pronunciation] = []
+        for word, phones in zip(words, spoken, strict=True):
+            chosen = self._user_lexicon.get(word.lower(), phones)
+            if not chosen:
                 raise InputError(f"espeak ({self.language}) has no phones for '{word}'; remove it")
-        return [Pronunciation(phones, in_lexicon=True) for phones in chosen]
+            said.append(Pronunciation(chosen, in_lexicon=True))
+        return said
 
 
 def is_ipa(symbol: str) -> bool:
@@ -95,26 +83,18 @@ class _Voice:
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
         self._backend = backend
         self._separator = separator
-        self._alone: dict[str, Phones] = {}
+        self.alone = lru_cache(_CACHED_WORDS)(self._alone)
 
     def groups(self, text: str) -> list[Phones]:
         """The phones of a text, grouped as espeak groups them."""
         (line,) = self._backend.phonemize([text], separator=self._separator, strip=True) or ("",)
-        groups = [_phones(group) for group in line.split()]
-        return [group for group in groups if group]
+        # "h_ə_l_ˈoʊ"; "-" is liaison, or no stress
+        groups = [group.replace("-", "").split("_") for group in line.split()]
+        return [tuple(filter(None, group)) for group in groups if any(group)]
 
-    def alone(self, word: str) -> Phones:
+    def _alone(self, word: str) -> Phones:
         """The phones of a word in isolation."""
-        if word not in self._alone:
-            if len(self._alone) >= _CACHED_WORDS:
-                self._alone.clear()
-            self._alone[word] = tuple(phone for group in self.groups(word) for phone in group)
-        return self._alone[word]
-
-
-def _phones(group: str) -> Phones:
-    """Splits "h_ə_l_ˈoʊ" into phones; "-" (liaison, or no stress) is removed."""
-    return tuple(phone for part in group.split("_") if (phone := part.replace("-", "")))
+        return tuple(phone for group in self.groups(word) for phone in group)
 
 
 def _voice(language: str) -> _Voice:
@@ -149,22 +129,22 @@ def _point_to_library() -> None:
     Worker processes inherit environment variables, but not phonemizer's own settings. All three are
     needed: with the library alone, espeak-ng ends the process if it does not find its data.
     """
-    if not is_installed():
-        raise InputError(f"phone_extractor espeak needs two packages: {INSTALL}")
-    import espeakng_loader
-
+    try:
+        import espeakng_loader
+        import phonemizer  # noqa: F401
+    except ImportError as error:
+        raise InputError(f"phone_extractor espeak needs two packages: {INSTALL}") from error
     os.environ.setdefault("PHONEMIZER_ESPEAK_LIBRARY", espeakng_loader.get_library_path())
     os.environ.setdefault("PHONEMIZER_ESPEAK_DATA_PATH", espeakng_loader.get_data_path())
     os.environ.setdefault("ESPEAK_DATA_PATH", espeakng_loader.get_data_path())
 
 
 def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
-    related = [code for code in voices if code.split("-")[0] == language.split("-")[0]]
-    related.sort(key=len)  # "en-us" before "en-gb-x-rp"
-    by_name = [code for code, name in voices.items() if name.lower().startswith(language.lower())]
-    nearest = list(dict.fromkeys([*related, *by_name]))[:6]
-    codes = f"nearest: {', '.join(nearest)}" if nearest else f"it has {', '.join(sorted(voices))}"
-    return f"espeak has no language '{language}'; {codes}"
+    codes = [code for code in voices if code[:2] == language[:2]]
+    codes += [code for code, name in voices.items() if name.lower().startswith(language.lower())]
+    nearest = sorted(dict.fromkeys(codes), key=len)[:6]  # "en-us" before "en-gb-x-rp"
+    known = f"nearest: {', '.join(nearest)}" if nearest else f"it has {', '.join(sorted(voices))}"
+    return f"espeak has no language '{language}'; {known}"
 
 
 def share_phones(
@@ -181,40 +161,26 @@ def share_phones(
         alone: Phones of each word in isolation.
     """
     shared: list[Phones] = []
-    for word_range, group_range in _two_sided(_gaps(groups, alone)):
-        expected = [alone[index] for index in word_range]
-        heard = [groups[index] for index in group_range]
-        plain = all(words[index].isalpha() for index in word_range)
-        same_number = plain and len(heard) == len(expected)
-        shared += heard if same_number else _share_gap(heard, expected)
+    for (word, group), (last_word, last_group) in pairwise(_cuts(groups, alone)):
+        expected, heard = alone[word:last_word], groups[group:last_group]
+        plain = all(map(str.isalpha, words[word:last_word]))
+        shared += heard if plain and len(heard) == len(expected) else _share_gap(heard, expected)
     return shared
 
 
-def _gaps(groups: Sequence[Phones], alone: Sequence[Phones]) -> Iterator[tuple[range, range]]:
-    """Ranges of words and of groups that correspond, each anchor and each run between anchors."""
-    bare_groups = [_without_stress(group) for group in groups]
-    bare_words = [_without_stress(word) for word in alone]
-    matcher = SequenceMatcher(None, bare_words, bare_groups, autojunk=False)
-    word = group = 0
-    for match in matcher.get_matching_blocks():
-        if match.a > word or match.b > group:
-            yield range(word, match.a), range(group, match.b)
-        for offset in range(match.size):
-            word, group = match.a + offset, match.b + offset
-            yield range(word, word + 1), range(group, group + 1)
-        word, group = match.a + match.size, match.b + match.size
-
-
-def _two_sided(gaps: Iterable[tuple[range, range]]) -> list[tuple[range, range]]:
-    """Gaps with those that lack words or groups joined to a neighbour."""
-    joined: list[tuple[range, range]] = []
-    for words, groups in gaps:
-        if joined and not (words and groups and all(joined[-1])):
-            before = joined.pop()
-            words = range(before[0].start, words.stop)
-            groups = range(before[1].start, groups.stop)
-        joined.append((words, groups))
-    return joined
+def _cuts(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[tuple[int, int]]:
+    """Indices of words and of groups at which both can be cut, each part with words and groups."""
+    bare_groups, bare_words = map(_without_stress, groups), map(_without_stress, alone)
+    matcher = SequenceMatcher(None, [*bare_words], [*bare_groups], autojunk=False)
+    blocks = matcher.get_matching_blocks()
+    cuts = {(b.a + offset, b.b + offset) for b in blocks for offset in range(b.size + 1)}
+    kept = [(len(alone), len(groups))]
+    for cut in sorted(cuts, reverse=True):  # what lacks words or groups goes with what is before
+        if cut[0] < kept[-1][0] and cut[1] < kept[-1][1]:
+            kept.append(cut)
+    while len(kept) > 1 and 0 in kept[-1]:
+        kept.pop()
+    return [(0, 0), *reversed(kept)]
 
 
 def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones]:

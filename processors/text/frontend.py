@@ -1,16 +1,22 @@
-"""From written text to phones, words and pauses."""
+"""From written text to phones, words and pauses: `TextFrontend.__call__` is the whole path."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import Protocol
 
 from config.text import TextConfig
 from processors.records import SpokenText, Word, WordPhones
+from processors.text.espeak import EspeakPhonemizer, is_ipa
 from processors.text.g2p import LexiconPhonemizer, Pronunciation, is_arpabet, read_lexicon
-from processors.text.letters import LetterPhonemizer, normalise_symbols, read_symbols, split_words
-from processors.text.normalisation.characters import clean_characters, has_name, name_signs
-from processors.text.normalisation.english import is_english, normalise_english
+from processors.text.letters import (
+    LetterPhonemizer,
+    is_letter,
+    normalise_symbols,
+    read_symbols,
+    split_words,
+)
+from processors.text.normalisation.english import has_name, is_english, normalise_english
+from processors.text.normalisation.other_languages import name_signs
 from processors.text.symbols import (
     ARPABET_PREFIX,
     END,
@@ -22,6 +28,7 @@ from processors.text.symbols import (
 from processors.text.tokens import (
     Token,
     TokenizedText,
+    clean_characters,
     is_sign,
     is_word,
     merge_pauses,
@@ -30,72 +37,10 @@ from processors.text.tokens import (
 )
 from utils.errors import InputError
 
-_SETS = {"espeak": "a phone of IPA", "letters": "a letter"}  # what may be in braces
+# what may be in braces; otherwise phones of ARPAbet
+_SETS = {"espeak": (is_ipa, "a phone of IPA"), "letters": (is_letter, "a letter")}
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
-
-
-class PhoneSequence:
-    """Grows from left to right; SpokenText describes its form."""
-
-    def __init__(self, config: TextConfig) -> None:
-        self._keeps_marks = config.has_nvidia_symbols
-        self._ends_in_eos = config.ends_in_eos
-        self._classes = config.pauses == "classes"
-        self._bounded = config.in_letters and not self._keeps_marks
-        self.phones: list[str] = []
-        self.words: list[Word] = []
-        self.word_phones: list[WordPhones] = []
-        self.unknown: list[str] = []
-        if self._classes and not self._keeps_marks:
-            self.phones.append(SILENCE)
-
-    def add_word(self, text: str, said: Pronunciation) -> None:
-        """Appends a word, and the boundary before it."""
-        if self._bounded and self._ends_in_word:
-            self.phones.append(WORD_BOUNDARY)
-        start, end = len(self.phones), len(self.phones) + len(said.phones)
-        if said.instead:
-            self.word_phones.append(WordPhones(len(self.words), start, end, said.instead))
-        self.words.append(Word(text, start, end))
-        self.phones += said.phones
-        if not said.in_lexicon:
-            self.unknown.append(text)
-
-    def add_pause(self, name: str) -> None:
-        """Appends a pause or mark by its name; punctuation before the first word makes none."""
-        if self._keeps_marks:
-            self.phones.append(name)
-        elif self.words:
-            self.phones.append(name if self._classes else SHORT_PAUSE)
-
-    def finish(self) -> None:
-        """Makes the sequence end as it must: with the class of the final punctuation, if any."""
-        if self._keeps_marks:
-            self.phones += [END] * self._ends_in_eos
-            return
-        if self._classes and self._ends_in_word:
-            self.phones.append(FULL_STOP)
-        if self.phones[-1] == SHORT_PAUSE:
-            self.phones.pop()
-
-    @property
-    def _ends_in_word(self) -> bool:
-        return bool(self.words) and self.words[-1].end == len(self.phones)
-
-
-class Phonemizer(Protocol):
-    """Words to phones: ARPAbet, IPA or letters."""
-
-    user_lexicon: dict[str, tuple[str, ...]]
-
-    def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause."""
-
-    def known_phone(self, symbol: str) -> bool:
-        """Whether a symbol belongs to the phone set."""
-
-    def reads(self, sign: str) -> bool:
-        """Whether a sign can be given as a word."""
+Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
 
 
 class TextFrontend:
@@ -106,16 +51,18 @@ class TextFrontend:
     """
 
     def __init__(self, config: TextConfig, language: str) -> None:
-        self.config = config
         self.language = language
-        self._phonemize = _make_phonemizer(config, language)
-        self._normalise: Callable[[str], str] = self._name_signs
-        self._says: Callable[[str], bool] = self._reads
-        if config.normalizer == "english" and is_english(language):
-            own_words = frozenset(self._phonemize.user_lexicon)
-            normalise = normalise_symbols if config.has_nvidia_symbols else normalise_english
-            self._normalise = partial(normalise, own_words=own_words)
-            self._says = has_name
+        self._symbols = config.phone_extractor if config.has_nvidia_symbols else ""
+        self._ends_in_eos = config.ends_in_eos
+        self._in_letters = config.in_letters
+        self._keeps_classes = config.pauses == "classes"
+        self._is_english = config.normalizer == "english" and is_english(language)
+        arpabet = (is_arpabet, "a phone of ARPAbet")
+        self._is_phone, self._phone_kind = _SETS.get(config.phone_extractor, arpabet)
+        path = config.lexicon_path
+        lexicon = read_lexicon(Path(path), self._is_phone) if path else {}
+        self._own_words = frozenset(lexicon)
+        self._phonemize = _make_phonemizer(config, language, lexicon)
 
     def __call__(self, *texts: str) -> SpokenText:
         """The phones of a text.
@@ -130,79 +77,68 @@ class TextFrontend:
                 in the phone set; the message names it.
         """
         text = "".join(texts)
-        normalised, tokens, unspoken, word_ends = self._read(texts)
-        if not any(token.kind != "pause" for token in tokens):
-            raise InputError(f"there is no word to say in {text[:80]!r}")
-        sequence = PhoneSequence(self.config)
-        for token, pronunciation in self._pronounced(tokens):
-            if token.kind == "pause":
-                sequence.add_pause(token.text)
-            else:
-                sequence.add_word(token.text, pronunciation)
-        sequence.finish()
-        return SpokenText(
-            text,
-            normalised,
-            tuple(sequence.phones),
-            tuple(sequence.words),
-            tuple(sequence.unknown),
-            unspoken,
-            tuple(sequence.word_phones),
-            word_ends if len(texts) > 1 else (),
+        parts: list[TokenizedText] = []
+        for part in _spaces_first(texts):
+            parts.append(self._read(part, is_first=not any(earlier.tokens for earlier in parts)))
+        whole = self._units(
+            TokenizedText(
+                " ".join("".join(part.text for part in parts).split()),
+                [token for part in parts for token in part.tokens],
+                () if self._symbols else self._unspoken(text),
+            )
         )
+        if all(token.kind == "pause" for token in whole.tokens):
+            raise InputError(f"there is no word to say in {text[:80]!r}")
+        counts = (sum(t.kind != "pause" for t in self._units(part).tokens) for part in parts)
+        return self._spoken(text, whole, tuple(accumulate(counts)) if len(parts) > 1 else ())
 
-    def _read(self, texts: Sequence[str]) -> TokenizedText:
+    def _read(self, text: str, *, is_first: bool) -> TokenizedText:
+        """The words, pauses and phones of a part of a text."""
         normalised = ""
         tokens: list[Token] = []
-        word_ends: list[int] = []
-        n_words = 0
-        for text in _spaces_first(texts):
-            n_characters, n_tokens = len(normalised), len(tokens)
-            for inline, piece in split_inline(text):
-                if inline:
-                    self._check_phones(piece)
-                    normalised += f" {{{piece}}}"
-                    tokens.append(Token("phones", piece))
-                else:
-                    words = self._after_phones(piece) if tokens else self._normalise(piece)
-                    normalised += words
-                    tokens += tokenize(words)
-            n_words += self._n_words(normalised[n_characters:], tokens[n_tokens:])
-            word_ends.append(n_words)
-        normalised = " ".join(normalised.split())
-        if self.config.has_nvidia_symbols:
-            read = read_symbols(normalised, self.config.phone_extractor)
-            return read._replace(word_ends=tuple(word_ends))
-        if self.config.in_letters:
-            tokens = [word for token in tokens for word in split_words(token)]
-        unspoken = self._unspoken("".join(texts))
-        return TokenizedText(normalised, merge_pauses(tokens), unspoken, tuple(word_ends))
+        for inline, piece in split_inline(text):
+            if inline:
+                self._check_phones(piece)
+                normalised += f" {{{piece}}}"
+                tokens.append(Token("phones", piece))
+            else:
+                follows = tokens or not is_first
+                words = self._after_phones(piece) if follows else self._normalise(piece)
+                normalised += words
+                tokens += tokenize(words)
+        return TokenizedText(normalised, tokens)
 
-    def _n_words(self, normalised: str, tokens: Sequence[Token]) -> int:
-        """Number of words in a part of a text."""
-        if self.config.has_nvidia_symbols:
-            tokens = read_symbols(normalised, self.config.phone_extractor).tokens
-        elif self.config.in_letters:
+    def _units(self, text: TokenizedText) -> TokenizedText:
+        """The same in what the voice reads: words without hyphens, or NVIDIA's symbols."""
+        if self._symbols:
+            return read_symbols(text.text, self._symbols)
+        tokens = text.tokens
+        if self._in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
-        return sum(token.kind != "pause" for token in tokens)
+        return text._replace(tokens=merge_pauses(tokens))
 
-    def _name_signs(self, text: str) -> str:
-        """Text of another language without the signs that espeak-ng cannot read."""
+    def _normalise(self, text: str) -> str:
+        """Text in words; outside English without the signs that espeak-ng cannot read."""
+        if self._is_english:
+            normalise = normalise_symbols if self._symbols else normalise_english
+            return normalise(text, self._own_words)
         named = name_signs(clean_characters(text), self.language)
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
 
     def _reads(self, sign: str) -> bool:
-        return is_word(sign) and self._phonemize.reads(sign)
+        """Whether a sign is given to the phonemizer; that of the lexicon refuses it by its name."""
+        if isinstance(self._phonemize, EspeakPhonemizer):
+            return is_word(sign) and self._phonemize.reads(sign)
+        return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
 
     def _unspoken(self, text: str) -> tuple[str, ...]:
         """The signs of a text that are left out, each once."""
-        signs = [char for char in dict.fromkeys(text) if not char.isascii() or is_sign(char)]
-        if not signs:
+        if text.isascii() and not any(map(is_sign, set(text))):
             return ()
         plain = "".join(piece for inline, piece in split_inline(text) if not inline)
         named = name_signs(clean_characters(plain), self.language)
-        signs = [char for char in dict.fromkeys(named) if is_sign(char)]
-        return tuple(char for char in signs if not self._says(char))
+        says = has_name if self._is_english else self._reads
+        return tuple(char for char in dict.fromkeys(named) if is_sign(char) and not says(char))
 
     def _after_phones(self, text: str) -> str:
         """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""
@@ -211,9 +147,8 @@ class TextFrontend:
 
     def _check_phones(self, inline: str) -> None:
         for phone in inline.split():
-            if not self._phonemize.known_phone(phone):
-                kind = _SETS.get(self.config.phone_extractor, "a phone of ARPAbet")
-                raise InputError(f"'{phone}' in {{{inline}}} is not {kind}")
+            if not self._is_phone(phone):
+                raise InputError(f"'{phone}' in {{{inline}}} is not {self._phone_kind}")
 
     def _pronounced(self, tokens: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
         """Each token with its pronunciation; words between two pauses share their context."""
@@ -227,13 +162,48 @@ class TextFrontend:
                 yield from zip(clause, pronunciations, strict=True)
                 clause = []
             if token.text:
-                yield token, Pronunciation(self._named(token), in_lexicon=True)
+                prefix = ARPABET_PREFIX if self._symbols and token.kind == "phones" else ""
+                phones = tuple(f"{prefix}{name}" for name in token.text.split())
+                yield token, Pronunciation(phones, in_lexicon=True)
 
-    def _named(self, token: Token) -> tuple[str, ...]:
-        """The names of a pause or of phones in braces."""
-        prefixed = token.kind == "phones" and self.config.has_nvidia_symbols
-        prefix = ARPABET_PREFIX if prefixed else ""
-        return tuple(f"{prefix}{name}" for name in token.text.split())
+    def _spoken(self, text: str, read: TokenizedText, word_ends: tuple[int, ...]) -> SpokenText:
+        """The phones of words and pauses, from left to right; SpokenText describes their form."""
+        has_classes = self._keeps_classes and not self._symbols
+        phones = [SILENCE] * has_classes
+        words: list[Word] = []
+        choices: list[WordPhones] = []
+        unknown: list[str] = []
+        for token, said in self._pronounced(read.tokens):
+            follows_word = bool(words) and words[-1].end == len(phones)
+            if token.kind == "pause":
+                if self._symbols:
+                    phones.append(token.text)
+                elif words:  # punctuation before the first word makes no pause
+                    phones.append(token.text if has_classes else SHORT_PAUSE)
+                continue
+            if follows_word and self._in_letters and not self._symbols:
+                phones.append(WORD_BOUNDARY)
+            start, end = len(phones), len(phones) + len(said.phones)
+            if said.instead:
+                choices.append(WordPhones(len(words), start, end, said.instead))
+            words.append(Word(token.text, start, end))
+            phones += said.phones
+            unknown += [token.text] * (not said.in_lexicon)
+        if has_classes and words[-1].end == len(phones):
+            phones.append(FULL_STOP)
+        if phones[-1] == SHORT_PAUSE:
+            phones.pop()
+        phones += [END] * self._ends_in_eos
+        return SpokenText(
+            text,
+            read.text,
+            tuple(phones),
+            tuple(words),
+            tuple(unknown),
+            read.unspoken,
+            tuple(choices),
+            word_ends,
+        )
 
 
 class Frontends(dict[str, TextFrontend]):
@@ -258,13 +228,11 @@ def _spaces_first(texts: Sequence[str]) -> Iterator[str]:
     yield space + texts[-1]
 
 
-def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
-    # One backend's packages are not needed for the other.
+def _make_phonemizer(
+    config: TextConfig, language: str, lexicon: dict[str, tuple[str, ...]]
+) -> Phonemizer:
     if config.phone_extractor == "espeak":
-        from processors.text.espeak import EspeakPhonemizer, is_ipa
-
-        ipa = read_lexicon(Path(config.lexicon_path), is_ipa) if config.lexicon_path else {}
-        return EspeakPhonemizer(language, ipa)
+        return EspeakPhonemizer(language, lexicon)
     if config.phone_extractor == "letters":
         return LetterPhonemizer()
     if not is_english(language):
@@ -273,8 +241,7 @@ def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
             f"the lexicon is English, the language of the text is '{language}'; "
             f"set preprocess.text.phone_extractor to {others}"
         )
-    arpabet = read_lexicon(Path(config.lexicon_path), is_arpabet) if config.lexicon_path else {}
     if config.is_mixed:
         prefix = ARPABET_PREFIX if config.has_nvidia_symbols else ""
-        return LetterPhonemizer(arpabet, with_phones=True, prefix=prefix)
-    return LexiconPhonemizer(arpabet)
+        return LetterPhonemizer(lexicon, with_phones=True, prefix=prefix)
+    return LexiconPhonemizer(lexicon)

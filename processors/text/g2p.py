@@ -38,6 +38,9 @@ class Pronunciation(NamedTuple):
     instead: tuple[str, ...] = ()  # phones that can be said instead of the letters
 
 
+_LETTER_A = Pronunciation(LETTER_A, in_lexicon=True)
+
+
 @cache
 def _mapped_cmudict() -> mmap.mmap:
     with CMUDICT_PATH.open("rb") as file:
@@ -92,12 +95,11 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
         if not line.strip() or line.startswith(("#", ";;;")):
             continue
         word, *phones = line.split()
-        if not phones:
-            raise InputError(f"{path}:{number}: '{word}' has no phones, expected `WORD  PH1 PH2`")
-        if bad := [phone for phone in phones if not is_phone(phone)]:
+        wrong = [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
+        if wrong or not phones:
             raise InputError(
-                f"{path}:{number}: '{word}' has the unknown phone '{bad[0]}'; "
-                "expected ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
+                f"{path}:{number}: '{word}' has {wrong[0] if wrong else 'no phones'}; expected"
+                " `WORD  PH1 PH2`, ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
             )
         pronunciations.setdefault(word.lower().partition("(")[0] or word.lower(), tuple(phones))
     return pronunciations
@@ -123,23 +125,14 @@ def is_arpabet(symbol: str) -> bool:
 class LexiconPhonemizer:
     """ARPAbet pronunciations of English words."""
 
-    known_phone = staticmethod(is_arpabet)
-
     def __init__(self, user_lexicon: Mapping[str, Phones] | None = None) -> None:
-        self.user_lexicon = dict(user_lexicon or {})
+        self._user_lexicon = dict(user_lexicon or {})
         self._spoken: dict[str, Pronunciation] = {}
-
-    @staticmethod
-    def reads(sign: str) -> bool:
-        """True: a sign that no rule has replaced is an error that names it."""
-        return True
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause."""
         return [
-            Pronunciation(LETTER_A, in_lexicon=True)
-            if word == "A" and _is_letter(words, index)
-            else self._pronounce(word)
+            _LETTER_A if word == "A" and _is_letter(words, index) else self._pronounce(word)
             for index, word in enumerate(words)
         ]
 
@@ -156,18 +149,15 @@ class LexiconPhonemizer:
         return None
 
     def _held(self, word: str) -> Phones | None:
-        return self.user_lexicon.get(word.lower()) or lookup(word)
+        return self._user_lexicon.get(word.lower()) or lookup(word)
 
     def _parts(self, word: str) -> Pronunciation:
         """The parts of a compound ("well-known", "F-16") one after the other."""
         parts = [part for part in word.replace("-", " ").split() if part.strip("'")]
         if len(parts) > 1:
-            pronunciations = [
-                Pronunciation(LETTER_A, in_lexicon=True) if part == "A" else self._pronounce(part)
-                for part in parts
-            ]
-            phones = tuple(phone for part in pronunciations for phone in part.phones)
-            return Pronunciation(phones, in_lexicon=all(part.in_lexicon for part in pronunciations))
+            said = [_LETTER_A if part == "A" else self._pronounce(part) for part in parts]
+            phones = tuple(phone for part in said for phone in part.phones)
+            return Pronunciation(phones, in_lexicon=all(part.in_lexicon for part in said))
         word = word.strip("'-")
         phones = self._inflected(word) or with_primary_stress(pronounce(word) or ())
         return Pronunciation(phones or _spelt(word), in_lexicon=False)
@@ -175,17 +165,10 @@ class LexiconPhonemizer:
     def _inflected(self, word: str) -> Phones | None:
         """A known word with one of the endings 's, s, ed, ing."""
         lower = word.lower()
-        for ending, stems, attach in (
-            ("'s", lambda stem: [stem], _with_s),
-            ("s", _plural_stems, _with_s),
-            ("ed", _verb_stems, _with_ed),
-            ("ing", _verb_stems, lambda phones: (*phones, "IH0", "NG")),
-        ):
-            if lower.endswith(ending):
-                for stem in stems(lower.removesuffix(ending)):
-                    phones = self._held(stem) if len(stem) > 1 else None
-                    if phones:
-                        return attach(phones)
+        for ending, (stems, attach) in _ENDINGS.items():
+            for stem in stems(lower.removesuffix(ending)) if lower.endswith(ending) else ():
+                if len(stem) > 1 and (phones := self._held(stem)):
+                    return attach(phones)
         return None
 
 
@@ -230,10 +213,18 @@ def _with_ed(phones: Phones) -> Phones:
     return (*phones, "T" if voiceless else "D")
 
 
+_ENDINGS: dict[str, tuple[Callable[[str], list[str]], Callable[[Phones], Phones]]] = {
+    "'s": (lambda stem: [stem], _with_s),
+    "s": (_plural_stems, _with_s),
+    "ed": (_verb_stems, _with_ed),
+    "ing": (_verb_stems, lambda phones: (*phones, "IH0", "NG")),
+}
+
+
 def _spelt(word: str) -> Phones:
-    names = [letter_name(letter) for letter in word if letter != "'"]
-    if not names or None in names:
+    names = [letter_name(letter) or () for letter in word if letter != "'"]
+    if not names or () in names:
         raise InputError(
             f"'{word}' has no English pronunciation; write it in words, or add it to lexicon_path"
         )
-    return tuple(phone for name in names if name for phone in name)
+    return tuple(phone for name in names for phone in name)

@@ -9,13 +9,7 @@ Which words are said by their phones is drawn from names alone, as every random 
 not depend on the process, the order of utterances or on a resumed run.
 
 The text of NVIDIA's English Tacotron 2 and FastPitch is that of the English normaliser in lower
-case, with its punctuation and spaces. NVIDIA's cleaners differ from it in details:
-- "1,200" is "one thousand two hundred" (`english_cleaners`: "twelve hundred"), dates, times, units,
-  e-mail addresses and fractions are read in full; acronyms are single letters with spaces ("f b i",
-  `english_cleaners_v2`: "f.b.i."), and `english_cleaners` leaves them as words.
-- Characters without a symbol, such as `"` in english_basic, are left out; the warning on signs that
-  are not spoken names them.
-- More words may be said by phones, as above.
+case, with its punctuation and spaces; docs/text.md lists how NVIDIA's cleaners differ from it.
 """
 
 import re
@@ -24,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from processors.records import SpokenText, Word, WordPhones
-from processors.text.g2p import Pronunciation, has_variants, is_arpabet, lookup
+from processors.text.g2p import Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
 from processors.text.tokens import Token, TokenizedText
@@ -50,18 +44,9 @@ class LetterPhonemizer:
         with_phones: bool = False,
         prefix: str = "",
     ) -> None:
-        self.user_lexicon = dict(user_lexicon or {})
+        self._user_lexicon = dict(user_lexicon or {})
         self._with_phones = with_phones
         self._prefix = prefix
-
-    def known_phone(self, symbol: str) -> bool:
-        """Whether a symbol may be in braces: a phone of ARPAbet, or a letter."""
-        return is_arpabet(symbol) if self._with_phones else is_letter(symbol)
-
-    @staticmethod
-    def reads(sign: str) -> bool:
-        """False: a sign has no letters."""
-        return False
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The letters of each word, and its phones if their pronunciation is certain."""
@@ -77,8 +62,8 @@ class LetterPhonemizer:
         return Pronunciation(_spell(word), in_lexicon=True, instead=(*before, *named, *after))
 
     def _phones_of(self, word: str) -> Phones | None:
-        if word in self.user_lexicon:
-            return self.user_lexicon[word]
+        if word in self._user_lexicon:
+            return self._user_lexicon[word]
         if (phones := lookup(word)) is not None:
             return None if has_variants(word) else phones
         stem = _ENDING.sub("", word)
@@ -152,25 +137,22 @@ def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[W
 
 def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[str, ...]:
     """A sequence with the phones of the chosen words in place of their letters."""
-    mixed: list[str] = []
-    done = 0
-    for word in chosen:
-        mixed += [*letters[done : word.start], *word.phones]
-        done = word.end
-    return (*mixed, *letters[done:])
+    mixed = list(letters)
+    for word in reversed([*chosen]):
+        mixed[word.start : word.end] = word.phones
+    return tuple(mixed)
 
 
 def mix(spoken: SpokenText, p: float) -> SpokenText:
     """A text with each word either in letters or in phones, the same at every call."""
     chosen = draw(spoken.word_phones, p, spoken.normalized)
-    by_word = {choice.word: choice for choice in chosen}
+    lengths = {choice.word: len(choice.phones) for choice in chosen}
     words: list[Word] = []
     shift = 0
-    for index, word in enumerate(spoken.words):
-        start = word.start + shift
-        if index in by_word:
-            shift += len(by_word[index].phones) - (word.end - word.start)
-        words.append(Word(word.text, start, word.end + shift))
+    for index, (text, start, end) in enumerate(spoken.words):
+        length = lengths.get(index, end - start)
+        words.append(Word(text, start + shift, start + shift + length))
+        shift += length - (end - start)
     phones = substitute(spoken.phones, chosen)
     return replace(spoken, phones=phones, words=tuple(words), word_phones=())
 

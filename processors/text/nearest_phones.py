@@ -14,17 +14,10 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from processors.records import SpokenText, Word
-from processors.text.symbols import APOSTROPHE, FULL_STOP, MARKS, PAUSES, UNNAMED, VOWELS
+from processors.text.symbols import APOSTROPHE, FULL_STOP, IPA_OF_ARPABET, MARKS, PAUSES, UNNAMED
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
-_ARPABET = {
-    "AA": "ɑ", "AE": "æ", "AH": "ʌ", "AO": "ɔ", "AW": "aʊ", "AY": "aɪ", "EH": "ɛ", "ER": "ɝ",
-    "EY": "eɪ", "IH": "ɪ", "IY": "i", "OW": "oʊ", "OY": "ɔɪ", "UH": "ʊ", "UW": "u",
-    "B": "b", "CH": "tʃ", "D": "d", "DH": "ð", "F": "f", "G": "ɡ", "HH": "h", "JH": "dʒ",
-    "K": "k", "L": "l", "M": "m", "N": "n", "NG": "ŋ", "P": "p", "R": "ɹ", "S": "s", "SH": "ʃ",
-    "T": "t", "TH": "θ", "V": "v", "W": "w", "Y": "j", "Z": "z", "ZH": "ʒ",
-}  # fmt: skip
 _SEVERAL = {"ɝ": "ɜɹ", "ɚ": "əɹ", "ʦ": "ts", "ʣ": "dz", "ʧ": "tʃ", "ʤ": "dʒ"}
 
 # Voiceless and voiced at each place; "." where there is no such sound.
@@ -158,9 +151,9 @@ def _sound_of(phone: str) -> _Sound:
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
-    if bare in _ARPABET:
-        stress = _RANKS.get(phone[-1], 0) if bare in VOWELS else 0
-        phone = _ARPABET[bare]
+    if bare in IPA_OF_ARPABET:
+        stress = _RANKS.get(phone[-1], 0)
+        phone = IPA_OF_ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)
     letters = _letters()
@@ -175,11 +168,7 @@ def _sound_of(phone: str) -> _Sound:
                 segments.append(last._replace(long=1 if char == "ː" else 0.5))
             else:
                 segments.append(last._replace(marks=last.marks | {char}))
-    return _with_stress(tuple(segments), stress)
-
-
-def _with_stress(sound: _Sound, stress: int) -> _Sound:
-    return (sound[0]._replace(stress=stress), *sound[1:]) if sound else ()
+    return tuple(s._replace(stress=stress) if n == 0 else s for n, s in enumerate(segments))
 
 
 @cache
@@ -211,23 +200,22 @@ class VoicePhones:
     """
 
     def __init__(self, trained: Iterable[str], unknown: Literal["replace", "refuse"]) -> None:
-        names = frozenset(trained)
-        self._n_unnamed = sum(name.startswith(UNNAMED) for name in names)
-        self._trained = PhoneSet(names)
+        self._names = frozenset(trained)
+        self._trained = PhoneSet(self._names)
         self._unknown = unknown
         self._logged: set[str] = set()
 
     def fit(self, clauses: Iterable[SpokenText]) -> list[SpokenText]:
         """Returns clauses of a text in the phones of this voice."""
-        if self._n_unnamed:
+        if n_unnamed := sum(name.startswith(UNNAMED) for name in self._names):
             raise InputError(
-                f"this voice cannot read text: its checkpoint does not name its {self._n_unnamed}"
+                f"this voice cannot read text: its checkpoint does not name its {n_unnamed}"
                 " symbols, and their number is not that of a known symbol set; use a voice with"
                 " one of the sets in docs/text.md"
             )
-        replacements: dict[str, None] = {}
-        fitted = [self._fitted(clause, replacements) for clause in clauses]
-        if new := [name for name in replacements if name not in self._logged]:
+        replaced: dict[str, None] = {}
+        fitted = [self._fitted(clause, replaced) for clause in clauses]
+        if new := [name for name in replaced if name not in self._logged]:
             self._logged.update(new)
             get_logger(__name__).warning(
                 "this voice was not trained on all phones of the text and replaces %s",
@@ -235,8 +223,10 @@ class VoicePhones:
             )
         return fitted
 
-    def _fitted(self, clause: SpokenText, replacements: dict[str, None]) -> SpokenText:
-        """A clause in the phones of this voice; adds what is replaced to `replacements`."""
+    def _fitted(self, clause: SpokenText, replaced: dict[str, None]) -> SpokenText:
+        """A clause in the phones of this voice; adds what is replaced to `replaced`."""
+        if self._names.issuperset(clause.phones):
+            return clause
         word_of = {i: word.text for word in clause.words for i in range(word.start, word.end)}
         phones: list[str] = []
         starts = [0]  # of each phone of the clause in `phones`
@@ -244,7 +234,7 @@ class VoicePhones:
             place = f" in '{word_of[i]}'" if i in word_of else ""
             nearest = self._nearest(phone, place)
             if nearest != (phone,) and (phone, nearest) != _EXPECTED:
-                replacements[f"{phone}{place} by {' '.join(nearest) or 'nothing'}"] = None
+                replaced[f"{phone}{place} by {' '.join(nearest) or 'nothing'}"] = None
             phones += nearest
             starts.append(len(phones))
         words = (Word(word.text, starts[word.start], starts[word.end]) for word in clause.words)

@@ -53,17 +53,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.symbols)
 
-    def __contains__(self, phone: object) -> bool:
-        return phone in self._ids
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.symbols == other.symbols
 
     def __hash__(self) -> int:
         return hash(self.symbols)
-
-    def __repr__(self) -> str:
-        return f"Vocabulary of {len(self)} symbols"
 
     def ids(self, phones: Sequence[str]) -> list[int]:
         """The id of each phone; an InputError names all unknown ones."""
@@ -132,13 +126,15 @@ def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
 
 
 # American English phones of espeak-ng (IPA), for words outside the lexicons.
-# If one espeak phone maps to several ARPAbet phones, the vowel is first and carries the stress.
+# The first of an ARPAbet phone is its sound. Of several ARPAbet phones for one of espeak, the vowel
+# is first and carries the stress.
 _VOWELS = {
-    "a": "AE", "aː": "AA", "æ": "AE", "ɑ": "AA", "ɑː": "AA", "ɒ": "AA",
-    "ʌ": "AH", "ə": "AH", "ɐ": "AH", "ɔ": "AO", "ɔː": "AO", "o": "OW", "oː": "AO",
-    "ɛ": "EH", "e": "EH", "eː": "EY", "ɛː": "EH", "ɜ": "ER", "ɜː": "ER", "ɚ": "ER",
+    "æ": "AE", "a": "AE", "ɑ": "AA", "aː": "AA", "ɑː": "AA", "ɒ": "AA",
+    "ʌ": "AH", "ə": "AH", "ɐ": "AH", "ɔ": "AO", "ɔː": "AO", "oː": "AO",
+    "ɛ": "EH", "e": "EH", "ɛː": "EH", "ɝ": "ER", "ɜ": "ER", "ɜː": "ER", "ɚ": "ER",
     "ɪ": "IH", "ᵻ": "IH", "i": "IY", "iː": "IY", "ʊ": "UH", "u": "UW", "uː": "UW", "ɨ": "IH",
-    "aɪ": "AY", "aʊ": "AW", "eɪ": "EY", "oʊ": "OW", "əʊ": "OW", "ɔɪ": "OY", "ɔø": "OY",
+    "aɪ": "AY", "aʊ": "AW", "eɪ": "EY", "eː": "EY", "oʊ": "OW", "o": "OW", "əʊ": "OW",
+    "ɔɪ": "OY", "ɔø": "OY",
     "aɪə": "AY AH0", "aɪɚ": "AY ER0", "aʊə": "AW AH0", "aʊɚ": "AW ER0",
     "iə": "IY AH0", "ɪə": "IH AH0", "ʊə": "UH AH0", "eə": "EH AH0", "oə": "AO AH0",
     "əl": "AH L", "ən": "AH N", "n̩": "AH N", "l̩": "AH L", "m̩": "AH M",
@@ -149,12 +145,14 @@ _VOWELS = {
 }  # fmt: skip
 _CONSONANTS = {
     "b": "B", "d": "D", "f": "F", "ɡ": "G", "g": "G", "h": "HH", "j": "Y", "k": "K", "l": "L",
-    "m": "M", "n": "N", "ŋ": "NG", "p": "P", "r": "R", "ɹ": "R", "s": "S", "ʃ": "SH", "t": "T",
+    "m": "M", "n": "N", "ŋ": "NG", "p": "P", "ɹ": "R", "r": "R", "s": "S", "ʃ": "SH", "t": "T",
     "tʃ": "CH", "dʒ": "JH", "θ": "TH", "ð": "DH", "v": "V", "w": "W", "z": "Z", "ʒ": "ZH",
     "ɾ": "T", "ʔ": "T", "x": "K", "ç": "HH", "ɬ": "L", "ɫ": "L", "ɲ": "N Y", "ʍ": "W",
     "ts": "T S", "dz": "D Z", "ʁ": "R", "ʋ": "V", "c": "K", "ɟ": "G", "ʎ": "L Y", "β": "V",
     "ɣ": "G", "χ": "K", "ɸ": "F",
 }  # fmt: skip
+# of a phone without stress, the first above
+IPA_OF_ARPABET = {names: ipa for ipa, names in reversed((_VOWELS | _CONSONANTS).items())}
 
 
 def _with_stress(names: str, stress: str) -> tuple[str, ...]:

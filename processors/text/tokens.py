@@ -1,4 +1,4 @@
-"""Words and pauses in text of any language, and phones written inline in braces."""
+"""Characters of any language in one form; words and pauses, and phones written inline in braces."""
 
 import re
 import unicodedata
@@ -7,6 +7,17 @@ from typing import Literal, NamedTuple
 
 from utils.errors import InputError
 
+_SAME = str.maketrans(
+    dict.fromkeys("’‘‛ʼ´`′＇", "'")
+    | dict.fromkeys("“”„‟«»″", '"')
+    | dict.fromkeys("‐‑﹣－", "-")
+    | dict.fromkeys("\ufe0e\ufe0f\u20e3🏻🏼🏽🏾🏿", "")  # variants of the sign before them
+    | {"−": " − ", "º": "°", "⁄": "/", "\u2028": "\n", "\u2029": "\n"}
+)
+MINUS = "−"  # the mathematical sign, always apart from what is next to it
+_DASH_MINUS = re.compile(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)")
+_EXPONENT = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _PAUSES = {
     **dict.fromkeys(",;:()[]—–‒―…、،؛·|", "<,>"),
     **dict.fromkeys(".。．।॥۔։", "<.>"),
@@ -30,8 +41,33 @@ class TokenizedText(NamedTuple):
 
     text: str
     tokens: list[Token]  # words, pauses or punctuation; phones in braces
-    unspoken: tuple[str, ...]  # signs that are left out, each once
-    word_ends: tuple[int, ...] = ()  # as in SpokenText
+    unspoken: tuple[str, ...] = ()  # signs that are left out, each once
+
+
+def clean_characters(text: str) -> str:
+    """Text in one Unicode form (NFKC), without control and format characters.
+
+    Typographic apostrophes, quotes and hyphens become ASCII, decimal digits of all scripts become
+    0 to 9, "½" becomes "1/2", "10⁻³" becomes "10^-3", and any white space one space. A minus sign,
+    also an en dash before a number, becomes `MINUS` with spaces around it.
+    """
+    if not text.isascii():
+        text = _EXPONENT.sub(lambda match: "^" + match[0].translate(_RAISED), text)
+        text = _DASH_MINUS.sub(MINUS, text)
+        text = "".join(_plain(char) for char in text.translate(_SAME))
+        text = unicodedata.normalize("NFKC", text).translate(_SAME)
+    # white space is a space; control, format and unassigned characters are nothing
+    text = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
+    return " ".join(text.split())
+
+
+def _plain(char: str) -> str:
+    """A character, separated where NFKC would merge it with its neighbours."""
+    if unicodedata.decomposition(char).startswith("<fraction>"):  # "1½" must not become "11/2"
+        return " " + unicodedata.normalize("NFKC", char)
+    if unicodedata.category(char) == "Nd":
+        return str(unicodedata.digit(char))
+    return char
 
 
 def split_inline(text: str) -> list[tuple[bool, str]]:
@@ -42,14 +78,8 @@ def split_inline(text: str) -> list[tuple[bool, str]]:
         pieces += [(False, text[end : match.start()]), (True, match[1].strip())]
         end = match.end()
     pieces.append((False, text[end:]))
-    for inline, piece in pieces:
-        if inline and not piece:
-            raise InputError("'{}' holds no phones; write them as in {HH AH0 L OW1}")
-        if not inline and (brace := re.search(r"[{}]", piece)):
-            raise InputError(
-                f"'{brace[0]}' has no partner in '{text}'; braces hold phones, as in "
-                "{HH AH0 L OW1}"
-            )
+    if any(not piece if inline else re.search(r"[{}]", piece) for inline, piece in pieces):
+        raise InputError(f"braces in {text[:80]!r} must hold phones, as in {{HH AH0 L OW1}}")
     return [(inline, piece) for inline, piece in pieces if piece.strip()]
 
 
@@ -67,8 +97,11 @@ def tokenize(text: str) -> list[Token]:
         if kind == "word" or (kind and inside and char in ".,:" and text[index + 1].isdigit()):
             word += char
             continue
-        tokens += _finished(word)
-        word = ""
+        bare, is_dash, word = word.strip("-_"), "-" in word, ""
+        if bare.strip("'"):
+            tokens.append(Token("word", bare))
+        elif is_dash:  # alone it is a pause, and quotes are nothing
+            tokens.append(Token("pause", "<,>"))
         if kind:
             tokens.append(Token("pause", kind))
     return merge_pauses(tokens)
@@ -105,11 +138,3 @@ def _kind(char: str) -> str:
     if category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS:
         return "word"
     return ""
-
-
-def _finished(word: str) -> list[Token]:
-    """The token of a run of word characters: only a dash is a pause, only quotes nothing."""
-    bare = word.strip("-_")
-    if not bare.strip("'"):
-        return [Token("pause", "<,>")] if "-" in word else []
-    return [Token("word", bare)]

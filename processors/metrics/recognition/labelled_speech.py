@@ -15,8 +15,8 @@ from processors.audio.speech_level import SpeechActivity, speech_activity
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
 from processors.metrics.records import MetricValue, SpeechMetric
 from processors.records import TimedPhone
-from processors.text.normalisation.characters import clean_characters
 from processors.text.normalisation.english import is_english, normalise_english
+from processors.text.tokens import clean_characters
 from utils.errors import InputError
 from utils.files import read_text
 

@@ -1,1 +1,11 @@
-"""Written text to words: cleaned characters for every language, spelt-out words for English."""
+"""Written text to words, by rules: of English all, of other languages a few signs."""
+
+import re
+from collections.abc import Callable
+
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str] | str]  # and its replacement
+
+
+def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
+    """Builds a rule, with ASCII semantics of digits and word characters."""
+    return re.compile(pattern, flags | re.ASCII), say

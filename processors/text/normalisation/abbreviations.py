@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 
 from processors.text.g2p import letter_name, lookup
-from processors.text.normalisation.characters import apply, rule
+from processors.text.normalisation import rule
 from processors.text.normalisation.numbers import digit_by_digit
 
 _TITLES = {  # before a name
@@ -48,26 +48,21 @@ NEVER_FINAL = frozenset([*_TITLES, *_WITHIN, "al", "vol", "vols", "fig", "figs",
 SELDOM_FINAL = frozenset([*_ANYWHERE, *_REFERENCES, *_NUMBERED, *_MONTHS, "a.m", "p.m"]).difference(
     NEVER_FINAL
 )
-_SPOKEN = frozenset(
-    (
-        "NASA", "NATO", "UNESCO", "UNICEF", "OPEC", "AIDS", "LASER", "RADAR", "SCUBA", "NAFTA",
-        "ASAP", "GIF", "JPEG", "PIN", "SIM", "RAM", "ROM", "SWAT", "YOLO", "COVID", "NASDAQ",
-        "INTERPOL", "FIFA", "UEFA", "OSHA", "FEMA", "DARPA", "NOAA", "ASCII", "BASIC", "COBOL",
-        "LAN", "WAN", "SARS", "SONAR", "ZIP", "TED", "LIGO", "CERN", "BAFTA", "GIS",
-    )
-)  # fmt: skip
+_SPOKEN = {
+    "NASA", "NATO", "UNESCO", "UNICEF", "OPEC", "AIDS", "LASER", "RADAR", "SCUBA", "NAFTA",
+    "ASAP", "GIF", "JPEG", "PIN", "SIM", "RAM", "ROM", "SWAT", "YOLO", "COVID", "NASDAQ",
+    "INTERPOL", "FIFA", "UEFA", "OSHA", "FEMA", "DARPA", "NOAA", "ASCII", "BASIC", "COBOL",
+    "LAN", "WAN", "SARS", "SONAR", "ZIP", "TED", "LIGO", "CERN", "BAFTA", "GIS",
+}  # fmt: skip
 # Spelt although they look like words.
-_SPELT = frozenset(
-    (
-        "US", "USA", "IT", "AI", "AM", "PM", "UN", "EU", "UK", "UAE", "OK", "ID", "IP", "IQ",
-        "IRS", "IRA", "PA", "PR", "HR", "ER", "TA", "AD", "OS", "ATM", "CIA", "IBM", "SAT",
-        "MIT", "UCLA", "OECD", "AAA", "EPA", "FAA", "FDA", "IOU", "ISO", "LA", "ADHD", "AKA",
-        "API", "APR", "EST",
-    )
-)  # fmt: skip
+_SPELT = {
+    "US", "USA", "IT", "AI", "AM", "PM", "UN", "EU", "UK", "UAE", "OK", "ID", "IP", "IQ",
+    "IRS", "IRA", "PA", "PR", "HR", "ER", "TA", "AD", "OS", "ATM", "CIA", "IBM", "SAT",
+    "MIT", "UCLA", "OECD", "AAA", "EPA", "FAA", "FDA", "IOU", "ISO", "LA", "ADHD", "AKA",
+    "API", "APR", "EST",
+}  # fmt: skip
 _MIXED = {"PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C"}
 _SHOUTED_SHARE = 0.6
-_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|hD|Sc")
 
 
 def _final_stop(match: re.Match[str]) -> str:
@@ -107,11 +102,6 @@ def _initial(match: re.Match[str]) -> str:
     return match[1] if is_initial else match[0]
 
 
-def _letters(match: re.Match[str]) -> str:
-    """Says "U.S.A." as its letters, with the full stop that also ends the text."""
-    return " ".join(match[1].replace(".", "").upper()) + _final_stop(match)
-
-
 def _one_of(table: dict[str, str]) -> str:
     """A pattern for the keys of a table, with a small or a capital first letter."""
     words = sorted(table, key=len, reverse=True)
@@ -144,7 +134,10 @@ ABBREVIATIONS = (
     rule(r"\bc/o\b", "care of"),
     rule(r"\band/or\b", "and or"),
     rule(r"\bPh\.\s?D\.", lambda m: "P H D" + _final_stop(m)),
-    rule(r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)", _letters),
+    rule(
+        r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)",
+        lambda m: " ".join(m[1].replace(".", "").upper()) + _final_stop(m),
+    ),
     rule(r"(?<![\w.'])([A-Z])\.(?=\s?[A-Z])", _initial),
 )
 
@@ -175,9 +168,10 @@ def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
 
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
     """Spells acronyms, unless `own_words` has them or the text is mostly in capitals."""
-    if not _CAPITALS.search(text) or _is_shouted(text):
+    if _is_shouted(text):
         return text
-    text = apply(_JOINED, text)
+    for pattern, say in _JOINED:
+        text = pattern.sub(say, text)
     return _ACRONYM.sub(lambda match: _acronym(match, own_words), text)
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from processors.text.normalisation.characters import rule
+from processors.text.normalisation import rule
 from processors.text.normalisation.numbers import cardinal, ordinal, two_digits, year
 
 MONTHS = (
@@ -10,8 +10,7 @@ MONTHS = (
     "October", "November", "December",
 )  # fmt: skip
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTH_OF = {name[:3].lower(): name for name in MONTHS}
-_WEEKDAY_OF = {name[:3].lower(): name for name in _WEEKDAYS}
+_NAME_OF = {name[:3].lower(): name for name in (*MONTHS, *_WEEKDAYS)}
 _MONTH = (
     r"(?P<month>(?:January|February|March|April|May|June|July|August|September|October|November|"
     r"December)\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
@@ -21,35 +20,23 @@ _YEAR = r"(?P<year>[12]\d{3})(?![\d:]|,\d|\.\d)"
 _HALF = r"(?:\s?(?P<half>[ap])(?:\.\s?m\.|m\b))"
 
 
-def _month(text: str) -> str:
-    return _MONTH_OF[text[:3].lower()]
-
-
-def _weekday(text: str) -> str:
-    return _WEEKDAY_OF[text[:3].lower()]
-
-
-def _day(digits: str) -> str:
-    return ordinal(digits.lstrip("0"))
+def _whole(name: str) -> str:
+    """The name of a month or weekday from its beginning."""
+    return _NAME_OF[name[:3].lower()]
 
 
 def _month_day(match: re.Match[str]) -> str:
     """Says "Jan. 5, 2024", "January 5th", "May 5-7"."""
-    spoken = f"{_month(match['month'])} {_day(match['day'])}"
-    if match["last"]:
-        spoken += f" to {_day(match['last'])}"
-    if match["year"]:
-        return f"{spoken}{match['comma']} {year(match['year'])}"
-    return spoken
+    last = f" to {ordinal(match['last'])}" if match["last"] else ""
+    of_year = f"{match['comma']} {year(match['year'])}" if match["year"] else ""
+    return f"{_whole(match['month'])} {ordinal(match['day'])}{last}{of_year}"
 
 
 def _day_month(match: re.Match[str]) -> str:
     """Says "5 Jan. 2024", "22nd August", "the 5th of May"."""
-    article = "" if match["article"] else "the "
-    spoken = f"{match['article'] or ''}{article}{_day(match['day'])} of {_month(match['month'])}"
-    if match["year"]:
-        return f"{spoken}{match['comma'] or ''} {year(match['year'])}"
-    return spoken
+    article = match["article"] or "the "
+    of_year = f"{match['comma'] or ''} {year(match['year'])}" if match["year"] else ""
+    return f"{article}{ordinal(match['day'])} of {_whole(match['month'])}{of_year}"
 
 
 def _numeric(match: re.Match[str]) -> str:
@@ -61,27 +48,25 @@ def _numeric(match: re.Match[str]) -> str:
         return match[0]
     if len(year_digits) == 2:
         year_digits = ("19" if int(year_digits) > 50 else "20") + year_digits
-    return f"{MONTHS[int(month) - 1]} {_day(day)}, {year(year_digits)}"
+    return f"{MONTHS[int(month) - 1]} {ordinal(day)}, {year(year_digits)}"
 
 
 def _era(match: re.Match[str]) -> str:
-    letters = " ".join(match["era"].replace(".", "").upper())
-    if match["first"]:
-        return f"{year(match['first'])} to {year(match['digits'])} {letters}"
-    return f"{year(match['digits'])} {letters}"
+    first = f"{year(match['first'])} to " if match["first"] else ""
+    return f"{first}{year(match['digits'])} {' '.join(match['era'].replace('.', ''))}"
 
 
 _WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
 NAMES = (
     rule(
         rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?",
-        lambda m: f"{_weekday(m[1])} to {_weekday(m[2])}",
+        lambda m: f"{_whole(m[1])} to {_whole(m[2])}",
     ),
     rule(
         rf"\b{_WEEKDAY}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
-        lambda m: _weekday(m[1]),
+        lambda m: _whole(m[1]),
     ),
-    rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _month(m[1])),
+    rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _whole(m[1])),
 )
 _COMMA = r"(?P<comma>,?)\s"
 DATES = (
@@ -107,7 +92,7 @@ DATES = (
     ),
     rule(
         rf"\b{_MONTH}{_COMMA}{_YEAR}",
-        lambda m: f"{_month(m['month'])}{m['comma']} {year(m['year'])}",
+        lambda m: f"{_whole(m['month'])}{m['comma']} {year(m['year'])}",
     ),
     rule(
         r"(?<![\d,.])(?:(?P<first>\d{1,4})\s?[-–]\s?)?(?P<digits>\d{1,4})\s?"
@@ -117,12 +102,6 @@ DATES = (
     rule(r"\b(?:AD|A\.D\.)\s(\d{1,4})\b", lambda m: f"A D {year(m[1])}"),
     rule(r"\b(\d{1,3})(?:st|nd|rd|th)?\s?c\.(?=\s)", lambda m: f"{ordinal(m[1])} century"),
     rule(r"\b(?:c|ca)\.\s?(?=1\d{3}\b|20\d\d\b|[3-9]\d\d\b)", "circa "),
-    rule(r"\bb\.\s?(?=[12]\d{3}\b)", "born "),
-    rule(r"\bd\.\s?(?=[12]\d{3}\b)", "died "),
-    rule(
-        r"\bFY\s?'?(\d{2,4})\b",
-        lambda m: f"fiscal year {year(m[1]) if len(m[1]) > 2 else cardinal(m[1])}",
-    ),
 )
 
 

@@ -1,27 +1,67 @@
-"""English text to words, by ordered rules.
+"""English text to words: `normalise_english` is the whole path.
 
-The order matters: addresses contain digits and dots that no later rule may change, dates contain
-numbers, prices contain units, and a reference ("No. 5") needs its number in figures.
+The order of the rules matters: addresses contain digits and dots that no later rule may change,
+dates contain numbers, prices contain units, and a reference ("No. 5") needs its number in figures.
+Most texts have no digits, so they skip the rules of numbers.
 """
 
 import re
-from collections.abc import Collection
+import unicodedata
+from collections.abc import Collection, Iterable
 
+from processors.text.normalisation import Rule, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
-from processors.text.normalisation.characters import (
-    BEFORE_NUMBERS,
-    SHARPS,
-    apply,
-    clean_characters,
-    say_signs,
-    tidy_punctuation,
-    to_ascii_letters,
-)
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
-from processors.text.normalisation.numbers import NUMBERS, ROMAN
+from processors.text.normalisation.numbers import BEFORE_NUMBERS, NUMBERS, ROMAN
 from processors.text.normalisation.quantities import PRICES, UNITS
+from processors.text.tokens import clean_characters
+from utils.errors import InputError
 
+# Latin letters that Unicode does not decompose into a base letter and a mark.
+_LATIN = str.maketrans(
+    {
+        "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ẞ": "SS",
+        "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
+        "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
+    }
+)  # fmt: skip
+_UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them
+_SIGNS = {
+    "&": "and", "@": "at", "+": "plus", "=": "equals", "±": "plus or minus", "÷": "divided by",
+    "×": "times", "<": "less than", ">": "greater than", "≤": "less than or equal to",
+    "≥": "greater than or equal to", "≠": "is not equal to", "≈": "approximately", "√": "root",
+    "∞": "infinity", "%": "percent", "°": "degrees", "§": "section", "©": "copyright",
+    "€": "euros", "£": "pounds", "$": "dollars", "¥": "yen", "¢": "cents", "#": "hash",
+    "^": "to the power of", "/": "slash", "\\": "backslash", "μ": "mu", "Ω": "ohm",
+    "‰": "per mille",
+    "₹": "rupees", "₽": "rubles", "₩": "won", "∙": "times", "−": "minus",
+}  # fmt: skip
+_NAMED_SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
+
+_CLUSTER = re.compile(r"\s*[,.;:?!](?:[\s,.;:?!]*[,.;:?!])?")
+_STRENGTH = ",:;.!?"
+_ELIDED = "em|tis|twas|cause|til|bout|round|n|kay|course|cuse|gain|frisco"
+_PUNCTUATION = (
+    rule(r"[\"*_`~|•·<>{}\\]+(?=\s|$)|(?:(?<=\s)|^)[\"*_`~|•·]+", " "),
+    rule(r"[\"*_`~•·]", " "),
+    rule(r"[()\[\]]", ", "),
+    rule(r"(?<=[a-z]):(?=[a-z])", " "),
+    rule(r"\s*(?:[–—―‒]|--+)\s*|\s-+\s|(?<=\w)-+\s(?=\w)", ", "),
+    rule(r"(?<!\w)-+|-+(?!\w)", " "),
+    rule(rf"(?<!\w)'+(?!(?:{_ELIDED})\b)", " ", re.I),
+    rule(r"(?<![sSnN])'+(?!\w)|'{2,}", " "),
+    rule(r"\.{2,}(?=[\s\"')\]]*\S)", ", "),
+    rule(r"[^A-Za-z0-9\s,.;:?!'-]", " "),
+)
+_SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
+_WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
+_RULES = (
+    *ADDRESSES, *_SHARPS, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
+    *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
+)  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")
+_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|hD|Sc")  # what `say_acronyms` looks for
+_MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 
 
 def is_english(language: str) -> bool:
@@ -51,11 +91,53 @@ def normalise_english(text: str, own_words: Collection[str] = ()) -> str:
 def english_in_words(text: str, own_words: Collection[str] = ()) -> str:
     """Spells out a text like `normalise_english`, but keeps its punctuation and quotes."""
     text = to_ascii_letters(clean_characters(text))
-    text = apply((*ADDRESSES, *SHARPS), text)
-    has_digits = bool(_DIGIT.search(text))
-    if has_digits:
-        text = apply((*BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS), text)
-    text = apply((*HALVES, *NAMES, *ABBREVIATIONS, *ROMAN), text)
-    if has_digits:
-        text = apply(NUMBERS, text)
-    return say_signs(say_acronyms(text, own_words))
+    text = apply(_RULES if _DIGIT.search(text) else _WITHOUT_DIGITS, text)
+    if _CAPITALS.search(text):
+        text = say_acronyms(text, own_words)
+    return say_signs(text)
+
+
+def apply(rules: Iterable[Rule], text: str) -> str:
+    """Applies rules in order."""
+    for pattern, say in rules:
+        text = pattern.sub(say, text)
+    return text
+
+
+def to_ascii_letters(text: str) -> str:
+    """English text with letters a to z only: accents are removed, ligatures split."""
+    return text if text.isascii() else "".join(map(_ascii, text.translate(_LATIN)))
+
+
+def _ascii(char: str) -> str:
+    category = unicodedata.category(char)
+    if char.isascii() or char in _UNIT_LETTERS or category[0] not in "LMN":
+        return char
+    base = "".join(part for part in unicodedata.normalize("NFKD", char) if part.isascii())
+    if base or category[0] == "M":
+        return base
+    raise InputError(
+        f"'{char}' ({unicodedata.name(char, 'unnamed character')}) is not a letter of English;"
+        " choose a voice of its language, or for a corpus its language and phone_extractor espeak"
+    )
+
+
+def say_signs(text: str) -> str:
+    """Replaces signs by their names; those without one (`has_name`) are removed later."""
+    return _NAMED_SIGN.sub(lambda match: f" {_SIGNS[match[0]]} ", text)
+
+
+def has_name(sign: str) -> bool:
+    """Whether a sign is read as a word, or is markup; emoji and arrows are neither."""
+    return sign in _SIGNS or sign in _MARKUP
+
+
+def tidy_punctuation(text: str) -> str:
+    """Keeps only words, apostrophes, hyphens and single marks `, . ; : ? !`.
+
+    Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
+    in a row the strongest is kept.
+    """
+    text = apply(_PUNCTUATION, text)
+    text = _CLUSTER.sub(lambda match: max(match[0], key=_STRENGTH.find) + " ", text)
+    return " ".join(text.lstrip(" ,.;:?!").split())

@@ -6,9 +6,8 @@ with units.
 
 import re
 from collections.abc import Callable
-from functools import partial
 
-from processors.text.normalisation.characters import rule
+from processors.text.normalisation import rule
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _BELOW_20 = (
@@ -172,21 +171,14 @@ def roman_value(numeral: str) -> int | None:
     )
 
 
-def _rank(match: re.Match[str]) -> str:
-    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
-    if value is None:
-        return match[0]
-    return f"{match['name']} the {ordinal(str(value))}{match['possessive'] or ''}"
+def _roman(say: Callable[[re.Match[str], str], str]) -> Callable[[re.Match[str]], str]:
+    """A replacement for what a Roman numeral is part of, by its figures."""
 
+    def replace(match: re.Match[str]) -> str:
+        value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
+        return match[0] if value is None else say(match, str(value))
 
-def _count(match: re.Match[str]) -> str:
-    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
-    return match[0] if value is None else f"{match['name']} {cardinal(str(value))}"
-
-
-def _alone(say: Callable[[str], str], match: re.Match[str]) -> str:
-    value = roman_value(match["numeral"])
-    return match[0] if value is None else say(str(value))
+    return replace
 
 
 ROMAN = (
@@ -195,14 +187,20 @@ ROMAN = (
         rf"\b(?P<name>(?:{_RULERS})(?:\s(?:Paul|Philippe|Augustus|Alexander))?|"
         rf"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Prince)\s[A-Z][a-z]+)\s{_NUMERAL}"
         rf"(?P<possessive>'s)?\b{_NOT_PRONOUN}(?!')",
-        _rank,
+        _roman(lambda m, n: f"{m['name']} the {ordinal(n)}{m['possessive'] or ''}"),
     ),
     # not what an address says for "?": "question mark V equals"
-    rule(rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')", _count),
-    rule(rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)", partial(_alone, ordinal)),
+    rule(
+        rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')",
+        _roman(lambda m, n: f"{m['name']} {cardinal(n)}"),
+    ),
+    rule(
+        rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)",
+        _roman(lambda _, n: ordinal(n)),
+    ),
     rule(
         r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])",
-        partial(_alone, year_or_number),
+        _roman(lambda _, n: year_or_number(n)),
     ),
 )
 
@@ -220,10 +218,8 @@ def _characters(code: str) -> str:
 
 def _range(match: re.Match[str]) -> str:
     """Says "10-12", and the years "1914-1918" and "1914-18"."""
-    first, last = match[1], match[2]
-    if not (first.isdigit() and last.isdigit()):
-        return f"{number(first)} to {number(last)}"
-    return f"{year_or_number(first)} to {year_or_number(last)}"
+    ends = match.groups()
+    return " to ".join(map(year_or_number if all(map(str.isdigit, ends)) else number, ends))
 
 
 def _bare(match: re.Match[str]) -> str:
@@ -237,6 +233,23 @@ def _bare(match: re.Match[str]) -> str:
     return year_or_number(digits)
 
 
+BEFORE_NUMBERS = (
+    rule(r"#\s?(?=\d)", " number "),
+    rule(r"\bNo\s(?=\d)", "number "),
+    rule(r"~\s?(?=[\d$£€])", "about "),
+    rule(r"±\s?(?=[\d])", "plus or minus "),
+    rule(r"§§?\s?(?=\d)", "section "),
+    rule(r"(?<=\d)\s?\+(?=\s|$|[,.;!?])", " plus"),
+    rule(r"(?<=\d)\s-\s(?=\d+\s*=)", " minus "),
+    rule(r"(?<=\d)\s?\*\s?(?=\d)", " times "),
+    rule(r"(?<=\d)\s×\s(?=\d+\s*=)", " times "),
+    rule(
+        r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|(?<=[\da-z])\s[x×]\s(?=\d)",
+        " by ",
+    ),
+    rule(r"(?<![\d.,])\d{1,3}(?: \d{3}){2,}(?![\d.,]\d)", lambda m: m[0].replace(" ", "")),
+    rule(r"(?<![\d.,])(\d{1,3}) 000(?!\d| \d)", r"\g<1>000"),
+)
 NUMBERS = (
     rule(r"\b0x([0-9A-Fa-f]+)\b", lambda m: f"zero x {_characters(m[1])}"),
     rule(r"\b([A-Z]{2})(?!\d*00\b)(\d{3,4})\b", lambda m: f"{' '.join(m[1])} {_characters(m[2])}"),

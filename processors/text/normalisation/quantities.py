@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from processors.text.normalisation.characters import rule
+from processors.text.normalisation import rule
 from processors.text.normalisation.numbers import (
     NUMBER,
     QUANTITIES,
@@ -67,28 +67,23 @@ class _Currency(NamedTuple):
     parts: str = "cents"
 
 
-_DOLLAR = _Currency("dollar", "dollars")
-_POUND = _Currency("pound", "pounds", "penny", "pence")
-_EURO = _Currency("euro", "euros")
-_YEN = _Currency("yen", "yen", "sen", "sen")
-_RUPEE = _Currency("rupee", "rupees", "paisa", "paise")
-_FRANC = _Currency("Swiss franc", "Swiss francs", "centime", "centimes")
-
-
-def _dollars_of(country: str) -> _Currency:
-    return _Currency(f"{country} dollar", f"{country} dollars")
-
-
-_CURRENCIES = {
-    "$": _DOLLAR, "£": _POUND, "€": _EURO, "¥": _YEN, "₹": _RUPEE,
-    "₩": _Currency("won", "won"), "₽": _Currency("ruble", "rubles", "kopeck", "kopecks"),
-    "US$": _dollars_of("US"), "C$": _dollars_of("Canadian"), "CA$": _dollars_of("Canadian"),
-    "A$": _dollars_of("Australian"), "AU$": _dollars_of("Australian"),
-    "NZ$": _dollars_of("New Zealand"), "HK$": _dollars_of("Hong Kong"),
-    "USD": _dollars_of("US"), "EUR": _EURO, "GBP": _POUND, "JPY": _YEN, "INR": _RUPEE,
-    "CHF": _FRANC, "CAD": _dollars_of("Canadian"), "AUD": _dollars_of("Australian"),
+_CURRENCIES_OF = {  # by their signs and codes
+    "$": _Currency("dollar", "dollars"),
+    "£ GBP": _Currency("pound", "pounds", "penny", "pence"),
+    "€ EUR": _Currency("euro", "euros"),
+    "¥ JPY": _Currency("yen", "yen", "sen", "sen"),
+    "₹ INR": _Currency("rupee", "rupees", "paisa", "paise"),
+    "₩": _Currency("won", "won"),
+    "₽": _Currency("ruble", "rubles", "kopeck", "kopecks"),
     "CNY": _Currency("yuan", "yuan"),
-}  # fmt: skip
+    "CHF": _Currency("Swiss franc", "Swiss francs", "centime", "centimes"),
+    "US$ USD": _Currency("US dollar", "US dollars"),
+    "C$ CA$ CAD": _Currency("Canadian dollar", "Canadian dollars"),
+    "A$ AU$ AUD": _Currency("Australian dollar", "Australian dollars"),
+    "NZ$": _Currency("New Zealand dollar", "New Zealand dollars"),
+    "HK$": _Currency("Hong Kong dollar", "Hong Kong dollars"),
+}
+_CURRENCIES = {sign: name for signs, name in _CURRENCIES_OF.items() for sign in signs.split()}
 _MAGNITUDES = {
     "k": "thousand", "m": "million", "mn": "million", "mm": "million", "mio": "million",
     "b": "billion", "bn": "billion", "t": "trillion", "tn": "trillion", "trn": "trillion",
@@ -138,16 +133,12 @@ def _exact(amount: str, currency: _Currency) -> str:
     return change if whole.strip("0,") == "" else f"{units} and {change}"
 
 
-def _small(singular: str, plural: str, amount: str) -> str:
-    return f"{number(amount)} {singular if amount == '1' else plural}"
-
-
 PRICES = (
     rule(r"(?<=\d[kmbn])\s?[-–]\s?(?=[$£€¥])", " to ", re.I),
     rule(rf"(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price, re.I),
     rule(rf"(?P<sign>(?<![\w.])-)?(?<![\w.,]){_AMOUNT}\s?{_CODE}{_NOTE}", _price),
-    rule(rf"\b({NUMBER})\s?¢", lambda m: _small("cent", "cents", m[1])),
-    rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _small("penny", "pence", m[1])),
+    rule(rf"\b({NUMBER})\s?¢", lambda m: f"{number(m[1])} cent{'s' * (m[1] != '1')}"),
+    rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _exact(f"0.{m[1]:0>2}", _CURRENCIES["£"])),
 )
 
 

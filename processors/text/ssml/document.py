@@ -2,8 +2,8 @@
 
 import io
 import re
-from collections.abc import Callable, Collection
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection
+from typing import NamedTuple
 from xml.sax import SAXParseException
 from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
@@ -15,7 +15,6 @@ from processors.text.ssml import values
 from processors.text.ssml.values import phones_of, say_as
 from utils.errors import InputError, nearest
 
-T = TypeVar("T")
 MOST_CHARACTERS = 1_000_000
 MOST_DEPTH = 32
 MOST_BREAKS_S = 3600.0  # in all
@@ -72,19 +71,22 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[Run]]:
     if len(text.source) > MOST_CHARACTERS:
         n = len(text.source)
         raise InputError(f"the SSML has {n} characters; at most {MOST_CHARACTERS} are read")
-    handler = _Handler(voice, skip_unknown=text.skip_unknown)
     parser = DefusedExpatParser(forbid_dtd=True)
+    handler = _Handler(parser, voice, skip_unknown=text.skip_unknown)
     parser.setContentHandler(handler)
     source = InputSource()
     source.setCharacterStream(io.StringIO(text.source.removeprefix("\ufeff")))
     try:
         parser.parse(source)
+        return [block for block in handler.blocks if block]
     except SAXParseException as error:
-        place = f"line {error.getLineNumber()}, column {(error.getColumnNumber() or 0) + 1}"
-        raise InputError(f"{place}: not well-formed SSML: {error.getMessage()}") from error
-    except DefusedXmlException as error:
-        raise handler.fault("a document type (DOCTYPE) is not allowed; remove it") from error
-    return [block for block in handler.blocks if block]
+        fault = f"not well-formed SSML: {error.getMessage()}"
+    except DefusedXmlException:
+        fault = "a document type (DOCTYPE) is not allowed; remove it"
+    except InputError as error:
+        raise InputError(f"{handler.place}: {error}") from error
+    handler.mark_place()
+    raise InputError(f"{handler.place}: {fault}")
 
 
 class _Element(NamedTuple):
@@ -97,9 +99,11 @@ class _Element(NamedTuple):
 class _Handler(ContentHandler):
     """Collects runs in `blocks`; no sentence continues from one list to the next."""
 
-    def __init__(self, voice: SsmlVoice, *, skip_unknown: bool) -> None:
+    def __init__(self, parser: Locator, voice: SsmlVoice, *, skip_unknown: bool) -> None:
         super().__init__()
         self.blocks: list[list[Run]] = [[]]
+        self.place = ""  # of what is read, for messages
+        self._parser = parser
         self._voice = voice
         self._skips = skip_unknown
         self._open: list[_Element] = []
@@ -109,45 +113,36 @@ class _Handler(ContentHandler):
         self._follows_break = False
         self._parts_paragraphs = False  # the next run is in another paragraph
 
-    def setDocumentLocator(self, locator: Locator) -> None:  # noqa: N802
-        """Keeps the place of the parser, for messages."""
-        self._locator = locator
-
-    def fault(self, message: str) -> InputError:
-        """An error at the place of the parser."""
-        line, column = self._locator.getLineNumber(), self._locator.getColumnNumber()
-        return InputError(f"line {line}, column {(column or 0) + 1}: {message}")
+    def mark_place(self) -> None:
+        """Keeps the place of the parser."""
+        column = (self._parser.getColumnNumber() or 0) + 1
+        self.place = f"line {self._parser.getLineNumber()}, column {column}"
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
         """Opens an element."""
+        self.mark_place()
         if len(self._open) >= MOST_DEPTH:
-            raise self.fault(f"elements are nested more than {MOST_DEPTH} deep")
+            raise InputError(f"elements are nested more than {MOST_DEPTH} deep")
         if self._open and self._open[-1].name in (*_TEXT_ONLY, *_EMPTY):
-            raise self.fault(f"<{name}> in <{self._open[-1].name}>, which holds no elements")
+            raise InputError(f"<{name}> in <{self._open[-1].name}>, which holds no elements")
         if (name == "speak") == bool(self._open):
-            raise self.fault(f"<{name}>; the root of the document, and only it, is <speak>")
+            raise InputError(f"<{name}>; the root of the document, and only it, is <speak>")
         outer = self._open[-1] if self._open else _Element("", {}, Prosody(), None)
         if name not in ATTRIBUTES:
             if not self._skips:
-                known = ", ".join(ATTRIBUTES)
-                raise self.fault(
-                    f"unknown tag <{name}>{nearest(name, ATTRIBUTES)} (known: {known})"
-                )
+                tags = ", ".join(ATTRIBUTES)
+                raise InputError(f"unknown tag <{name}>{nearest(name, ATTRIBUTES)} (known: {tags})")
             self._open.append(outer._replace(name="", attributes={}))
             return
-        attributes = self._known(name, dict(attrs.items()))
-        element = outer._replace(name=name, attributes=attributes)
-        self._open.append(self._opened(element))
-
-    def _known(self, name: str, attributes: dict[str, str]) -> dict[str, str]:
         known = ATTRIBUTES[name]
-        for key in [*attributes]:
-            if key in known or key.startswith("xmlns") or key in _ALWAYS_IGNORED:
-                continue
-            if not self._skips:
+        attributes = dict(attrs.items())
+        for key in attributes:
+            ignored = self._skips or key in _ALWAYS_IGNORED or key.startswith("xmlns")
+            if key not in known and not ignored:
                 names = ", ".join(known) or "none"
-                raise self.fault(f"unknown attribute {key} of <{name}> (known: {names})")
-        return {key: attributes[key] for key in known if key in attributes}
+                raise InputError(f"unknown attribute {key} of <{name}> (known: {names})")
+        given = {key: attributes[key] for key in known if key in attributes}
+        self._open.append(self._opened(outer._replace(name=name, attributes=given)))
 
     def _opened(self, element: _Element) -> _Element:
         """Does what the start of an element asks for; returns it with its style."""
@@ -163,17 +158,15 @@ class _Handler(ContentHandler):
             self._add(Run("", mark=self._required(element, "name")))
         elif name in _TEXT_ONLY:
             self._content = ""
-        elif name == "prosody":
-            readers = {"rate": values.rate, "pitch": values.pitch, "volume": values.volume}
-            for key, text in attributes.items():
-                element = self._styled(element, self._value(key, readers[key], text))
-        elif name == "emphasis":
-            level = attributes.get("level", "moderate")
-            element = self._styled(element, self._value("level", values.emphasis, level))
+        elif name in ("prosody", "emphasis"):
+            given = attributes if name == "prosody" else {"level": "moderate", **attributes}
+            for key, value in given.items():
+                element = self._styled(element, values.prosody(key, value))
         return element
 
     def endElement(self, _name: str) -> None:  # noqa: N802
         """Closes an element."""
+        self.mark_place()
         element = self._open.pop()
         if element.name in ("p", "s"):
             self._begin_block()
@@ -184,12 +177,13 @@ class _Handler(ContentHandler):
 
     def characters(self, content: str) -> None:
         """Adds text."""
+        self.mark_place()
         if self._content is not None:
             self._content += content
             return
         element = self._open[-1]
         if element.name in _EMPTY and content.strip():
-            raise self.fault(f"text in <{element.name}>, which is empty")
+            raise InputError(f"text in <{element.name}>, which is empty")
         content = re.sub(r"\s+", " ", content)  # line breaks of a document have no meaning
         last = self.blocks[-1][-1] if self.blocks[-1] else Run("")
         if last.shown and not last.text.startswith("{") and (ending := _ENDING.match(content)):
@@ -197,10 +191,7 @@ class _Handler(ContentHandler):
             self.blocks[-1][-1] = last._replace(text=glued[0], shown=glued[1])
             content = content[ending.end() :]
         if content:
-            self._add(self._run(element, content))
-
-    def _run(self, element: _Element, text: str, shown: str | None = None) -> Run:
-        return Run(text, shown, element.prosody, element.language)
+            self._add(Run(content, None, element.prosody, element.language))
 
     def _add(self, run: Run) -> None:
         """Adds a run; text of the same style continues the last one, with single spaces."""
@@ -230,30 +221,31 @@ class _Handler(ContentHandler):
             if _MARK_AT_END.search(before) and not shown[:1].islower():
                 spoken = spoken[0].upper() + spoken[1:]  # as `shown`, it may begin a sentence
         elif not shown:
-            raise self.fault(f"nothing is in <{element.name}>")
+            raise InputError(f"nothing is in <{element.name}>")
         elif element.name == "phoneme":
             spoken = f"{{{' '.join(self._phones(element))}}}"
         else:
-            kind, format = self._required(element, "interpret-as"), element.attributes.get("format")
-            in_english = self._voice.normalises_english and is_english(
-                element.language or self._voice.language
-            )
-            spoken = self._value(
-                "say-as",
-                lambda text: say_as(kind, text, format or "", in_english=in_english),
-                shown,
-            )
-        self._add(self._run(element, " ".join(spoken.split()), shown))
+            spoken = self._said(element, shown)
+        self._add(Run(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element) -> tuple[str, ...]:
         voice = self._voice
         if voice.extractor == "letters":
-            raise self.fault("<phoneme>: this voice reads letters, and has no phones")
-        alphabet, in_ipa = element.attributes.get("alphabet", "ipa"), voice.extractor == "espeak"
-        return self._value(
-            "ph",
-            lambda ph: phones_of(ph, alphabet, in_ipa=in_ipa, known=voice.known_phones),
+            raise InputError("<phoneme>: this voice reads letters, and has no phones")
+        return phones_of(
             self._required(element, "ph"),
+            element.attributes.get("alphabet", "ipa"),
+            in_ipa=voice.extractor == "espeak",
+            known=voice.known_phones,
+        )
+
+    def _said(self, element: _Element, shown: str) -> str:
+        language = element.language or self._voice.language
+        return say_as(
+            self._required(element, "interpret-as"),
+            shown,
+            element.attributes.get("format", ""),
+            in_english=self._voice.normalises_english and is_english(language),
         )
 
     def _begin_block(self) -> None:
@@ -265,16 +257,12 @@ class _Handler(ContentHandler):
         voice = self._voice
         for control in ("duration", "pitch"):
             if getattr(prosody, control) != 1 and control not in voice.controls:
-                raise self.fault(
-                    f"<{element.name}>: {voice.model} has no control of {control}; leave it out, or"
-                    " choose another model"
-                )
+                raise InputError(f"<{element.name}>: {voice.model} has no control of {control}")
         both = element.prosody.times(prosody)
         low, high = CONTROL_RANGE
-        if not (low <= both.duration <= high and low <= both.pitch <= high):
-            raise self.fault(f"<{element.name}>: rate or pitch changes by more than {high:g} times")
-        if both.gain > high + 1e-6:  # two of +10dB are a little more
-            raise self.fault(f"<{element.name}>: the volume rises by more than 20 dB in all")
+        if min(both[:2]) < low or max(both) > high + 1e-6:  # two of +10dB are a little more
+            reason = f"rate or pitch changes by more than {high:g} times, or volume rises by 20 dB"
+            raise InputError(f"<{element.name}>: {reason}, in all")
         return element._replace(prosody=both)
 
     def _language(self, tag: str) -> str | None:
@@ -285,26 +273,18 @@ class _Handler(ContentHandler):
         exact = [code for code in same if code.lower() == wanted]
         found = exact or [code for code in same if not region or "-" not in code]
         if not found:
-            raise self.fault(f"language {tag[:40]!r}: this voice speaks {', '.join(known)}")
+            raise InputError(f"language {tag[:40]!r}: this voice speaks {', '.join(known)}")
         return None if self._voice.language in found else found[0]
 
     def _break_s(self, attributes: dict[str, str]) -> float:
-        if "time" in attributes:
-            break_s = self._value("time", values.seconds, attributes["time"])
-        else:
-            break_s = self._value("strength", values.strength, attributes.get("strength", "medium"))
+        attribute = "time" if "time" in attributes else "strength"
+        break_s = values.break_s(attribute, attributes.get(attribute, "medium"))
         self._total_break_s += break_s
         if self._total_break_s > MOST_BREAKS_S:
-            raise self.fault(f"the breaks last more than {MOST_BREAKS_S / 3600:g} h in all")
+            raise InputError(f"the breaks last more than {MOST_BREAKS_S / 3600:g} h in all")
         return break_s
 
     def _required(self, element: _Element, key: str) -> str:
         if not (text := element.attributes.get(key, "").strip()):
-            raise self.fault(f"<{element.name}> needs the attribute {key}")
+            raise InputError(f"<{element.name}> needs the attribute {key}")
         return text
-
-    def _value(self, name: str, read: Callable[[str], T], text: str) -> T:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise self.fault(f"{name}: {error}") from error

@@ -67,7 +67,8 @@ NAV = """<html xmlns:epub="http://www.idpf.org/2007/ops"><body>
 <nav epub:type="landmarks"><ol><li><a href="text/two.xhtml">Landmark</a></li></ol></nav>
 <nav epub:type="toc"><ol><li><a href="text/one%20.xhtml">First <i>part</i></a>
 <ol><li><a href="text/two.xhtml#b">Second</a>
-<ol><li><a href="text/two.xhtml#c">A section</a></li></ol></li></ol></li></ol></nav></body>"""
+<ol><li><a href="text/two.xhtml#c">A section</a></li></ol></li></ol></li></ol></nav>
+</body></html>"""
 NCX = """<?xml version="1.0"?><!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "">
 <ncx><docTitle><text>A</text></docTitle><navMap>
 <navPoint><navLabel><text>Old first</text></navLabel><content src="text/one%20.xhtml"/></navPoint>
@@ -272,7 +273,7 @@ def test_utf_16_is_read(tmp_path):
 
 
 def encryption(algorithm):
-    return f"<encryption><EncryptedData><EncryptionMethod Algorithm='{algorithm}'/></EncryptedData>"
+    return f"<encryption><EncryptionMethod Algorithm='{algorithm}'/></encryption>"
 
 
 def test_encrypted_books_are_refused_and_encrypted_fonts_are_not(tmp_path):
@@ -302,11 +303,12 @@ def test_entities_are_not_expanded_and_no_file_is_read(tmp_path):
             {"OPS/book.opf": PACKAGE.replace("text/two", "../../../etc/passwd")},
             r"there is no '\.\./\.\./etc/passwd.xhtml'",
         ),
-        ({"OPS/book.opf": PACKAGE.replace("text/two", "http://[")}, "link .* is wrong"),
+        ({"OPS/book.opf": PACKAGE.replace("text/two", "http://[")}, r"there is no 'OPS/http:/\["),
         ({"OPS/text/two.xhtml": "<b>" * 1000}, "500 elements inside each other"),
-        ({"OPS/book.opf": "<b>" * 1000}, "50 elements inside each other"),
-        ({"OPS/book.opf": "<a>.</a>" * 300_000}, "500000 tags and texts in one file"),
-        ({"OPS/text/two.xhtml": "<p>.</p>" * 300_000}, "500000 tags and texts in one file"),
+        ({"OPS/book.opf": "<b>" * 1000}, "'OPS/book.opf' is not well-formed XML: no element found"),
+        ({"OPS/nav.xhtml": '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'}, "nav.xhtml' is not well-f"),
+        ({"OPS/book.opf": "<a>.</a>" * 300_000}, "'OPS/book.opf' has more than 500000 tags"),
+        ({"OPS/text/two.xhtml": "<p>.</p>" * 300_000}, "two.xhtml' has more than 500000 tags"),
         ({"OPS/text/two.xhtml": b"\xe9t\xe9"}, "neither UTF-8 nor UTF-16"),
         ({"OPS/text/two.xhtml": b" " * (33 << 20)}, "longer than 32 MB"),
     ],

@@ -35,9 +35,9 @@ def test_each_format_holds_the_speech_of_python(server, voice, format):
     assert speak(server, format=format) == bytes_of(voice, format=format)
 
 
-def test_a_voice_may_be_an_object_and_ignored_instructions_are_named(server, voice):
+def test_ignored_instructions_are_named(server, voice):
     response = server.client().audio.speech.with_raw_response.create(
-        model="arion", voice={"id": "tiny"}, input=TEXT, response_format="wav", instructions="Sing."
+        model="arion", voice="tiny", input=TEXT, response_format="wav", instructions="Sing."
     )
     assert response.headers["x-arion-ignored"] == "instructions"
     assert response.headers["content-type"] == "audio/wav"
@@ -162,10 +162,10 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
     ("fields", "error", "message"),
     [
         ({"voice": "tinny"}, openai.BadRequestError, "did you mean tiny"),
-        ({"model": "gpt"}, openai.NotFoundError, "no model 'gpt'"),
+        ({"model": "gpt"}, openai.BadRequestError, "model: .*'tts-1'.*found 'gpt'"),
         ({"response_format": "aac"}, openai.BadRequestError, "'mp3', 'opus'.*found 'aac'"),
         ({"speed": 4.5}, openai.BadRequestError, "speed: .* 4"),
-        ({"input": "a" * 4097}, openai.BadRequestError, "4096 characters; found 4097"),
+        ({"input": "a" * 4097}, openai.BadRequestError, "input: .* 4096 characters"),
         ({"input": "..."}, openai.BadRequestError, "no word"),
         ({"extra_body": {"pitch": 11}}, openai.BadRequestError, "pitch: .* 10"),
         ({"extra_body": {"seed": -1}}, openai.BadRequestError, "seed"),

@@ -3,16 +3,13 @@ import textwrap
 
 import pytest
 
-from config.text import TextConfig
 from processors.text.clauses import (
-    ClauseSplitter,
     Prosody,
     Run,
     cut_runs,
     split_long,
     split_sentences,
 )
-from utils.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -158,14 +155,3 @@ def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
 
 def test_nested_prosody_multiplies():
     assert Prosody(2, 0.5, 3).times(Prosody(2, 4, 0.5)) == Prosody(4, 2, 1.5)
-
-
-@pytest.mark.parametrize("languages", [["en-us", "de"], ["en-us", "de", "en-us"]])
-def test_a_script_without_phones_is_named_with_the_languages_of_the_voice(languages):
-    split = ClauseSplitter(TextConfig(), 60, languages=languages)
-    with pytest.raises(
-        InputError,
-        match=r"^'П' \(CYRILLIC CAPITAL LETTER PE\): the voice has no phones for this script; it"
-        " speaks en-us, de$",
-    ):
-        split("Hello. Привет!", "en-us")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from processors.text import espeak
 from processors.text.espeak import EspeakPhonemizer, is_ipa, share_phones, speak
 from utils.errors import InputError
 
@@ -115,7 +114,7 @@ def test_an_unknown_language_names_its_neighbours(language, nearest):
 
 
 def test_a_missing_package_names_the_command(monkeypatch):
-    monkeypatch.setattr(espeak, "is_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "espeakng_loader", None)
     with pytest.raises(InputError, match=r"pip install 'phonemizer>=3\.4' espeakng-loader"):
         EspeakPhonemizer("sv")
 

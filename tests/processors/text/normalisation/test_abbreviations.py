@@ -1,7 +1,7 @@
 import pytest
 
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
-from processors.text.normalisation.characters import apply
+from processors.text.normalisation.english import apply
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
-from processors.text.normalisation.characters import apply
 from processors.text.normalisation.dates import DATES, TIMES
+from processors.text.normalisation.english import apply
 
 
 @pytest.mark.parametrize(

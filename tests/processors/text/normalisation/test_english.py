@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from processors.text.normalisation.english import normalise_english
+from processors.text.normalisation import rule
+from processors.text.normalisation.english import (
+    apply,
+    has_name,
+    normalise_english,
+    say_signs,
+    tidy_punctuation,
+    to_ascii_letters,
+)
 from processors.text.normalisation.numbers import cardinal, ordinal
 from utils.errors import InputError
 
@@ -99,3 +107,29 @@ def test_endless_numbers_are_read_digit_by_digit():
     endless = "1" * 5000
     for text in (f"{endless}/3", f"1/{endless}", f"2 1/{endless}", f"{endless}/2 kg"):
         assert normalise_english(text).split().count("one") >= 5000
+
+
+def test_rules_are_applied_in_order_and_know_only_ascii_digits():
+    rules = (rule(r"a", "b"), rule(r"b(\d)", lambda match: f"<{match[1]}>"))
+    assert apply(rules, "a1 b2 a٣") == "<1> <2> b٣"
+
+
+def test_accents_go_and_ligatures_part():
+    assert to_ascii_letters("Čapek, naïve, Æsop, straße") == "Capek, naive, Aesop, strasse"
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("bread & butter", "bread and butter"),
+        ('(so) "quoted"...', "so, quoted."),
+        ("wait -- what?!", "wait, what?"),
+        ("x = 2", "x equals 2"),
+    ],
+)
+def test_signs_are_said_and_marks_are_tidied(text, spoken):
+    assert tidy_punctuation(say_signs(text)) == spoken
+
+
+def test_emoji_and_arrows_have_no_name():
+    assert [sign for sign in "%=−~😀→" if not has_name(sign)] == ["😀", "→"]

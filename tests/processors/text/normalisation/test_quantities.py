@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.normalisation.characters import apply
+from processors.text.normalisation.english import apply
 from processors.text.normalisation.quantities import PRICES, UNITS
 
 

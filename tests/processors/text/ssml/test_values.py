@@ -3,6 +3,7 @@ import pytest
 from processors.text.ssml import values
 from processors.text.ssml.values import KINDS, phones_of, say_as
 from processors.text.symbols import ARPABET
+from utils.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -10,7 +11,7 @@ from processors.text.symbols import ARPABET
     [("50%", 2), ("+25%", 0.8), ("-20%", 1.25), ("slow", 4 / 3), ("x-fast", 2 / 3), ("default", 1)],
 )
 def test_rates_become_factors_on_durations(text, duration):
-    assert values.rate(text).duration == pytest.approx(duration)
+    assert values.prosody("rate", text).duration == pytest.approx(duration)
 
 
 @pytest.mark.parametrize(
@@ -18,43 +19,53 @@ def test_rates_become_factors_on_durations(text, duration):
     [("+12st", 2), ("-12st", 0.5), ("+10%", 1.1), ("-.5%", 0.995), ("x-low", 0.75)],
 )
 def test_pitches_become_factors_on_hertz(text, factor):
-    assert values.pitch(text).pitch == pytest.approx(factor)
+    assert values.prosody("pitch", text).pitch == pytest.approx(factor)
 
 
 @pytest.mark.parametrize(
     ("text", "gain"), [("+6.0206dB", 2), ("-20dB", 0.1), ("silent", 0), ("soft", 0.501), ("0dB", 1)]
 )
 def test_volumes_become_gains(text, gain):
-    assert values.volume(text).gain == pytest.approx(gain, abs=1e-3)
+    assert values.prosody("volume", text).gain == pytest.approx(gain, abs=1e-3)
 
 
 def test_breaks_are_in_seconds():
-    assert [values.seconds(text) for text in ("1.5s", "300ms", "0s", ".5s")] == [1.5, 0.3, 0, 0.5]
-    assert [values.strength(text) for text in ("none", "medium", "x-strong")] == [0, 0.5, 1]
+    assert [values.break_s("time", text) for text in ("1.5s", "300ms", "0s", ".5s")] == [
+        1.5,
+        0.3,
+        0,
+        0.5,
+    ]
+    assert [values.break_s("strength", text) for text in ("none", "medium", "x-strong")] == [
+        0,
+        0.5,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "expected"),
+    ("attribute", "text", "expected"),
     [
-        (values.rate, "0%", "'0%'; expected x-slow, slow, .*80%"),
-        (values.rate, "-100%", "-100%"),
-        (values.rate, "-150%", "'-150%'; expected x-slow, .*80%"),
-        (values.pitch, "-150%", "'-150%'; expected x-low"),
-        (values.rate, "quick", "quick"),
-        (values.pitch, "200Hz", r"'200Hz'; expected x-low, .*\+10% or -2st"),
-        (values.pitch, "110%", "a change"),
-        (values.volume, "+21dB", "-60dB to .20dB"),
-        (values.volume, "nan", "expected silent"),
-        (values.emphasis, "huge", "expected strong, moderate"),
-        (values.strength, "long", "expected none, x-weak"),
-        (values.seconds, "11s", "up to 10s"),
-        (values.seconds, "-1s", "a time"),
-        (values.seconds, "1", "a time"),
+        ("rate", "0%", "'0%'; expected x-slow, slow, .*80%"),
+        ("rate", "-100%", "-100%"),
+        ("rate", "-150%", "'-150%'; expected x-slow, .*80%"),
+        ("pitch", "-150%", "'-150%'; expected x-low"),
+        ("rate", "quick", "quick"),
+        ("pitch", "200Hz", r"'200Hz'; expected x-low, .*\+10% or -2st"),
+        ("pitch", "110%", "a change"),
+        ("volume", "+21dB", "-60dB to .20dB"),
+        ("volume", "nan", "expected silent"),
+        ("level", "huge", "expected strong, moderate"),
+        ("strength", "long", "expected none, x-weak"),
+        ("time", "11s", "up to 10s"),
+        ("time", "-1s", "a time"),
+        ("time", "1", "a time"),
     ],
 )
-def test_other_values_are_refused_with_what_is_expected(read, text, expected):
-    with pytest.raises(ValueError, match=expected):
-        read(text)
+def test_other_values_are_refused_with_what_is_expected(attribute, text, expected):
+    read = values.break_s if attribute in ("time", "strength") else values.prosody
+    with pytest.raises(InputError, match=expected):
+        read(attribute, text)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +108,7 @@ def test_other_languages_get_figures_that_espeak_reads(kind, text, spoken):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "characters"])
 def test_a_text_of_another_kind_is_refused(kind):
-    with pytest.raises(ValueError, match=f"'hello' is no {kind}"):
+    with pytest.raises(InputError, match=f"'hello' is no {kind}"):
         say_as(kind, "hello", "", in_english=True)
 
 
@@ -112,9 +123,9 @@ def test_a_text_of_another_kind_is_refused(kind):
     ],
 )
 def test_unknown_kinds_and_formats_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         say_as(*arguments, in_english=True)
-    with pytest.raises(ValueError, match="ordinal is for English only"):
+    with pytest.raises(InputError, match="ordinal is for English only"):
         say_as("ordinal", "1", "", in_english=False)
 
 
@@ -148,12 +159,12 @@ def test_arpabet_is_kept_or_becomes_the_nearest_phones_of_a_voice():
 @pytest.mark.parametrize(
     ("pronunciation", "alphabet", "message"),
     [
-        ("T", "sampa", "alphabet 'sampa'; expected ipa or arpabet"),
+        ("T", "sampa", "alphabet: 'sampa'; expected ipa, arpabet"),
         ("T QQ", "arpabet", "no phone of ARPAbet: QQ"),
         ("ʘa", "ipa", "no sound of English: ʘ"),
         ("...", "ipa", "no phone"),
     ],
 )
 def test_other_phones_are_refused(pronunciation, alphabet, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         phones_of(pronunciation, alphabet, in_ipa=False, known=ARPABET)
