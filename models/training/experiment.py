@@ -260,6 +260,11 @@ def _log_start(config: Config, run: Run) -> None:
         n_processes,
         *global_batch(train, data),
     )
+    if unread := train.unread_keys:
+        _log.warning(
+            "not read by train.scheduler %s and train.optimizer %s: %s",
+            *(train.scheduler, train.optimizer, ", ".join(unread)),
+        )
     if late := [update for update in train.keep_milestones if update > run.last_update]:
         _log.warning(
             "train.keep_milestones: no checkpoint of %s: training ends at update %d",

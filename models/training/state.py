@@ -14,7 +14,7 @@ import hashlib
 import io
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
@@ -32,7 +32,7 @@ from models.checkpoint.tensors import read_tensors
 from models.training.data import dataset_folders
 from models.training.optimizers import WeightAverage
 from utils.arrays import read_pickled
-from utils.config import build, plain_tree, to_plain
+from utils.config import build, leaves, plain_tree, to_plain
 from utils.errors import InputError, described
 from utils.files import read_json, write_json
 from utils.logging import get_logger
@@ -258,20 +258,12 @@ def plain_config(config: Config) -> dict[str, Any]:
 
 def flat_config(config: Config) -> dict[str, object]:
     """Values by key with dots, such as `train.adam.lr`; paths as in `plain_config`."""
-    return dict(_flat(plain_config(config)))
+    return {".".join(keys): value for keys, value in leaves(plain_config(config))}
 
 
 def is_one_of(key: str, names: Sequence[str]) -> bool:
     """Whether a key, or a section that it is in, matches one of the names."""
     return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
-
-
-def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for name, value in plain.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)
