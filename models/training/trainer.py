@@ -26,7 +26,7 @@ from models.training.processes import (
     take_from_first,
 )
 from models.training.state import TrainingState, weight_files
-from models.training.tracking import Meter, UpdateProfiler, WindowReport
+from models.training.tracking import Meter, WindowReport, profiled
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
@@ -106,10 +106,12 @@ class Trainer:
 
     def updates(self) -> Iterator[list[Any]]:
         """Takes the updates that are left, one at a time; yields the micro-batches of each."""
-        with self._profiler() as profiler:
+        accelerator = self.run.accelerator
+        steps = self.run.config.profile.steps if accelerator.is_main_process else ()
+        with profiled(steps, self.run.checkpoints.parent, accelerator.device) as end_update:
             for window in self._windows():
-                with profiler.update():
-                    self._update(window)
+                self._update(window)
+                end_update()
                 yield window
 
     def _windows(self) -> Iterator[list[Any]]:
@@ -167,19 +169,6 @@ class Trainer:
         if not (self.run.accelerator.is_main_process and sys.stderr.isatty()):
             return nullcontext()
         return progress(self.run.last_update, "training", initial=self.position.step)
-
-    def _profiler(self) -> UpdateProfiler:
-        """The profiler of this run; only the first process records."""
-        accelerator, left = self.run.accelerator, self.run.last_update - self.position.step
-        steps = self.run.config.profile.steps if accelerator.is_main_process else ()
-        if steps and steps[0] > left:
-            _log.warning(
-                "no profile: train.profile.steps begins at %d, and %d updates are left",
-                steps[0],
-                left,
-            )
-            steps = ()
-        return UpdateProfiler(steps, self.run.checkpoints.parent, accelerator.device)
 
 
 class _Backward(NamedTuple):
