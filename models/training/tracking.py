@@ -236,11 +236,11 @@ class Tracker:
 
     def log_scores(self, scores: ScoringResult, step: int) -> None:
         """Writes one log line, and curves under `score/`, with the number of utterances."""
-        values, units, n, seconds = scores
+        values, n, seconds = scores
+        _log.info(
+            "update %d: scores of %d utterances: %s (%.1f s)", step, n, _listed(values), seconds
+        )
         finite = {name: value for name, value in values.items() if math.isfinite(value)}
-        texts = {name: f"{value:.4g} {units[name]}".strip() for name, value in finite.items()}
-        listed = ", ".join(f"{name} {texts.get(name, '-')}" for name in values)
-        _log.info("update %d: scores of %d utterances: %s (%.1f s)", step, n, listed, seconds)
         self._record("score", {**finite, "utterances": n}, step)
 
     def log_samples(self, samples: Iterable[Sample], step: int) -> None:
