@@ -158,7 +158,7 @@ def _initialised(
     if config.train.trained == "speakers":
         network = task.networks[task.exported]
         if transfer is not None:
-            check_whole(network, transfer)
+            check_whole(transfer)
             begin_at_mean(network, transfer)
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
         train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
