@@ -194,11 +194,8 @@ class Checkpointer:
 
     def kept(self) -> str:
         """The checkpoints that exist, for a message."""
-        *older, newest = steps_of(self._run.checkpoints) or [0]
-        if not newest:
-            return "no checkpoint exists"
-        way_back = f" (remove it to --resume from that of update {older[-1]})" if older else ""
-        return f"the checkpoint of update {newest} is kept{way_back}"
+        steps = ", ".join(map(str, steps_of(self._run.checkpoints)))
+        return f"kept checkpoints: {steps or 'none'} (--resume continues from the last)"
 
     def _validate(self) -> None:
         """Measures the validation loss of the newest checkpoint, which may be the best so far."""

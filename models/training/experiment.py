@@ -265,12 +265,6 @@ def _log_start(config: Config, run: Run) -> None:
             "not read by train.scheduler %s and train.optimizer %s: %s",
             *(train.scheduler, train.optimizer, ", ".join(unread)),
         )
-    if late := [update for update in train.keep_milestones if update > run.last_update]:
-        _log.warning(
-            "train.keep_milestones: no checkpoint of %s: training ends at update %d",
-            ", ".join(map(str, late)),
-            run.last_update,
-        )
     if (fixed := data.sampler.fixed) is not None:
         of_phones, of_frames = fixed.padding()
         _log.info(

@@ -157,8 +157,8 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
         name: packages for name in train.score_metrics if (packages := find_metric(name).missing())
     }
     if missing:
-        packages = " ".join(dict.fromkeys(package for row in missing.values() for package in row))
-        _log.info("no scores %s during training: pip install %s", ", ".join(missing), packages)
+        needed = " ".join(dict.fromkeys(package for row in missing.values() for package in row))
+        _log.info("no scores %s during training: pip install %s", ", ".join(missing), needed)
     metrics = [name for name in train.score_metrics if name not in missing]
     try:
         utterances = choose_utterances(config, data) if metrics else []

@@ -221,14 +221,12 @@ def test_a_damaged_newest_checkpoint_costs_the_updates_since_the_one_before(root
     assert (checkpoints / "step-00000004.damaged" / path.name).read_bytes() == whole[:-1]
 
 
-def test_a_damaged_history_does_not_stop_a_resumed_run(root, caplog):
+def test_a_damaged_history_is_named(root):
     run(root)
-    path = root / "ckpts" / "voice" / "history.json"
-    path.write_text("{")
-    run(root, "train.max_steps=5", resume=True)
+    (root / "ckpts" / "voice" / "history.json").write_text("{")
 
-    assert "history.json: not JSON" in caplog.text
-    assert json.loads(path.read_text())["step"] == 5
+    with pytest.raises(InputError, match=r"history\.json: not JSON"):
+        run(root, "train.max_steps=5", resume=True)
 
 
 def test_training_needs_what_stage_1_writes(root):
@@ -285,7 +283,7 @@ def test_tensorboard_gets_curves_figures_and_audio(root):
 
 
 def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog):
-    overrides = ("train.gradient_accumulation_step=2", "train.keep_milestones=[2, 900]")
+    overrides = ("train.gradient_accumulation_step=2", "train.keep_milestones=[2]")
     with caplog.at_level(logging.INFO):
         run(root, 'train.tracker=["jsonl"]', "train.log_steps=1", *overrides)
     path = root / "ckpts" / "voice" / "log" / "metrics.jsonl"
@@ -300,7 +298,6 @@ def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog
     assert [row["step"] for row in rows if "train/mel" in row] == [1, 2, 3, 4]
     line = f"2 micro-batches x 1 processes, together 5 utterances and {sum(frames) / 2:.0f} frames"
     assert line in caplog.text
-    assert "no checkpoint of 900: training ends at update 4" in caplog.text
 
 
 def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
@@ -330,7 +327,7 @@ def test_a_slow_run_on_a_cpu_shows_the_time_left(root, caplog, monkeypatch):
 
 
 def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):
-    with pytest.raises(InputError, match=r"train\.score_metrics: no metric 'mdc'.*mcd"):
+    with pytest.raises(InputError, match=r"train\.score_metrics: mdc is no metric.*mcd"):
         run(root, 'train.score_metrics=["mdc"]')
     assert not (root / "ckpts").exists()
 
@@ -346,7 +343,7 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
 
     lines = [line for line in caplog.messages if "score" in line]
     assert len(lines) == 2
-    assert re.search(r": .*/corpus/utt-01\d\.wav is missing$", lines[0])
+    assert re.search(r": utt-01\d\.wav: cannot be opened", lines[0])
     assert re.fullmatch(
         r"no scores during training: utt-01\d is not in .*manifest\.jsonl", lines[1]
     )

@@ -191,28 +191,28 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     task.networks["model"].mel = torch.nn.Linear(6, 9)
     trainer = make_trainer(store, tmp_path / "run", options(), task)
 
-    with pytest.raises(InputError, match="saved by another model than that of this config"):
+    with pytest.raises(
+        InputError, match=r"saved by another model than that of this config .*size mismatch"
+    ):
         trainer.resume(latest_checkpoint(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("trainer_state.json", b"{}", r"damaged \(KeyError: 'random'\); remove this checkpoint"),
-        ("trainer_state.json", b"[]", "is damaged"),
+        (
+            "trainer_state.json",
+            b"{}",
+            r"trainer_state.json .*\(KeyError\('random'\)\); remove this checkpoint",
+        ),
+        ("trainer_state.json", b"[]", r"trainer_state\.json or another file is damaged"),
         (
             "trainer_state.json",
             b'{"random": [], "step": "x"}',
             'step is "x", expected a whole numb',
         ),
-        *(
-            (
-                "measured.json",
-                content,
-                r"measured\.json has changed .* validates this update again$",
-            )
-            for content in (b"[]", b"{", b'{"position": {"step": 9}, "sha256": ""}')
-        ),
+        ("measured.json", b"[]", r"measured\.json or another file is damaged"),
+        ("measured.json", b"{", r"measured\.json or another file is damaged"),
         ("training_state.pt", b"", "not a file of tensors .*; remove this checkpoint"),
         ("training_state.pt", None, "not a file of tensors .*; remove this checkpoint"),
     ],
