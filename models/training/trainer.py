@@ -44,9 +44,9 @@ class Trainer:
             network.train()
             take_from_first(network)
         fixed = data.sampler.fixed
-        shapes = () if fixed is None else fixed.batch_shapes
+        n_shapes = 0 if fixed is None else len(fixed.batch_shapes)
         device = accelerator.device
-        self._compilation = Compilation(task.networks, config.compile, device, shapes)
+        self._compilation = Compilation(task.networks, config.compile, device, n_shapes)
         self._updater = Updater(
             task,
             {name: build_optimizer(n, config) for name, n in task.networks.items()},
