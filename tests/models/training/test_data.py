@@ -299,7 +299,7 @@ def test_data_of_other_keys_are_refused_with_both_values_and_the_way_out(tmp_pat
     with pytest.raises(InputError, match=expected):
         collect_assets(config)
     with pytest.raises(InputError, match=expected):
-        load_data(config, Assets(PREPROCESS.mel), ProcessRank(), CPU)
+        load_data(config, Assets(PREPROCESS.mel, arpabet_vocabulary()), ProcessRank(), CPU)
 
 
 def test_a_key_that_moves_the_derived_folder_is_named(tmp_path, monkeypatch):
