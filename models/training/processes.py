@@ -59,24 +59,12 @@ def _several() -> bool:
 
 def check_agreement(facts: Mapping[str, object]) -> None:
     """Makes sure that all processes train the same model on the same data in the same way."""
-    if different := differences(gather_object([dict(facts)])):
+    everyone = gather_object([{(name, repr(value)) for name, value in facts.items()}])
+    if different := sorted({name for other in everyone for name, _ in other ^ everyone[0]}):
         raise InputError(
             f"the processes of this run differ in {', '.join(different)}: give every machine the "
             "same configuration, flags and output of stage 1"
         )
-
-
-def differences(everyone: Sequence[Mapping[str, object]]) -> list[str]:
-    """Names of the values in which processes differ, sorted."""
-    first = everyone[0]
-    return sorted(
-        {
-            name
-            for other in everyone
-            for name in first.keys() | other.keys()
-            if (name in first, first.get(name)) != (name in other, other.get(name))
-        }
-    )
 
 
 class Interrupts:
