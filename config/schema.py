@@ -95,11 +95,6 @@ class Config:
                 f"train.segments_per_s.{unknown[0]} belongs to no dataset; expected one of"
                 f" {', '.join(self.dataset)}"
             )
-        if self.train.crop_phones and not self.preprocess.has_aligner:
-            raise ValueError(
-                f"train.crop_phones is {self.train.crop_phones}, but with preprocess.aligner"
-                f" {self.preprocess.aligner} the times of phones are unknown; set it to 0"
-            )
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
         self._check_p_arpabet()

@@ -65,6 +65,8 @@ class Parser(argparse.ArgumentParser):
                 joined.append(flag)
             else:
                 value = value if equals else self._next_value(flag, left)
+                if value == "--":  # which argparse drops
+                    self.error(f"{flag} needs a value, found --")
                 several = action.nargs is not None and not equals  # argparse takes the others
                 joined += [flag, value] if several else [f"{action.option_strings[-1]}={value}"]
         return joined
@@ -77,13 +79,6 @@ class Parser(argparse.ArgumentParser):
         if value.startswith("--") and " " not in value and flag not in self.free_text:
             self.error(f"{flag} needs a value, found the flag {value}")
         return value
-
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
-        if action.option_strings and arg_strings == ["--"]:  # Python 3.11 drops this value
-            value = self._get_value(action, "--")
-            self._check_value(action, value)
-            return value if action.nargs is None else [value]
-        return super()._get_values(action, arg_strings)
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with 2."""

@@ -1,6 +1,5 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
-import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -211,11 +210,6 @@ def _make_accelerator(config: Config) -> Accelerator:
     return accelerator
 
 
-def _emulates_bfloat16(device: torch.device) -> bool:
-    is_x86 = platform.machine() in ("x86_64", "AMD64")
-    return device.type == "cpu" and is_x86 and not torch.cpu._is_avx512_bf16_supported()
-
-
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
     """Writes config and assets, so that the folder is self-contained; applies --restart."""
     checkpoints = folder / CHECKPOINTS
@@ -248,11 +242,6 @@ def _log_start(config: Config, run: Run) -> None:
         precision.replace("no", "fp32"),
         n_processes,
     )
-    if precision == "bf16" and _emulates_bfloat16(run.accelerator.device):
-        _log.warning(
-            "this CPU has no instructions for bfloat16 and computes faster in fp32:"
-            " --set train.mixed_precision=fp32"
-        )
     _log.info(
         "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
         " (means of an epoch)",
@@ -266,14 +255,8 @@ def _log_start(config: Config, run: Run) -> None:
             *(train.scheduler, train.optimizer, ", ".join(unread)),
         )
     if (fixed := data.sampler.fixed) is not None:
-        of_phones, of_frames = fixed.padding()
-        _log.info(
-            "shapes of batches, in %s: %s; padding: %.1f %% of the phones, %.1f %% of the frames",
-            "items x phones x frames" if fixed.shapes[0].phones else "items x frames",
-            ", ".join(map(str, fixed.batch_shapes)),
-            100 * of_phones,
-            100 * of_frames,
-        )
+        kind = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
+        _log.info("batches, in %s: %s", kind, ", ".join(map(str, fixed.batch_shapes)))
 
 
 _log = get_logger(__name__)

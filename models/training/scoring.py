@@ -29,9 +29,6 @@ from utils.logging import get_logger
 from utils.seed import derived_seed
 
 _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech is cut
-_FIRST_FACTOR = 1.5  # on the budget of the first scoring, which also imports packages
-# Of the utterances that fit, if not all do; otherwise small variations would drop more each time.
-_KEPT = 0.8
 # Wrong or missing files and packages; training needs none of those that read and measure audio.
 _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)
 
@@ -55,13 +52,13 @@ class ScoringResult(NamedTuple):
 class PeriodicScoring:
     """Scores the same utterances each time.
 
-    Utterances that do not fit into the budget are dropped for the rest of the run, from the end of
-    the list, and the log says so; the first one is always scored.
+    When the time is over, the utterances that are left are dropped for the rest of the run, and the
+    log says so; the first one is always scored.
 
     Args:
         utterances: In the order in which they are scored.
         mel: Input of vocoders; its sample rate is that of all audio.
-        seconds: Budget of one scoring; the first has half as much again.
+        seconds: Budget of one scoring.
 
     Attributes:
         metrics: Names.
@@ -79,7 +76,6 @@ class PeriodicScoring:
         self.utterances = list(utterances)
         self._mel = mel
         self._seconds = seconds
-        self._limit = _FIRST_FACTOR * seconds
 
     def run(self, synthesise: Callable[[TtsBatch | VocoderBatch], Sample]) -> ScoringResult | None:
         """Scores the utterances.
@@ -92,9 +88,7 @@ class PeriodicScoring:
         rows: list[Mapping[str, MetricValue]] = []
         try:
             for utterance in self.utterances:
-                # the next one takes as long as the mean of the others
-                if rows and (time.monotonic() - start) * (1 + 1 / len(rows)) > self._limit:
-                    rows = rows[: max(1, int(_KEPT * len(rows)))]
+                if rows and time.monotonic() - start > self._seconds:
                     self._keep(len(rows))
                     break
                 rows.append(self._score(utterance, synthesise(utterance.batch)))
@@ -105,7 +99,6 @@ class PeriodicScoring:
             self.utterances, rows = [], []
         if not rows:
             return None
-        self._limit = self._seconds
         return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
 
     def _keep(self, n: int) -> None:

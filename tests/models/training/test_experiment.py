@@ -248,16 +248,6 @@ def test_bf16_trains_on_a_cpu(root):
     assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
 
 
-@pytest.mark.parametrize("has_bfloat16", [True, False])
-def test_bf16_trains_on_a_cpu_and_is_warned_of_where_it_is_slow(
-    root, monkeypatch, caplog, has_bfloat16
-):
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has_bfloat16)
-    run(root, "train.mixed_precision=bf16")
-    assert ("no instructions for bfloat16" in caplog.text) != has_bfloat16
-
-
 def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
