@@ -101,11 +101,6 @@ class PreprocessConfig:
                 f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"
                 " how well recordings match their texts; remove it, or use aligner hmm"
             )
-        if self.pitch_extractor == "imported" and self.aligner != "imported":
-            raise ValueError(
-                f"pitch_extractor is imported, but aligner {self.aligner} has no files with pitch;"
-                " set aligner to imported, or another pitch_extractor"
-            )
         self._check_text()
         if not self.min_seconds < self.max_seconds:
             raise ValueError(

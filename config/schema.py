@@ -97,19 +97,8 @@ class Config:
             )
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
-        self._check_p_arpabet()
-        if not self.inference.ema and not self.train.ema_decay:
-            raise ValueError(
-                "inference.ema is false, but train.ema_decay is 0: the model has no moving average"
-                " of its weights; remove inference.ema"
-            )
-
-    def _check_p_arpabet(self) -> None:
-        """Refuses a probability of ARPAbet for a voice without words in both forms."""
         chosen, text = self.inference.p_arpabet, self.preprocess.text
-        if chosen is None:
-            return
-        if not text.is_mixed or (chosen > 0 and text.certain_p_arpabet == 0):
+        if chosen is not None and (not text.is_mixed or chosen > text.certain_p_arpabet):
             raise ValueError(
                 f"inference.p_arpabet is {chosen:g}, but with preprocess.text phone_extractor"
                 f" {text.phone_extractor} and p_arpabet {text.p_arpabet:g} no word is mixed;"

@@ -5,7 +5,6 @@ from typing import Literal
 
 from config.checks import require_at_least, require_share
 
-MOST_LOADERS = 256  # more processes than any machine feeds a GPU with
 SchedulerName = Literal[
     "NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"
 ]
@@ -89,14 +88,12 @@ class ProfileConfig:
 class DataLoaderConfig:
     """Loader processes and memory of batches."""
 
-    # loader processes, at most 256, and no more than cores; 0 loads in the training process
+    # loader processes, no more than cores; 0 loads in the training process
     num_worker: int = 2
     pin_memory: bool = True  # used on GPUs only
 
     def __post_init__(self) -> None:
         require_at_least(self, 0, "num_worker")
-        if self.num_worker > MOST_LOADERS:
-            raise ValueError(f"num_worker is {self.num_worker}, expected {MOST_LOADERS} or fewer")
 
 
 @dataclass(frozen=True)
