@@ -33,7 +33,7 @@ from processors.dataset.generated import (
 )
 from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, Shape, frame_budget
 from processors.dataset.statistics import CorpusStats, corpus_stats
-from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
+from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
 from processors.text.letters import substitute
 from processors.text.symbols import APOSTROPHE, ARPABET, Vocabulary, model_vocabulary
@@ -166,17 +166,7 @@ def _recordings_of(config: Config) -> Sequence[RecordingSource]:
 
 
 def _splits_of(store: FeatureSource | RecordingSource) -> Splits:
-    """The splits of a store, all of whose utterances it holds."""
-    if not isinstance(store, Store):
-        return store.split
-    splits = read_splits(store.folder)
-    for name, ids in splits._asdict().items():
-        if unknown := [id for id in ids if id not in store]:
-            raise InputError(
-                f"{store.folder / name}.json: no features of {unknown[0]!r} in {INDEX}; run stage 1"
-                " again"
-            )
-    return splits
+    return read_splits(store.folder) if isinstance(store, Store) else store.split
 
 
 def _open_stores(config: Config, kind: type[S]) -> list[S]:

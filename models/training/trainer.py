@@ -1,10 +1,8 @@
 """The training loop of every model: updates, and the optimizer steps that each consists of."""
 
 import math
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +27,7 @@ from models.training.state import TrainingState, weight_files
 from models.training.tracking import Meter, WindowReport, profiled
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
-from utils.logging import Progress, get_logger, progress
+from utils.logging import get_logger
 
 
 class Trainer:
@@ -84,12 +82,10 @@ class Trainer:
         if self.checkpointer.is_finished and not self.checkpointer.due_measurements():
             _log.info("nothing is left to train: raise train.max_steps or train.max_epoch")
             return None
-        with Interrupts() as interrupts, self._bar() as bar:
+        with Interrupts() as interrupts:
             if received := self._finish_update(interrupts):  # left by an interrupted run
                 return received
             for _ in self.updates():
-                if bar is not None:
-                    bar.advance()
                 if received := self._finish_update(interrupts):
                     return received
             return self._finish_update(interrupts) or None  # the end of max_epoch is known now
@@ -163,12 +159,6 @@ class Trainer:
                 f"not finite ({fault}), the last with utterances {ids}; {self.checkpointer.kept()}."
                 " Check these utterances, or lower train.adam.lr"
             )
-
-    def _bar(self) -> AbstractContextManager[Progress | None]:
-        """A progress bar, if a terminal shows it."""
-        if not (self.run.accelerator.is_main_process and sys.stderr.isatty()):
-            return nullcontext()
-        return progress(self.run.last_update, "training", initial=self.position.step)
 
 
 class _Backward(NamedTuple):

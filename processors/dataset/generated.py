@@ -44,8 +44,8 @@ def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.
     Returns:
         Frames, (K,) int64, and phones, (K,) int64, at most as many as frames.
     """
-    if not 1 <= n_utterances <= N_LJSPEECH:
-        raise InputError(f"{n_utterances} generated utterances: expected 1 to {N_LJSPEECH}")
+    if not 2 <= n_utterances <= N_LJSPEECH:  # to train and to validate
+        raise InputError(f"{n_utterances} generated utterances: expected 2 to {N_LJSPEECH}")
     table = np.loadtxt(_LENGTHS, delimiter=",", skiprows=1, dtype=np.int64)
     frames, phones = table[np.linspace(0, len(table) - 1, n_utterances).round().astype(int)].T
     scaled = np.rint(frames * _FRAME_S * mel.sample_rate / mel.hop_length).astype(np.int64)
@@ -54,8 +54,6 @@ def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.
 
 def split_evenly(ids: Sequence[str]) -> Splits:
     """A fiftieth of ids in order of length, and at most 16, for validation; none for testing."""
-    if len(ids) < 2:
-        raise InputError(f"{len(ids)} generated utterances: expected 2, to train and to validate")
     n_valid = max(1, min(_MOST_VALID, len(ids) // 50))
     edges = np.linspace(0, len(ids), n_valid + 1)
     valid = [ids[int(middle)] for middle in (edges[1:] + edges[:-1]) / 2]
