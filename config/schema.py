@@ -84,17 +84,16 @@ class Config:
     def __post_init__(self) -> None:
         if not self.dataset or len(set(self.dataset)) < len(self.dataset):
             raise ValueError(f"dataset is {list(self.dataset)}, expected one or more, each once")
-        datasets = {*self.dataset, *self.dataset_path}
-        if unknown := sorted(self.preprocess.corpus.keys() - datasets):
-            raise ValueError(
-                f"preprocess.corpus.{unknown[0]} belongs to no dataset; expected one of"
-                f" {', '.join(sorted(datasets))}"
-            )
-        if unknown := sorted(self.train.segments_per_s.keys() - set(self.dataset)):
-            raise ValueError(
-                f"train.segments_per_s.{unknown[0]} belongs to no dataset; expected one of"
-                f" {', '.join(self.dataset)}"
-            )
+        by_dataset = (
+            ("preprocess.corpus", self.preprocess.corpus, {*self.dataset, *self.dataset_path}),
+            ("train.segments_per_s", self.train.segments_per_s, set(self.dataset)),
+        )
+        for key, section, datasets in by_dataset:
+            if unknown := sorted(section.keys() - datasets):
+                raise ValueError(
+                    f"{key}.{unknown[0]} belongs to no dataset; expected one of"
+                    f" {', '.join(sorted(datasets))}"
+                )
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
         chosen, text = self.inference.p_arpabet, self.preprocess.text

@@ -102,14 +102,15 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
     raise Terminated(number)
 
 
-def _on_termination(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
+def on_termination(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
     """Handles SIGTERM and SIGHUP; returns the handlers before."""
     numbers = (signal.SIGTERM, signal.SIGHUP)
     accepted = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # nohup ignores one
     return {number: signal.signal(number, handler) for number in accepted}
 
 
-def _restore(handlers: Mapping[int, Any]) -> None:
+def restore_handlers(handlers: Mapping[int, Any]) -> None:
+    """Sets the handlers of signals to what they were before."""
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
@@ -125,7 +126,7 @@ def run(main: Callable[[], None]) -> None:
     atexit.register(_exit_if, interrupts)  # registered first, so it runs last
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    previous = _on_termination(_terminate)
+    previous = on_termination(_terminate)
     try:
         main()
     except UsageError as error:
@@ -142,7 +143,7 @@ def run(main: Callable[[], None]) -> None:
     finally:
         # all work is done, and an exit handler that Ctrl-C interrupts prints a traceback
         signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
-        _restore(previous)
+        restore_handlers(previous)
 
 
 def _exit_if(interrupts: Sequence[int]) -> None:
@@ -170,7 +171,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
         if child is not None:
             child.terminate()
 
-    previous = _on_termination(stop)
+    previous = on_termination(stop)
     previous[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         child = subprocess.Popen(words, env=environment)
@@ -178,7 +179,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
             child.terminate()
         code = child.wait()
     finally:
-        _restore(previous)
+        restore_handlers(previous)
     if stopped and code == 0:  # it ended just then: what follows it must not start
         return 128 + signal.SIGTERM
     return code if code >= 0 else 128 - code

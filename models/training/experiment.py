@@ -122,7 +122,7 @@ def train(
         # each process has its own dropout; a checkpoint restores the generators of each process
         seed_everything(derived_seed("process", config.train.random_seed, process.rank))
         if checkpoint is not None:
-            trainer.resume(checkpoint)
+            trainer.checkpointer.resume(checkpoint)
         _log_start(config, run)
         return trainer.fit()
 

@@ -16,6 +16,7 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor, distributed, nn
 
+from utils.cli import on_termination, restore_handlers
 from utils.errors import InputError
 
 
@@ -82,9 +83,8 @@ class Interrupts:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                self._previous[number] = signal.signal(number, self._record)
+        self._previous = on_termination(self._record)
+        self._previous[signal.SIGINT] = signal.signal(signal.SIGINT, self._record)
         return self
 
     def _record(self, number: int, _frame: FrameType | None) -> None:
@@ -93,8 +93,7 @@ class Interrupts:
             signal.signal(number, self._previous[number])
 
     def __exit__(self, *_exception: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+        restore_handlers(self._previous)
 
 
 def leave_signals_to_trainer(_worker: int) -> None:

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -64,10 +63,6 @@ class Trainer:
     def position(self) -> Position:
         """Updates, epochs and micro-batches done, and the best validation."""
         return self.checkpointer.position
-
-    def resume(self, checkpoint: Path) -> None:
-        """Restores the state of a whole checkpoint; training then continues bit for bit."""
-        self.checkpointer.resume(checkpoint)
 
     def fit(self) -> int | None:
         """Trains until max_steps or max_epoch, or until SIGINT, SIGTERM or SIGHUP.

@@ -212,8 +212,6 @@ class Store:
         path = _existing(folder / INDEX)
         try:
             self._keep([IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)])
-        except InputError as error:
-            raise InputError(f"{error}; run stage 1 again") from error
         except (TypeError, ValueError, OverflowError) as error:
             fault = f"not an index of this version ({error})"
             raise InputError(f"{path}: {fault}; run stage 1 again") from error

@@ -103,7 +103,7 @@ def test_a_compiled_run_resumes_bit_for_bit_from_ordinary_weights(store, tmp_pat
     half = replace(config, max_steps=3)
     make_trainer(store, tmp_path / "halves", half, TinyTask(dropout=0.3)).fit()
     resumed = make_trainer(store, tmp_path / "halves", config, TinyTask(dropout=0.3))
-    resumed.resume(latest_checkpoint(tmp_path / "halves"))
+    resumed.checkpointer.resume(latest_checkpoint(tmp_path / "halves"))
     resumed.fit()
 
     found = resumed.run.task.networks["model"].state_dict()

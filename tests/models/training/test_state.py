@@ -76,7 +76,7 @@ def run(store, folder, task=None, resume=False, scoring=None, **changes):
     task = task or TinyTask(dropout=0.3)
     trainer = make_trainer(store, folder, options(**changes), task, scoring=scoring)
     if resume:
-        trainer.resume(latest_checkpoint(folder))
+        trainer.checkpointer.resume(latest_checkpoint(folder))
     trainer.fit()
     return everything(trainer)
 
@@ -168,7 +168,7 @@ def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):
 def test_the_best_loss_survives(store, tmp_path):
     run(store, tmp_path / "run", max_steps=4, valid_steps=2)
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
-    trainer.resume(latest_checkpoint(tmp_path / "run"))
+    trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
 
     assert trainer.position.best is not None
     assert trainer.position.best_step in (2, 4)
@@ -178,7 +178,7 @@ def test_other_batches_restart_the_epoch_with_a_warning(store, tmp_path, caplog)
     run(store, tmp_path / "run", max_steps=4)
     trainer = make_trainer(store, tmp_path / "run", options(batch_size=2), TinyTask(dropout=0.3))
     with caplog.at_level(logging.WARNING):
-        trainer.resume(latest_checkpoint(tmp_path / "run"))
+        trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
 
     assert trainer.position.batch == 0
     assert trainer.position.step == 4
@@ -194,7 +194,7 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     with pytest.raises(
         InputError, match=r"saved by another model than that of this config .*size mismatch"
     ):
-        trainer.resume(latest_checkpoint(tmp_path / "run"))
+        trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, conten
     (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
 
     with pytest.raises(InputError, match=message):
-        trainer.resume(checkpoint)
+        trainer.checkpointer.resume(checkpoint)
 
 
 def test_restored_generators_give_the_same_numbers():

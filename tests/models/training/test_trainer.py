@@ -129,7 +129,7 @@ def test_checkpoints_of_milestones_are_saved_and_kept_also_by_a_resumed_run(stor
     assert steps_of(checkpoints)[0] == 2
 
     resumed = make_trainer(store, checkpoints, replace(config, max_steps=9))
-    resumed.resume(latest_checkpoint(checkpoints))
+    resumed.checkpointer.resume(latest_checkpoint(checkpoints))
     resumed.fit()
     assert steps_of(checkpoints) == [2, 7, 8, 9]
 
@@ -433,14 +433,14 @@ def test_a_signal_at_the_end_costs_what_was_left_and_resuming_does_only_that(
     assert trainer.fit() == signal.SIGTERM
     assert fault_of(checkpoints / "step-00000001") == ""
     resumed, events, cards = follow(store, checkpoints, config)
-    resumed.resume(latest_checkpoint(checkpoints))
+    resumed.checkpointer.resume(latest_checkpoint(checkpoints))
 
     assert resumed.fit() is None
     assert events == left
     if left:
         assert "score/mcd" in cards[-1][1]
     again, events, _ = follow(store, checkpoints, config)
-    again.resume(latest_checkpoint(checkpoints))
+    again.checkpointer.resume(latest_checkpoint(checkpoints))
     assert again.fit() is None
     assert events == []
 
@@ -455,7 +455,7 @@ def test_an_error_in_a_validation_costs_no_update_and_resuming_repeats_it(store,
         trainer.fit()
     assert fault_of(checkpoints / "step-00000002") == ""
     resumed, rest, _ = follow(store, checkpoints, config)
-    resumed.resume(latest_checkpoint(checkpoints))
+    resumed.checkpointer.resume(latest_checkpoint(checkpoints))
     resumed.fit()
 
     assert rest == events[2:]
@@ -468,7 +468,7 @@ def test_a_finished_run_does_nothing(store, checkpoints, end, caplog):
     config = train_config(**end)
     make_trainer(store, checkpoints, config).fit()
     trainer, events, _ = follow(store, checkpoints, config)
-    trainer.resume(latest_checkpoint(checkpoints))
+    trainer.checkpointer.resume(latest_checkpoint(checkpoints))
     with caplog.at_level(logging.INFO):
         assert trainer.fit() is None
 

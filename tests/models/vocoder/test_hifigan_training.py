@@ -223,7 +223,7 @@ def test_both_optimizers_follow_the_schedule(store, tmp_path, monkeypatch):
 def run(store, folder, resume=False, **changes):
     trainer = make_gan_trainer(store, folder, gan_config(**changes))
     if resume:
-        trainer.resume(latest_checkpoint(folder))
+        trainer.checkpointer.resume(latest_checkpoint(folder))
     trainer.fit()
     return everything(trainer)
 
