@@ -52,10 +52,6 @@ class ScheduleConfig:
     def __post_init__(self) -> None:
         require_at_least(self, 0, "num_warmup", "decay_steps", "end_lr", "power", "gamma")
 
-    def ends_with_training(self, scheduler: str) -> bool:
-        """Whether the curve depends on the planned number of updates."""
-        return scheduler in ("linear", "cosine", "polynomial") and not self.decay_steps
-
 
 _READ_BY_SCHEDULE: dict[str, set[str]] = {
     "NoamLR": {"num_warmup", "milestones", "gamma"},
@@ -197,11 +193,6 @@ class TrainConfig:
 
     def _check_combinations(self) -> None:
         """Refuses values that exclude each other."""
-        if self.synthetic_utterances and self.trained == "speakers":
-            raise ValueError(
-                "trained is speakers, and generated data have no real ones: set it"
-                " to all, or synthetic_utterances to 0"
-            )
         if self.trained == "speakers" and self.adam.weight_decay:
             raise ValueError(
                 "trained is speakers and adam.weight_decay is"

@@ -231,20 +231,16 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
 
 def _log_start(config: Config, run: Run) -> None:
     networks, data, train = run.task.networks.values(), run.data, config.train
-    precision, n_processes = run.accelerator.mixed_precision, run.accelerator.num_processes
+    n_processes = run.accelerator.num_processes
     _log.info(
-        "%.2f million parameters, %d %s in %d batches an epoch, %s, %s, processes: %d",
+        "%.2f million parameters, %d %s in %d batches an epoch, %s, %s; an update: %d micro-batches"
+        " x %d processes, together %.4g utterances and %.0f frames (means of an epoch)",
         sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
         data.n_utterances,
         "segments" if config.task == "vocoder" else "utterances",
         len(data.sampler) * n_processes,
         run.accelerator.device,
-        precision.replace("no", "fp32"),
-        n_processes,
-    )
-    _log.info(
-        "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
-        " (means of an epoch)",
+        train.mixed_precision,
         train.gradient_accumulation_step,
         n_processes,
         *global_batch(train, data),

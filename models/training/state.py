@@ -34,7 +34,6 @@ from utils.arrays import read_pickled
 from utils.config import build, leaves, plain_tree, to_plain
 from utils.errors import InputError
 from utils.files import read_json, write_json
-from utils.logging import get_logger
 
 STATE = "training_state.pt"
 POSITION = "trainer_state.json"
@@ -55,8 +54,8 @@ class TrainingState(NamedTuple):
     scaler: torch.amp.GradScaler
 
 
-# Neither the updates nor the order of the data depend on these. Learning rate schedules that end
-# with training depend on max_steps and max_epoch; check_unchanged warns of it.
+# Neither the updates nor the order of the data depend on these, except that learning rate schedules
+# that end with training depend on max_steps and max_epoch.
 _MAY_CHANGE = (
     "dataset_path",
     "inference",
@@ -185,14 +184,6 @@ def check_unchanged(old: Config, new: Config) -> None:
         raise InputError(
             f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
             "under another --name (with --init_from to start from these weights)"
-        )
-    ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
-    ending = new.train.lr_scheduler.ends_with_training(new.train.scheduler)
-    if ending and ends[0] != ends[1]:
-        get_logger(__name__).warning(
-            "train.scheduler %s ends with training, whose end has changed: the learning rate jumps "
-            "to the new curve",
-            new.train.scheduler,
         )
 
 

@@ -168,14 +168,6 @@ def test_keys_that_change_the_updates_cannot_change_on_resume(root):
         )
 
 
-def test_a_warning_tells_that_the_end_of_a_schedule_changed_on_resume(root, caplog):
-    run(root, "train.scheduler=cosine")
-    run(root, "train.scheduler=cosine", resume=True)
-    assert "learning rate jumps" not in caplog.text
-    run(root, "train.scheduler=cosine", "train.max_steps=5", resume=True)
-    assert "cosine ends with training, whose end has changed" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
