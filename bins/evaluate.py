@@ -26,7 +26,8 @@ def main(words: Sequence[str] | None = None) -> None:
     n_jobs = given.num_workers or n_cores()
     setup_logging()
 
-    from models.evaluation.evaluate import evaluate, tables_of
+    from models.evaluation.evaluate import evaluate
+    from models.evaluation.report.tables import tables_of
 
     inputs = _inputs(given)
     evaluation = evaluate(inputs, _options(given), n_jobs)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from bins._flags.values import MODEL, choice
-from models.voices import find_voice
 from utils.cli import Parser, run
 from utils.errors import InputError
 from utils.files import check_new, user_path
@@ -30,11 +29,11 @@ def main() -> None:
         %(default)s)"""
     given = parser.parse_args()
     setup_logging()
-    voice, target = find_voice(given.voice), user_path(given.target)
+    target = user_path(given.target)
     check_new(target)
     try:
         from models.export.folder import export_voice, open_voice
-        from models.export.merged import export_piper, export_sherpa
+        from models.export.piper_sherpa import export_piper, export_sherpa
         from models.export.web.folder import export_web
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "onnxscript"):
@@ -47,7 +46,7 @@ def main() -> None:
         "sherpa-onnx": export_sherpa,
         "web": export_web,
     }
-    writers[given.format](open_voice(voice, given.vocoder_dir), target, given.weights)
+    writers[given.format](open_voice(given.voice, given.vocoder_dir), target, given.weights)
     for path in sorted(target.iterdir()):
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
         get_logger(__name__).info("%-32s %10.1f kB", path.name, size / 1e3)

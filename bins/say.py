@@ -17,8 +17,8 @@ from utils.files import decoded, read_text, replacing, user_path
 
 if TYPE_CHECKING:
     from models.synthesizer.settings import Settings
-    from models.synthesizer.speech import SpokenTimes
     from models.synthesizer.synthesizer import Synthesizer, Text
+    from models.synthesizer.timing import SpokenTimes
 
 _TO_STDOUT = "-"
 _BOOKS = (".txt", ".md", ".epub")
@@ -52,7 +52,7 @@ def main() -> None:
         path = _new_file()
 
     from models.synthesizer.runs.text_files import naming
-    from models.synthesizer.speech import SpokenTimes
+    from models.synthesizer.timing import SpokenTimes
 
     synthesizer, settings = _open(voice, controls)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate

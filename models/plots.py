@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,30 +54,22 @@ def plot_synthesis(
     Returns:
         The figure, free of pyplot's global state.
     """
-    from matplotlib.figure import Figure
-
     mel = np.asarray(mel, dtype=np.float32)
-    durations = np.asarray(durations, dtype=np.int64)
     frame = 1.0 if frame_s is None else frame_s
-    edges = np.concatenate([[0], np.cumsum(durations)]) * frame  # (N + 1,)
+    edges = np.concatenate([[0], np.cumsum(np.asarray(durations))]) * frame  # (N + 1,)
     curves = (("f0 (Hz)", f0), ("energy", energy))
     shown = {name: np.asarray(row, np.float32) for name, row in curves if row is not None}
 
-    width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
+    width_in = figure_width(PHONE_IN * len(phones))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
-    legible = max(rows, default=0) < MOST_LABEL_ROWS
-    if not legible:
-        edges, rows = edges[[0, -1]], []
-    figure = Figure(figsize=(width_in, 1), dpi=100)
-    heights_in = PANEL_IN[: 1 + len(shown)]
-    panels = add_panels(figure, heights_in, max(rows, default=0) + 1, wrap(title, width_in))
+    if max(rows, default=0) >= MOST_LABEL_ROWS:
+        phones, edges, rows = [], edges[[0, -1]], []
+    panels = add_panels(width_in, PANEL_IN[: 1 + len(shown)], title, max(rows, default=0) + 1)
     draw_mel(panels[0], mel, edges, colour_limits([mel]))
-    if legible:
-        draw_labels(panels[0], phones, edges, rows)
+    draw_labels(panels[0], phones, edges, rows)
     for panel, (name, values) in zip(panels[1:], shown.items(), strict=True):
         draw_curve(panel, values, edges, name, frame)
-    panels[-1].set_xlabel("frames" if frame_s is None else "seconds", fontsize=8)
-    return _written(figure, path)
+    return _finished(panels, "frames" if frame_s is None else "seconds", path)
 
 
 def plot_mels(
@@ -87,19 +79,14 @@ def plot_mels(
 
     Other arguments are those of `plot_synthesis`.
     """
-    from matplotlib.figure import Figure
-
     arrays = {name: np.asarray(mel, dtype=np.float32) for name, mel in mels.items()}
     seconds = max(mel.shape[1] for mel in arrays.values()) * frame_s
-    width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
-    figure = Figure(figsize=(width_in, 1), dpi=100)
-    panels = add_panels(figure, [PANEL_IN[0]] * len(arrays), 0, wrap(title, width_in))
+    panels = add_panels(figure_width(SECOND_IN * seconds), [PANEL_IN[0]] * len(arrays), title)
     for panel, (name, mel) in zip(panels, arrays.items(), strict=True):
         draw_mel(panel, mel, np.array([0, mel.shape[1] * frame_s]), colour_limits(arrays.values()))
         panel.set_ylabel(f"{name} (mel band)", fontsize=8)
     panels[-1].set_xlim(0, seconds)
-    panels[-1].set_xlabel("seconds", fontsize=8)
-    return _written(figure, path)
+    return _finished(panels, "seconds", path)
 
 
 def plot_attention(
@@ -117,30 +104,34 @@ def plot_attention(
         attention: Weights, (T, N); other arguments are those of `plot_synthesis`.
         gate: Probability that speech ends, (T,), drawn below; None: no such panel.
     """
-    from matplotlib.figure import Figure
-
     weights = np.asarray(attention, dtype=np.float32).T  # (N, T)
     seconds = weights.shape[1] * frame_s
-    width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
-    figure = Figure(figsize=(width_in, 1), dpi=100)
-    height_in = max(PANEL_IN[0], LABEL_ROW_IN * len(phones))
-    heights_in = [height_in] if gate is None else [height_in, PANEL_IN[1]]
-    panel, *below = add_panels(figure, heights_in, 0, wrap(title, width_in))
-    draw_mel(panel, weights, np.array([0, seconds]), (0.0, 1.0))
-    panel.set_yticks(np.arange(len(phones)) + 0.5, phones, fontsize=LABEL_POINTS, parse_math=False)
-    panel.set_ylabel("")
+    heights_in = [max(PANEL_IN[0], LABEL_ROW_IN * len(phones)), PANEL_IN[1]]
+    n_panels = 1 if gate is None else 2
+    panels = add_panels(figure_width(SECOND_IN * seconds), heights_in[:n_panels], title)
+    draw_mel(panels[0], weights, np.array([0, seconds]), (0.0, 1.0))
+    ticks = np.arange(len(phones)) + 0.5
+    panels[0].set_yticks(ticks, phones, fontsize=LABEL_POINTS, parse_math=False)
+    panels[0].set_ylabel("")
     if gate is not None:
-        draw_curve(below[0], np.asarray(gate), np.array([0, seconds]), "gate", frame_s)
-        below[0].set_ylim(0, 1)
-    figure.axes[-1].set_xlabel("seconds", fontsize=8)
-    return _written(figure, path)
+        draw_curve(panels[1], np.asarray(gate), np.array([0, seconds]), "gate", frame_s)
+        panels[1].set_ylim(0, 1)
+    return _finished(panels, "seconds", path)
 
 
-def _written(figure: "Figure", path: Path | None) -> "Figure":
+def _finished(panels: Sequence["Axes"], unit: str, path: Path | None) -> "Figure":
+    """The figure of panels, written to a file if there is a path."""
+    panels[-1].set_xlabel(unit, fontsize=8)
+    figure = cast("Figure", panels[0].figure)
     if path is not None:
         with replacing(path) as temporary:
             figure.savefig(temporary, format="png")
     return figure
+
+
+def figure_width(content_in: float) -> float:
+    """The width of a figure whose panels should have this width, inches."""
+    return float(np.clip(content_in + sum(MARGIN_IN), *WIDTH_IN))
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
@@ -172,33 +163,25 @@ def wrap(title: str, width_in: float) -> str:
 
 
 def add_panels(
-    figure: "Figure", heights_in: Sequence[float], n_label_rows: int, title: str
+    width_in: float, heights_in: Sequence[float], title: str, n_label_rows: int = 0
 ) -> list["Axes"]:
-    """Adds panels below one another with a common time axis, and sets the figure's height."""
-    title_in = 0.16 * len(title.splitlines()) + 0.08
-    top_in = title_in + n_label_rows * LABEL_ROW_IN + 0.1
-    bottom_in, gap_in = 0.45, 0.12
-    n_panels = len(heights_in)
-    total_in = top_in + sum(heights_in) + gap_in * (n_panels - 1) + bottom_in
-    width_in = figure.get_figwidth()
-    figure.set_size_inches(width_in, total_in)
-    figure.text(
-        MARGIN_IN[0] / width_in, 1 - 0.06 / total_in, title, va="top", fontsize=9, parse_math=False
-    )
-    panels: list[Axes] = []
-    y_in = total_in - top_in
-    for height_in in heights_in:
-        y_in -= height_in
-        box = (
-            MARGIN_IN[0] / width_in,
-            y_in / total_in,
-            1 - sum(MARGIN_IN) / width_in,
-            height_in / total_in,
-        )
-        panels.append(figure.add_axes(box, sharex=panels[0] if panels else None))
-        panels[-1].tick_params(labelsize=7, labelbottom=len(panels) == n_panels)
-        y_in -= gap_in
-    return panels
+    """Makes a figure of panels below one another with a common time axis."""
+    from matplotlib.figure import Figure
+
+    title, bottom_in, gap_in = wrap(title, width_in), 0.45, 0.12
+    top_in = 0.16 * len(title.splitlines()) + n_label_rows * LABEL_ROW_IN + 0.18
+    total_in = top_in + sum(heights_in) + gap_in * (len(heights_in) - 1) + bottom_in
+    figure = Figure(figsize=(width_in, total_in), dpi=100)
+    left, right = MARGIN_IN[0] / width_in, 1 - MARGIN_IN[1] / width_in
+    figure.text(left, 1 - 0.06 / total_in, title, va="top", fontsize=9, parse_math=False)
+    grid = figure.subplots(
+        len(heights_in), sharex=True, squeeze=False, height_ratios=heights_in
+    )  # (n, 1)
+    figure.subplots_adjust(left, bottom_in / total_in, right, 1 - top_in / total_in)
+    figure.subplots_adjust(hspace=gap_in / np.mean(heights_in))
+    for panel in grid[:, 0]:
+        panel.tick_params(labelsize=7)
+    return list(grid[:, 0])
 
 
 def colour_limits(mels: Iterable[np.ndarray]) -> tuple[float, float]:
@@ -213,39 +196,35 @@ def draw_mel(
 ) -> None:
     """Draws the mel (M, T) as an image, with a thin line at each phone boundary (N + 1,)."""
     extent = (0.0, float(edges[-1]), 0.0, float(mel.shape[0]))
-    panel.imshow(
-        mel,
-        origin="lower",
-        aspect="auto",
-        interpolation="nearest",
-        extent=extent,
-        cmap="magma",
-        vmin=limits[0],
-        vmax=limits[1],
-    )
-    panel.vlines(edges[1:-1], 0, mel.shape[0], colors="white", linewidth=0.4, alpha=0.6)
+    image = panel.imshow(mel, "magma", aspect="auto", origin="lower", extent=extent)
+    image.set(clim=limits, interpolation="nearest")
+    _draw_boundaries(panel, edges, "white")
     panel.set_ylabel("mel band", fontsize=8)
+
+
+def _draw_boundaries(panel: "Axes", edges: np.ndarray, colour: str) -> None:
+    height = panel.get_xaxis_transform()
+    panel.vlines(edges[1:-1], 0, 1, transform=height, colors=colour, linewidth=0.4, alpha=0.6)
 
 
 def draw_labels(
     panel: "Axes", phones: Sequence[str], edges: np.ndarray, rows: Sequence[int]
 ) -> None:
     """Writes the phone names above the panel, each linked to its phone by a thin line."""
-    for phone, start, end, row in zip(phones, edges[:-1], edges[1:], rows, strict=True):
-        y_in = 0.03 + row * LABEL_ROW_IN
+    centres = (edges[:-1] + edges[1:]) / 2
+    link = {"arrowstyle": "-", "linewidth": 0.3, "color": "grey", "shrinkA": 0}
+    for phone, centre, row in zip(phones, centres, rows, strict=False):  # fewer names: no room
         panel.annotate(
             phone,
-            xy=((start + end) / 2, 1),
+            xy=(centre, 1),
             xycoords=panel.get_xaxis_transform(),
-            xytext=(0, y_in * 72),
+            xytext=(0, (0.03 + row * LABEL_ROW_IN) * 72),
             textcoords="offset points",
             ha="center",
             va="bottom",
             fontsize=LABEL_POINTS,
             parse_math=False,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "grey", "shrinkA": 0}
-            if row
-            else None,
+            arrowprops=link if row else None,
         )
 
 
@@ -256,14 +235,6 @@ def draw_curve(
     times = (np.arange(len(values)) + 0.5) * frame
     shown = np.where(values > 0, values, np.nan) if name.startswith("f0") else values
     panel.plot(times, shown, linewidth=1.2, color="tab:blue")
-    panel.vlines(
-        edges[1:-1],
-        0,
-        1,
-        transform=panel.get_xaxis_transform(),
-        colors="grey",
-        linewidth=0.3,
-        alpha=0.5,
-    )
+    _draw_boundaries(panel, edges, "grey")
     panel.set_ylabel(name, fontsize=8)
     panel.margins(y=0.1)

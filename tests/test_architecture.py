@@ -36,7 +36,7 @@ ROOMS = {
         "benchmark": {"base", "synthesizer", "training"},
         "books": {"synthesizer"},
         "server": {"checkpoint", "page", "synthesizer", "voices"},
-        "export": {"base", "checkpoint", "page", "synthesizer"},
+        "export": {"base", "checkpoint", "page", "synthesizer", "voices"},
     },
     "processors": {
         "records": set(),

@@ -46,6 +46,9 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def closest(name: str, names: Iterable[str]) -> list[str]:
-    """The most similar known name in a list; an empty list if none is similar."""
-    lower = {k.lower(): k for k in names}
-    return [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=1)]
+    """The most similar known name in a list; an empty list if none is similar.
+
+    Case and the dashes of flags do not count.
+    """
+    plain = {k.lower().lstrip("-"): k for k in names}
+    return [plain[c] for c in difflib.get_close_matches(name.lower().lstrip("-"), plain, n=1)]

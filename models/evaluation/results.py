@@ -109,7 +109,6 @@ class SystemReport:
     scores: dict[str, MeanScore]  # by column
     skipped: dict[str, str]  # reasons, by metric and check
     flags: dict[str, int] = field(default_factory=dict)  # flagged utterances, by check
-    recorded_flags: dict[str, int] = field(default_factory=dict)  # flagged recordings, by check
     references: dict[str, dict[str, MeanScore]] = field(default_factory=dict)  # "natural", "copy"
 
 
@@ -125,8 +124,7 @@ class System:
 
     def unchecked(self, check: str) -> int:
         """Counts the utterances that a check did not apply to."""
-        rows = self.scored.values()
-        return sum(flag.check == check for scores in rows for flag in scores.unchecked)
+        return sum(check in scores.unscored for scores in self.scored.values())
 
 
 @dataclass(frozen=True)

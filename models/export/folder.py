@@ -19,6 +19,7 @@ from models.checkpoint.publish import CARD
 from models.export import reader
 from models.export.onnx_file import WeightType, to_onnx
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
+from models.voices import find_voice
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.text.g2p import CMUDICT_PATH
@@ -50,7 +51,7 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
         InputError: If a model cannot be loaded, is of the wrong kind, has no graphs, or if the
             vocoder was made for another mel.
     """
-    opened = open_model(reference)
+    opened = open_model(find_voice(reference) if isinstance(reference, str) else reference)
     if opened.config.task != "tts":
         raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
     of_vocoder = open_vocoder(vocoder, opened.assets.mel)

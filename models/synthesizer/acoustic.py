@@ -14,10 +14,12 @@ from config.schema import Config, InferenceConfig
 from models.base.acoustic import Control, TtsOutput
 from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel, Vocoder
+from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel
-from models.synthesizer.passages import Fitted, Passage
+from models.synthesizer.passages import Passage
 from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.speech import Part, amplified, cut_pieces, faded_pieces
+from models.synthesizer.timing import Fitted
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from modules.mel import MelConfig
 from processors.records import SpokenText
@@ -120,7 +122,8 @@ def _for_inference(network: nn.Module, config: Config, device: torch.device) -> 
             f" {', '.join(model.PRECISIONS)}"
         )
     attempts = config.inference.attention_attempts
-    if model.controls and attempts != InferenceConfig.attention_attempts:
+    aligns_by_attention = not model_of(config).needs_durations
+    if not aligns_by_attention and attempts != InferenceConfig.attention_attempts:
         raise InputError(
             f"inference.attention_attempts is {attempts}, and {config.model_type} does not align by"
             " attention; remove it"

@@ -23,6 +23,7 @@ from utils.config_tree import overridden
 from utils.errors import InputError
 from utils.files import sha256_of, source_digest, user_path
 
+_ROOT = Path(__file__).parents[2]
 # Folders whose code and data change the sound.
 _SOURCES = (
     "models/base",
@@ -59,11 +60,15 @@ def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]
     ]
 
 
+def source_files() -> list[Path]:
+    """The code and the lexicons that change the sound."""
+    files = (file for folder in _SOURCES for file in (_ROOT / folder).rglob("*.*"))
+    return [file for file in files if file.suffix in (".py", ".txt", ".npz")]
+
+
 @functools.cache
 def _code_digest() -> str:
-    root = Path(__file__).parents[2]
-    files = (file for folder in _SOURCES for file in (root / folder).rglob("*.*"))
-    return source_digest(root, (file for file in files if file.suffix in (".py", ".txt")))
+    return source_digest(_ROOT, source_files())
 
 
 def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:

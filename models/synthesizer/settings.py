@@ -157,6 +157,7 @@ class RangeWarning:
     def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:
         self._speakers = {} if stats is None else stats.speakers
         self._in_letters = in_letters
+        self._warned = False
 
     def check(
         self, speaker: str, phones: Sequence[str], durations: np.ndarray, f0: np.ndarray | None
@@ -165,7 +166,7 @@ class RangeWarning:
 
         Durations are frames per phone, (N,), f0 is in Hz, (T,); None if the model predicts none.
         """
-        if speaker not in self._speakers or f0 is None:
+        if self._warned or speaker not in self._speakers or f0 is None:
             return
         pitch = self._speakers[speaker].f0_phone
         low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
@@ -175,7 +176,7 @@ class RangeWarning:
             f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
         beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
         if beyond > _SHARE:
-            self._speakers = {}
+            self._warned = True
             get_logger(__name__).warning(
                 "%.0f %% of the requested pitch is beyond the %.0f to %.0f Hz of most recordings of"
                 " %s, where a voice may not follow; request pitch nearer to it",
@@ -269,7 +270,7 @@ class Settings:
         return transform_of(self.pitch_transform)
 
     @property
-    def change_pitch(self) -> bool:
+    def changes_pitch(self) -> bool:
         """Whether the pitch is not what the model predicts."""
         return (self.pitch_control, self.transform, self.pitch) != (1, None, None)
 

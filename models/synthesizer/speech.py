@@ -4,12 +4,12 @@ import base64
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from models.synthesizer.passages import Fitted, Passage
+from models.synthesizer.timing import Fitted, SpokenTimes
 from modules.alignment.attention_quality import AttentionQuality
 from modules.mel import MelConfig
 from processors.audio.streams import FORMATS, write_audio
@@ -254,42 +254,6 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
             sum(spoken),
             seconds,
         )
-
-
-@dataclass
-class SpokenTimes:
-    """Times in speech, from its start; they grow while it is spoken piece by piece."""
-
-    words: list[TimedWord] = field(default_factory=list)
-    sentences: list[TimedSentence] = field(default_factory=list)  # the last one may be unfinished
-    marks: list[TimedMark] = field(default_factory=list)
-
-    def add(
-        self,
-        passage: Passage,
-        durations: np.ndarray,
-        frame_s: float,
-        start_frame: int,
-        *,
-        starts_sentence: bool,
-    ) -> None:
-        """Adds what is in a passage that starts at a frame; durations are in frames, (N,)."""
-        edges = (start_frame + np.concatenate([[0], np.cumsum(durations)])) * frame_s  # (N + 1,)
-        words = [
-            TimedWord(word.text, float(edges[word.start]), float(edges[word.end]))
-            for word in passage.spoken.words
-        ]
-        self.words += words
-        starts = [word.start_s for word in words]
-        ends = [*starts, words[-1].end_s if words else start_frame * frame_s]
-        self.marks += (TimedMark(name, ends[before]) for name, before in passage.marks)
-        if not words:  # a break
-            return
-        sentence = TimedSentence(passage.spoken.text, words[0].start_s, words[-1].end_s)
-        if not starts_sentence:
-            begun = self.sentences.pop()
-            sentence = TimedSentence(f"{begun.text} {sentence.text}", begun.start_s, sentence.end_s)
-        self.sentences.append(sentence)
 
 
 def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:

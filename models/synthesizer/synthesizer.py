@@ -20,12 +20,11 @@ from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels, PassageSounds, to_numpy
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
-from models.synthesizer.passages import BreakFitter, Fitted, Passage, TextReader, check_text
+from models.synthesizer.passages import Passage, TextReader, check_text
 from models.synthesizer.settings import RangeWarning, Settings
 from models.synthesizer.speech import (
     Part,
     Speech,
-    SpokenTimes,
     cut_part,
     faded_out,
     join,
@@ -34,6 +33,7 @@ from models.synthesizer.speech import (
     warn_if_rushed,
     warn_if_silent,
 )
+from models.synthesizer.timing import Placed, Silence, SpokenTimes, place
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from processors.text.clauses import ClauseSplitter
@@ -150,7 +150,7 @@ class Synthesizer:
                 word for passage in passages for word in passage.spoken.out_of_vocabulary
             ],
         )
-        if settings.change_pitch:
+        if settings.changes_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
@@ -257,47 +257,17 @@ class Synthesizer:
                     out = self._mels([passage], speaker, settings).output
                 yield out, to_numpy(out.durations)[0]
 
-        for timed in self._timed(sentences, outputs(), settings, times):
-            if isinstance(timed, int):
-                yield np.zeros(timed * self._mel.hop_length, dtype=np.float32)
+        for placed in self._placed(sentences, outputs(), settings, times):
+            if isinstance(placed, Silence):
+                yield np.zeros(placed.n_frames * self._mel.hop_length, dtype=np.float32)
                 continue
-            out, passage, fitted = timed
+            out, passage = placed.output, placed.passage
             f0, _ = out.contours_per_frame()
-            if settings.change_pitch and f0 is not None:
+            if settings.changes_pitch and f0 is not None:
                 phones, durations = passage.spoken.phones, to_numpy(out.durations)[0]
                 name = self.speakers[speaker].name
                 self._range.check(name, phones, durations, to_numpy(f0)[0])
-            yield from self._sounds.pieces(out, passage, fitted, settings)
-
-    def _timed(
-        self,
-        sentences: Sequence[Sequence[Passage]],
-        outputs: Iterable[tuple[_Output, np.ndarray]],
-        settings: Settings,
-        times: SpokenTimes,
-    ) -> Iterator[int | tuple[_Output, Passage, Fitted]]:
-        """Fits what passages give into the breaks around them, and adds its times before it.
-
-        Yields:
-            Frames of silence, or an output with its passage and how it is cut.
-        """
-        frame_s, start_frame = self._mel.frame_s, 0
-        fitter, waiting = BreakFitter(frame_s), iter(outputs)
-        n_pause = self._pause_frames(settings.duration_control)
-        passages = [(p, i == 0) for sentence in sentences for i, p in enumerate(sentence)]
-        following = [*(passage for passage, _ in passages[1:]), None]
-        for n, ((passage, starts), after) in enumerate(zip(passages, following, strict=True)):
-            output, durations = None, np.zeros(0, dtype=np.int64)
-            if passage.spoken.phones:
-                output, durations = next(waiting)
-            fitted = fitter.fit(passage, after, durations, n_pause if starts and n > 0 else 0)
-            if fitted.n_silent > 0:
-                yield fitted.n_silent
-            start_frame += fitted.n_silent
-            times.add(passage, fitted.durations, frame_s, start_frame, starts_sentence=starts)
-            if output is not None:
-                yield output, passage, fitted
-            start_frame += int(fitted.durations.sum())
+            yield from self._sounds.pieces(out, passage, placed.fitted, settings)
 
     def _with_pauses(
         self,
@@ -308,12 +278,21 @@ class Synthesizer:
     ) -> Iterator[Part]:
         """The parts of the passages, with silence between them."""
         outputs = ((part, part.durations) for part in parts)
-        for timed in self._timed(sentences, outputs, settings, times):
-            if isinstance(timed, int):
-                yield silence(timed, self._mel)
+        for placed in self._placed(sentences, outputs, settings, times):
+            if isinstance(placed, Silence):
+                yield silence(placed.n_frames, self._mel)
             else:
-                part, _, fitted = timed
-                yield cut_part(part, fitted, self._mel.hop_length)
+                yield cut_part(placed.output, placed.fitted, self._mel.hop_length)
+
+    def _placed(
+        self,
+        sentences: Sequence[Sequence[Passage]],
+        outputs: Iterable[tuple[_Output, np.ndarray]],
+        settings: Settings,
+        times: SpokenTimes,
+    ) -> Iterator[Silence | Placed[_Output]]:
+        n_pause = self._pause_frames(settings.duration_control)
+        return place(sentences, outputs, times, self._mel.frame_s, n_pause)
 
     def _pause_frames(self, slower: float) -> int:
         pause_s = self.config.inference.sentence_pause_s * slower

@@ -119,7 +119,7 @@ class PeriodicScoring:
         if not np.isfinite(wav).all():
             return {}
         is_copy = isinstance(utterance.batch, VocoderBatch)
-        spoken = replace(recorded, wav=wav, phones=sample.phones, recorded=False)
+        spoken = replace(recorded, wav=wav, phones=sample.phones)
         scorer = UtteranceScorer(Path(utterance.id), spoken, recorded, is_copy, self._mel)
         return {c: value for name in self.metrics for c, value in scorer.values(name).items()}
 
@@ -196,7 +196,7 @@ def _utterance(
         is_whole = batch.mel.shape[2] == store.frames[store.index_of(id)]
         texts = (utterance.text, utterance.language) if utterance and is_whole else ("", "")
         wav, rate = batch.wav[0].numpy(), preprocess.sample_rate
-        recorded = LabelledSpeech(wav, rate, *texts, id=id, recorded=True)
+        recorded = LabelledSpeech(wav, rate, *texts, id=id)
     elif utterance is None:
         raise InputError(f"{id} is not in {store.folder / MANIFEST}")
     else:
@@ -216,7 +216,7 @@ def _read_span(
     wav = cut_span(audio.wav, features.start, T, mel)
     phones = features.timed_phones(mel.frame_s)
     text, language = utterance.text, utterance.language
-    return LabelledSpeech(wav, mel.sample_rate, text, language, phones, utterance.id, recorded=True)
+    return LabelledSpeech(wav, mel.sample_rate, text, language, phones, utterance.id)
 
 
 def check_score_metrics(config: Config) -> None:

@@ -41,12 +41,18 @@ class _Scorer:
     """What metrics and checks have in common."""
 
     name: str
+    score: Callable[..., object]
     # modules it imports that may not be installed, under their names in pip
     packages: tuple[str, ...] = field(default=(), kw_only=True)
 
     def missing(self) -> tuple[str, ...]:
         """The packages that are not installed."""
         return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
+
+    @property
+    def meaning(self) -> str:
+        """The definition in one sentence: the first paragraph of the docstring of `score`."""
+        return (inspect.getdoc(self.score) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,6 @@ class Metric(_Scorer, Generic[Scored]):
     needs: str = ""  # what an utterance must have, besides its signal, for messages
     # whether it cannot score without the user's speaker encoder
     needs_encoder: bool = field(default=False, kw_only=True)
-
-    @property
-    def meaning(self) -> str:
-        """The definition in one sentence: the first paragraph of the docstring of `score`."""
-        return _first_paragraph(self.score)
 
 
 class CopyMetric(Metric[Copy]):
@@ -85,23 +86,11 @@ AnyMetric = CopyMetric | PairMetric | SpeechMetric
 class Check(_Scorer):
     """A check, which flags utterances with one kind of failure."""
 
-    finds: str  # the failure, in a few words, for messages and legends
     # Given the speech and the recording of the same sentence, where there is one: what is wrong, in
-    # one line with numbers, or None. Raises NotApplicableError if the utterance lacks something.
-    check: "Callable[[LabelledSpeech, LabelledSpeech | None], str | None]"
-    needs: str = ""  # what an utterance must have, besides its signal, for messages
-
-    @property
-    def meaning(self) -> str:
-        """The limits in one sentence: the first paragraph of the docstring of `check`."""
-        return _first_paragraph(self.check)
-
-
-class CheckFlag(NamedTuple):
-    """A failure found in an utterance."""
-
-    check: str
-    note: str  # one line with numbers: "0.8 s of silence at 2.31 s, recorded: 0.2 s"
+    # one line with numbers ("0.8 s of silence at 2.31 s, recorded: 0.2 s"), or None. Raises
+    # NotApplicableError if the utterance lacks something.
+    score: "Callable[[LabelledSpeech, LabelledSpeech | None], str | None]"
+    finds: str  # the failure, in a few words, for legends
 
 
 class NotApplicableError(Exception):
@@ -111,7 +100,3 @@ class NotApplicableError(Exception):
 def value_of(number: float | None, weight: float = 1.0) -> MetricValue | None:
     """A number as a score; None stays None."""
     return None if number is None else MetricValue(number, weight)
-
-
-def _first_paragraph(function: Callable[..., object]) -> str:
-    return (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")

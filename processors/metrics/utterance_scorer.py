@@ -1,8 +1,8 @@
 """Scores one utterance by every metric and check, for each system that synthesised it."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -14,18 +14,22 @@ from modules.mel import MelConfig
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import (
-    CheckFlag,
+    AnyMetric,
+    Check,
     Copy,
     CopyMetric,
     MetricValue,
     NotApplicableError,
+    PairMetric,
     SpeechMetric,
 )
-from processors.metrics.registry import find_check, find_metric
+from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
 from processors.records import TimedPhone
 from utils.errors import InputError, described
 
+RECORDED = "recorded"  # the recordings, among the systems that have transcripts
+OF_RECORDING, DIFFERENCE = "_recorded", "_difference"  # end the names of columns
 TOLERANCE_FRAMES = 2  # by which the length of a copy may differ: vocoders write whole frames
 
 
@@ -55,8 +59,8 @@ class EvaluatedUtterance:
     recorded: Callable[[], np.ndarray] | None
     text: str  # text as spoken; empty where unknown
     language: str  # espeak language code of the text; empty where unknown
-    # reads the phones of the recording; None where it is not aligned
-    phones: Callable[[], tuple[TimedPhone, ...]] | None
+    # reads the phones of the recording; none where it is not aligned
+    phones: Callable[[], tuple[TimedPhone, ...]] = tuple
     spoken: Mapping[str, SpeechFile] = field(default_factory=dict)  # the files, by system
     written: str = ""  # the text as typed, for display; empty where unknown
     audio: Path | None = None  # the file that `recorded` reads; None: it reads a store
@@ -70,37 +74,34 @@ class ScoreColumn(NamedTuple):
     better: str  # "lower", "higher", or empty where neither is
 
 
-class CheckResults(NamedTuple):
-    """The results of all checks of one signal."""
-
-    flags: tuple[CheckFlag, ...] = ()  # failures that they found
-    unchecked: tuple[CheckFlag, ...] = ()  # checks that do not apply, with the reason as the note
-    failed: tuple[CheckFlag, ...] = ()  # checks that raised, with the error as the note
-
-
-class UtteranceScores(NamedTuple):
+@dataclass(frozen=True)
+class UtteranceScores:
     """Scores and flags of one utterance by one system."""
 
     id: str
     seconds: float  # length of the synthesised speech
-    values: dict[str, MetricValue]  # by column; only of metrics that apply
-    flags: tuple[CheckFlag, ...] = ()  # failures of the synthesised speech
-    recorded_flags: tuple[CheckFlag, ...] = ()  # failures of the recording
-    unchecked: tuple[CheckFlag, ...] = ()
-    failed: tuple[CheckFlag, ...] = ()  # metrics and checks
+    values: Mapping[str, MetricValue]  # by column; only of metrics that apply
+    flags: Mapping[str, str] = field(default_factory=dict)  # failures in a line each, by check
+    # why metrics and checks have no result, by name
+    unscored: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ScoringTask:
     """Metrics, checks and models by which utterances are scored."""
 
-    metrics: tuple[str, ...]  # names. Metrics of copies or pairs score the utterances that are such
+    metrics: tuple[str, ...]  # names
     mel: MelConfig  # mel that copies were made from; also the sample rate of recordings
     checks: tuple[str, ...] = ()  # names
     # the user's recogniser and speaker encoder
     user_models: UserModels = field(default_factory=UserModels)
-    # user models by system, where each has its own transcripts
-    user_models_of: Mapping[str, UserModels] = field(default_factory=dict)
+    # folders of transcripts by system, RECORDED for recordings; empty without transcripts
+    transcripts: Mapping[str, Path] = field(default_factory=dict)
+
+    def models_of(self, system: str) -> UserModels:
+        """The user's models with the transcripts of a system."""
+        transcripts = self.transcripts.get(system, self.user_models.transcripts)
+        return replace(self.user_models, transcripts=transcripts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,25 +115,20 @@ class UtteranceScorer:
     mel: MelConfig  # mel that copies were made from
 
     def values(self, name: str) -> dict[str, MetricValue]:
-        """Finite scores by one metric, by column; none where it lacks a recording."""
-        metric = find_metric(name)
+        """Finite scores by one metric, by column; empty where it is undefined."""
+        metric, values = METRICS[name], dict[str, MetricValue | None]()
         if isinstance(metric, SpeechMetric):
-            values = self._with_recording(metric)
-        elif self.recorded is None:
-            return {}
-        elif isinstance(metric, CopyMetric):
-            values = {name: metric.score(self._copy(self.recorded))} if self.is_copy else {}
-        else:
+            value = metric.score(self.speech)
+            recorded = self.recorded.score(metric) if self.recorded is not None else None
+            values = {name: value, name + OF_RECORDING: recorded}
+            if value and recorded:
+                difference = MetricValue(value.value - recorded.value, value.weight)
+                values[name + DIFFERENCE] = difference
+        elif self.recorded is not None and isinstance(metric, PairMetric):
             values = {name: metric.score(self._pair)}
+        elif self.recorded is not None and isinstance(metric, CopyMetric) and self.is_copy:
+            values = {name: metric.score(self._copy(self.recorded))}
         return {column: v for column, v in values.items() if v and math.isfinite(v.value)}
-
-    def _with_recording(self, metric: SpeechMetric) -> dict[str, MetricValue | None]:
-        columns, value = _speech_columns(metric.name), metric.score(self.speech)
-        recorded = self.recorded.score(metric) if self.recorded is not None else None
-        difference = None
-        if value is not None and recorded is not None:
-            difference = MetricValue(value.value - recorded.value, value.weight)
-        return dict(zip(columns, (value, recorded, difference), strict=True))
 
     def _copy(self, recorded: LabelledSpeech) -> Copy:
         """Recording and copy, cut to the shorter one; they may differ by two frames."""
@@ -164,86 +160,72 @@ def columns_of(metrics: Sequence[str]) -> list[ScoreColumn]:
     """
     columns = []
     for name in metrics:
-        metric = find_metric(name)
-        columns.append(ScoreColumn(name, metric.unit, metric.better))
-        if isinstance(metric, SpeechMetric):
-            _, recorded, difference = _speech_columns(name)
-            columns.append(ScoreColumn(recorded, metric.unit, ""))
-            columns.append(ScoreColumn(difference, metric.unit, metric.better))
+        unit, better = METRICS[name].unit, METRICS[name].better
+        columns.append(ScoreColumn(name, unit, better))
+        if isinstance(METRICS[name], SpeechMetric):
+            columns.append(ScoreColumn(name + OF_RECORDING, unit, ""))
+            columns.append(ScoreColumn(name + DIFFERENCE, unit, better))
     return columns
 
 
-def _speech_columns(name: str) -> tuple[str, str, str]:
-    """Columns of a metric of single signals: of the speech, of the recording, the difference."""
-    return name, f"{name}_recorded", f"{name}_difference"
+def lack(
+    scorer: AnyMetric | Check, user_models: UserModels, *, recorded: bool, is_copy: bool
+) -> str:
+    """Why a metric or check does not apply to an utterance; empty if it does."""
+    if missing := scorer.missing():
+        return f"not installed (pip install {' '.join(missing)})"
+    if isinstance(scorer, Check | SpeechMetric):
+        return ""
+    if scorer.needs_encoder and user_models.encoder is None:
+        return "needs your own function: --speaker_encoder package.module:function"
+    if isinstance(scorer, CopyMetric) and not is_copy:
+        return "compares copies with their recordings; this speech has its own timing"
+    return "" if recorded else "there are no recordings to compare with; give them by --recordings"
 
 
 def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[str, UtteranceScores]:
     """Scores an utterance, by system; its recording is read and analysed once for all of them.
 
-    A metric that raises has no value, and does not affect the others.
+    A metric or check that raises has no result, and does not affect the others.
     """
-    texts = utterance.text, utterance.language
-    recorded, recorded_flags = None, CheckResults().flags
+    texts, recorded = (utterance.text, utterance.language), None
     if utterance.recorded is not None:
         wav, rate = utterance.recorded(), task.mel.sample_rate
-        phones = utterance.phones() if utterance.phones is not None else ()
-        recorded = LabelledSpeech(
-            wav, rate, *texts, phones, utterance.id, recorded=True, user_models=task.user_models
-        )
-        recorded_flags = run_checks(recorded, None, task.checks).flags
+        models = task.models_of(RECORDED)
+        recorded = LabelledSpeech(wav, rate, *texts, utterance.phones(), utterance.id, models)
     scores = {}
     for system, spoken in utterance.spoken.items():
-        models = task.user_models_of.get(system, task.user_models)
-        waveform = read_waveform(spoken.file)
-        speech = LabelledSpeech(*waveform, *texts, spoken.phones, utterance.id, user_models=models)
+        waveform, models = read_waveform(spoken.file), task.models_of(system)
+        speech = LabelledSpeech(*waveform, *texts, spoken.phones, utterance.id, models)
         scorer = UtteranceScorer(spoken.file, speech, recorded, spoken.is_copy, task.mel)
-        values, failed = _values(scorer, task.metrics)
-        flags, unchecked, unfinished = run_checks(speech, recorded, task.checks)
-        seconds = len(waveform.wav) / waveform.sample_rate
-        scores[system] = UtteranceScores(
-            *(utterance.id, seconds, values),
-            *(flags, recorded_flags, unchecked, (*failed, *unfinished)),
-        )
+        scores[system] = _scores(utterance.id, scorer, task)
     return scores
 
 
-def _values(
-    scorer: UtteranceScorer, metrics: Iterable[str]
-) -> tuple[dict[str, MetricValue], list[CheckFlag]]:
-    """Scores of one file by column, and the metrics that raised."""
+def _scores(id: str, scorer: UtteranceScorer, task: ScoringTask) -> UtteranceScores:
+    """Scores of one file, and why some are missing."""
+    speech, recorded = scorer.speech, scorer.recorded
     values: dict[str, MetricValue] = {}
-    failed = []
-    for name in metrics:
+    flags: dict[str, str] = {}
+    unscored: dict[str, str] = {}
+    for record in (*(METRICS[m] for m in task.metrics), *(CHECKS[c] for c in task.checks)):
+        name, is_copy = record.name, scorer.is_copy
         try:
-            values |= scorer.values(name)
+            if why := lack(record, speech.user_models, recorded=bool(recorded), is_copy=is_copy):
+                raise NotApplicableError(why)
+            if not isinstance(record, Check):
+                values |= scorer.values(name)
+                if name not in values:
+                    raise NotApplicableError(f"lacks {record.needs}")
+            elif (note := record.score(speech, recorded)) is not None:
+                flags[name] = note
+        except NotApplicableError as reason:
+            unscored[name] = str(reason)
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001  (one utterance must not end hours of work)
-            failed.append(CheckFlag(name, described(error)))
-    return values, failed
-
-
-def run_checks(
-    speech: LabelledSpeech, recorded: LabelledSpeech | None, names: Iterable[str]
-) -> CheckResults:
-    """Runs checks on one utterance: flags in their order, and why the others did not run."""
-    flags, unchecked, failed = [], [], []
-    for name in names:
-        check = find_check(name)
-        if missing := check.missing():
-            unchecked.append(CheckFlag(name, f"not installed (pip install {' '.join(missing)})"))
-            continue
-        try:
-            if (note := check.check(speech, recorded)) is not None:
-                flags.append(CheckFlag(name, note))
-        except NotApplicableError as reason:
-            unchecked.append(CheckFlag(name, str(reason)))
-        except InputError:
-            raise
-        except Exception as error:  # noqa: BLE001  (the other checks still run)
-            failed.append(CheckFlag(name, described(error)))
-    return CheckResults(tuple(flags), tuple(unchecked), tuple(failed))
+            unscored[name] = f"fails: {described(error)}"
+    return UtteranceScores(id, len(speech.wav) / speech.sample_rate, values, flags, unscored)
 
 
 def read_waveform(path: Path) -> Waveform:

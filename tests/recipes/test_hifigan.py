@@ -128,9 +128,9 @@ def test_the_fourth_stage_scores_the_copies_by_the_same_mel_distance(trained):
     assert report["scores"]["mstft"]["mean"] > 0.5
     assert report["vocoder"].endswith("tiny")
     # a folder of audio has no texts
-    assert report["skipped"]["wer"].startswith(("no utterance has a text", "not installed (pip"))
+    assert report["skipped"]["wer"].startswith(("lacks a text", "not installed (pip"))
     assert {"mcd", "f0rmse", "energy_rmse", "speech_rate"} < report["scores"].keys()
-    assert set(report["flags"]) == set(report["recorded_flags"]) >= {"silence", "clipping"}
+    assert set(report["flags"]) >= {"silence", "clipping"}
     assert (result / "report.html").stat().st_size > 10000
 
 

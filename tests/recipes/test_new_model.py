@@ -49,6 +49,12 @@ def trained(tree, tmp_path_factory) -> Place:
     )
 
 
+def test_the_documentation_shows_this_model():
+    model = (TOY / "model.py").read_text(encoding="utf-8")
+    documentation = (ROOT / "docs" / "add_a_model.md").read_text(encoding="utf-8")
+    assert f"```python\n{model}```" in documentation
+
+
 def test_the_recipe_trains_and_speaks_with_the_new_model(trained):
     result = trained.experiment / "result"
     assert [line["id"] for line in lines_of(result)] == sorted(HELD_OUT)

@@ -76,6 +76,7 @@ def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flag
     [
         (["--confg", "x"], "error: unknown flag --confg; did you mean --config? (x --help lists"),
         (["--config", "x", "--st=a=1"], "error: unknown flag --st; did you mean --set? (x --help"),
+        (["--config", "x", "--soft"], "error: unknown flag --soft (x --help lists the flags)\n"),
         (["--config", "x", "--what"], "error: unknown flag --what (x --help lists the flags)\n"),
     ],
 )

@@ -1,6 +1,5 @@
 """The evaluation set: utterances with the files of all systems and their references."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +17,9 @@ from models.evaluation.inputs.references import (
 )
 from models.evaluation.inputs.systems import (
     SystemFile,
-    check_folders,
     check_same_utterances,
     check_sounds,
-    check_texts,
+    make_folders,
     read_system_files,
     refuse,
     select_files,
@@ -31,23 +29,16 @@ from models.evaluation.inputs.systems import (
 )
 from modules.mel import MelConfig
 from processors.extraction.fingerprint import check_prepared
-from processors.metrics.recognition.labelled_speech import transcript_of
-from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.utterance_scorer import TOLERANCE_FRAMES, EvaluatedUtterance, SpeechFile
+from processors.metrics.utterance_scorer import (
+    RECORDED,
+    TOLERANCE_FRAMES,
+    EvaluatedUtterance,
+    SpeechFile,
+)
 from utils.errors import InputError
 from utils.files import user_path
-from utils.logging import get_logger
 
 NATURAL = "natural"  # second readings, as a system
-
-
-class SystemTraits(NamedTuple):
-    """Properties of a system that decide which metrics apply to it."""
-
-    copies: bool  # its files match their recordings sample by sample
-    recorded: bool  # there are recordings
-    is_reference: bool = False  # it was added only to compare with
-    texts: bool = True  # some texts are known
 
 
 class EvaluationSet(NamedTuple):
@@ -59,23 +50,12 @@ class EvaluationSet(NamedTuple):
     output: Path  # for what concerns all systems
     datasets: frozenset[str] = frozenset()  # of the files
 
-    def traits(self) -> dict[str, SystemTraits]:
-        """Properties of each system and reference, by name."""
-        traits = {}
-        for name in self.folders:
-            items = [item for item in self.items if name in item.spoken]
-            traits[name] = SystemTraits(
-                copies=all(item.spoken[name].is_copy for item in items),
-                recorded=all(item.recorded is not None for item in items),
-                is_reference=name not in self.vocoders,
-                texts=any(item.text for item in items),
-            )
-        return traits
-
 
 def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
     """Finds the files of all systems and their recordings, without added references."""
-    folders = dict(zip(system_names(inputs.folders, (COPY, NATURAL)), inputs.folders, strict=True))
+    folders = dict(
+        zip(system_names(inputs.folders, (COPY, NATURAL, RECORDED)), inputs.folders, strict=True)
+    )
     several = inputs.folders[0] / COMPARISON
     output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
     if options.dataset is not None and options.testing_set is not None:
@@ -85,7 +65,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
         name: select_files(read_system_files(folder), *split) for name, folder in folders.items()
     }
     vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
-    check_folders(inputs.folders, options.folder)
+    make_folders((*inputs.folders, output))
     datasets = frozenset(file.dataset for rows in files.values() for file in rows) - {""}
     return EvaluationSet(folders, vocoders, pair_files(files, inputs), output, datasets)
 
@@ -117,7 +97,6 @@ def pair_files(
     check_sounds([file for files in systems.values() for file in files])
     by_id = {name: {file.id: file for file in files} for name, files in systems.items()}
     check_same_utterances(by_id)
-    check_texts(by_id, inputs.texts)
     ids = sorted(next(iter(by_id.values())))
     by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
     return _paired(by_utterance, inputs)
@@ -131,19 +110,18 @@ def add_natural(
     Returns:
         The items, then those of sentences that no system synthesised.
     """
-    by_id = {file.id: {NATURAL: file} for file in readings}
-    added = {item.id: item for item in _paired(by_id, inputs, "files of --natural")}
-    alone = [id for id, item in added.items() if item.recorded is None]
-    refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
-    for file in readings:
-        if (audio := added[file.id].audio) and audio.samefile(file.file):
-            raise InputError(f"{file.file} is the recording itself, not a second reading")
-        added[file.id] = replace(added[file.id], spoken={NATURAL: SpeechFile(file.file)})
-    both = []
-    for item in items:
-        reading = added.pop(item.id).spoken if item.id in added else {}
-        both.append(replace(item, spoken={**item.spoken, **reading}))
-    return both + list(added.values())
+    spoken, known = {file.id: file for file in readings}, {item.id for item in items}
+    others = {id: {NATURAL: file} for id, file in spoken.items() if id not in known}
+    both = [*items, *(_paired(others, inputs, "files of --natural") if others else ())]
+    alone = [item.id for item in both if item.id in spoken and item.recorded is None]
+    refuse(alone, "second readings have no dataset; use --recordings", len(spoken))
+    for n, item in enumerate(both):
+        if file := spoken.get(item.id):
+            if item.audio and item.audio.samefile(file.file):
+                raise InputError(f"{file.file} is the recording itself, not a second reading")
+            reading = {NATURAL: SpeechFile(file.file)}  # of its own timing, however long it is
+            both[n] = replace(item, spoken={**item.spoken, **reading})
+    return both
 
 
 def _paired(
@@ -196,48 +174,17 @@ def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
     return bool(sound.samplerate == mel.sample_rate and as_long)
 
 
-def user_models_by_system(data: EvaluationSet, user_models: UserModels) -> dict[str, UserModels]:
-    """Gives each of several systems its own folder of transcripts."""
-    root = user_models.transcripts
-    if root is None:
+def transcripts_by_system(data: EvaluationSet, folder: Path | None) -> dict[str, Path]:
+    """Folders of transcripts: of several systems, each has its own.
+
+    Those of recordings and references may be missing.
+    """
+    if folder is None:
         return {}
-    alone = len(data.vocoders) == 1
-    folders = {
-        name: root if alone and name in data.vocoders else root / name for name in data.folders
-    }
+    folders = {name: folder / name for name in (*data.folders, RECORDED)}
+    if len(data.vocoders) == 1:
+        folders |= dict.fromkeys(data.vocoders, folder)
     for name in data.vocoders:
         if not folders[name].is_dir():
             raise InputError(f"--transcripts: {folders[name]} is missing, for the system {name}")
-    paths = []
-    for item in (item for item in data.items if item.text):
-        paths += [transcript_of(folders[name], item.id, recorded=False) for name in item.spoken]
-        if item.recorded is not None:
-            paths.append(transcript_of(root, item.id, recorded=True))
-    missing = [str(path) for path in paths if path.parent.exists() and not path.is_file()]
-    message = f"--transcripts: {len(missing)} are missing, of utterances with a text"
-    refuse(missing, message)
-    return {name: replace(user_models, transcripts=path) for name, path in folders.items()}
-
-
-def log_formats(data: EvaluationSet, sample_rate: int) -> None:
-    """Logs how many files of each system will be resampled or mixed down for comparison."""
-    for system in data.vocoders:
-        items = [item for item in data.items if system in item.spoken]
-        sounds = [soundfile.info(item.spoken[system].file) for item in items]
-        n_mixed = sum(sound.channels > 1 for sound in sounds)
-        rates = Counter(
-            sound.samplerate
-            for sound, item in zip(sounds, items, strict=True)
-            if item.recorded is not None and sound.samplerate != sample_rate
-        )
-        for rate, n in sorted(rates.items()):
-            _log.info(
-                "%s: %d of %d have %d Hz, and recordings %d Hz: pairs are compared at the lower "
-                "rate",
-                *(system, n, len(items), rate, sample_rate),
-            )
-        if n_mixed:
-            _log.info("%s: channels of %d of %d are averaged to mono", system, n_mixed, len(items))
-
-
-_log = get_logger(__name__)
+    return folders

@@ -48,12 +48,11 @@ class MissingRecordingError(Exception):
 
 
 class ReferenceFinder:
-    """Finds references; keeps the manifests and indexes that it has read."""
+    """Finds references; keeps the manifests that it has read."""
 
     def __init__(self, inputs: EvaluationInputs) -> None:
         self._inputs = inputs
         self._manifest = functools.cache(_read_manifest)
-        self._aligned = functools.cache(_aligned_ids)
 
     def find(self, file: SystemFile) -> EvaluatedUtterance:
         """Finds the recording, text and phones of a file; the result has no speech yet.
@@ -70,19 +69,20 @@ class ReferenceFinder:
         utterance = self._manifest(folder).get(file.id)
         audio = self._audio_of(file, folder, utterance)
         preprocess, texts = self._inputs.preprocess, self._inputs.texts
-        recorded = phones = None
+        recorded = None
+        phones: Callable[[], tuple[TimedPhone, ...]] = tuple
         if audio is not None:
             recorded = partial(_read, audio, preprocess)
         elif file.kind == "copy":
             recorded = partial(_read_stored, folder, preprocess.mel, file.id)
-        if file.kind != "copy" and audio is not None and utterance is not None:
-            is_aligned = audio.resolve() == utterance.audio.resolve()
-            if is_aligned and file.id in self._aligned(folder):
-                phones = partial(_read_phones, folder, file.id)
+        if file.kind != "copy" and utterance is not None and _same_file(audio, utterance.audio):
+            phones = partial(_read_phones, folder, file.id)
         language = self._inputs.languages.get(file.speaker, "")
         text = file.normalised or (utterance.text if utterance else "")
         if file.kind != "text" and texts is not None:
             text = texts.get(file.id, text)
+            if file.kind == "file" and not text:
+                raise InputError(f"{file.file}: the table of --texts has no line of {file.id}")
         return EvaluatedUtterance(
             file.id,
             recorded,
@@ -147,12 +147,8 @@ def _read_manifest(folder: Path) -> dict[str, Utterance]:
     return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 
-def _aligned_ids(folder: Path) -> frozenset[str]:
-    try:
-        store = _feature_store(folder)
-        return frozenset(store.ids if store.timed else ())
-    except InputError:  # unfinished, or recordings without phones: no phones to compare
-        return frozenset()
+def _same_file(audio: Path | None, other: Path) -> bool:
+    return audio is not None and audio.resolve() == other.resolve()
 
 
 # One per process: workers get the path of a store, not thousands of copies of its index.
@@ -167,7 +163,12 @@ def _recording_store(folder: Path, mel: MelConfig) -> MelWavStore:
 
 
 def _read_phones(folder: Path, id: str) -> tuple[TimedPhone, ...]:
-    store = _feature_store(folder)
+    try:
+        store = _feature_store(folder)
+    except InputError:  # unfinished, or recordings without phones: no phones to compare
+        return ()
+    if not store.timed or id not in store:
+        return ()
     features, mel = store.read(id), store.mel
     start_s = features.start / mel.sample_rate
     phones = features.timed_phones(mel.frame_s)
@@ -199,16 +200,14 @@ def add_copies(
     """
     if not options.copies:
         return items
-    are_copies = any(spoken.is_copy for item in items for spoken in item.spoken.values())
-    if are_copies or items[0].recorded is None:
-        if options.vocoder is not None:
-            reason = "the systems are copies already" if are_copies else "there are no recordings"
-            _log.info("no copy-synthesis: %s", reason)
-        return items
-    reference = options.vocoder or _built_in(vocoders)
-    if reference is None:
+    reference, reason = options.vocoder or _built_in(vocoders), ""
+    if items[0].recorded is None or any(spoken.is_copy for spoken in items[0].spoken.values()):
+        reason = "it needs recordings, and systems that are no copies"
+    elif reference is None:
         names = ", ".join(sorted(vocoders - {""})) or "an unknown vocoder"
-        _log.info("no copy-synthesis: stage 3 used %s; name a vocoder by --vocoder_dir", names)
+        reason = f"stage 3 used {names}; name a vocoder by --vocoder_dir"
+    if reference is None or reason:
+        _log.info("no copy-synthesis: %s", reason)
         return items
     mel = inputs.preprocess.mel
     vocoder = open_vocoder(reference, mel, resample=options.resample)

@@ -18,7 +18,6 @@ from utils.errors import InputError, listed
 from utils.files import read_text
 
 _RESULT = "result"  # folder in an experiment into which stage 3 writes
-_SHOWN_IDS = 5  # in a message
 
 SHOWN = 20  # lines of a list in a message
 
@@ -105,7 +104,7 @@ def select_files(
     if missing := [utterance.id for utterance in split if utterance.id not in of_dataset]:
         raise InputError(
             f"{len(missing)} utterances of the split {testing_set} were not synthesised "
-            f"({', '.join(missing[:_SHOWN_IDS])}): run stage 3"
+            f"({listed(missing)}): run stage 3"
         )
     return [of_dataset[utterance.id] for utterance in split]
 
@@ -138,34 +137,28 @@ def read_texts(path: Path) -> dict[str, str]:
 
 
 def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
-    """Names systems by the shortest ends of their paths that differ, in their order.
+    """Names systems by the ends of their paths, as short as they differ, in their order.
 
-    `result` and `single` are left out where possible: every experiment has them.
+    `result` and `single`, which every experiment has, are left out at the end where possible.
     """
-    parts = [folder.resolve().parts for folder in folders]
-    for n, path in enumerate(parts):
-        if path in parts[:n]:
+    paths = [folder.resolve() for folder in folders]
+    for n, path in enumerate(paths):
+        if path in paths[:n]:
             raise InputError(f"--infer_output_dir names {folders[n]} twice")
-    shorter = [_without_result(path) for path in parts]
-    if len(set(shorter)) == len(parts):
-        parts = shorter
-    names = []
-    for n, path in enumerate(parts):
-        others = [other for m, other in enumerate(parts) if m != n]
-        length = next(
-            length
-            for length in range(1 + path[-1:].count(SINGLE), len(path) + 1)
-            if all(other[-length:] != path[-length:] for other in others)
-            and "/".join(path[-length:]) not in taken
-        )
-        names.append("/".join(path[-length:]))
-    return names
+    experiments = [_without_result(path) for path in paths]
+    if len(set(experiments)) == len(paths):
+        paths = experiments
+    for length in range(1, max(len(path.parts) for path in paths)):
+        names = ["/".join(path.parts[-length:]) for path in paths]
+        if len({*names, *taken}) == len(names) + len(taken):
+            return names
+    return [str(path) for path in paths]
 
 
-def _without_result(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts of a path without the `result` that every experiment has."""
-    folder, mode = (parts[:-1], parts[-1:]) if parts[-1] == SINGLE else (parts, ())
-    return folder[:-1] + mode if folder[-1] == _RESULT else parts
+def _without_result(folder: Path) -> Path:
+    while folder.name in (_RESULT, SINGLE):
+        folder = folder.parent
+    return folder
 
 
 def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
@@ -180,14 +173,14 @@ def refuse(faults: Sequence[str], message: str, total: int | None = None) -> Non
 
 def check_sounds(files: Sequence[SystemFile]) -> None:
     """Refuses files that do not exist or have no header of a sound; lists them."""
-    missing = [str(sound.file) for sound in files if not sound.file.is_file()]
-    refuse(missing, "files that stage 3 wrote cannot be found; run it again", len(files))
     broken = [f"{sound.file}: {fault}" for sound in files if (fault := _fault(sound.file))]
     refuse(broken, "files cannot be read as audio; make them again", len(files))
 
 
 def _fault(file: Path) -> str:
     """What is wrong with a sound file, by its header; empty if nothing is."""
+    if not file.is_file():
+        return "it is missing"
     try:
         return "" if soundfile.info(file).frames else "it has no samples"
     except soundfile.LibsndfileError as error:
@@ -198,49 +191,30 @@ def _fault(file: Path) -> str:
 
 def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> None:
     """Refuses systems with different utterances, or different texts; lists them."""
-    first, *others = systems
-    every = sorted({id for files in systems.values() for id in files})
-    lines = []
+    ids = sorted({id for files in systems.values() for id in files})
+    faults = []
     for name, files in systems.items():
-        if lacking := [id for id in every if id not in files]:
-            lines.append(f"{name}: {listed(lacking, SHOWN)}")
+        if lacking := [id for id in ids if id not in files]:
+            faults.append(f"{name}: {listed(lacking, SHOWN)}")
     refuse(
-        lines,
+        faults,
         "only the same utterances can be compared; synthesise them, or choose some by "
         "--infer_dataset and --infer_testing_set; missing by system",
     )
-    for name in others:
-        for id, file in systems[name].items():
-            text = systems[first][id].text
-            if text and file.text and text != file.text:
-                lines.append(f"{id}: {first} {text!r}, {name} {file.text!r}")
-    refuse(lines, "systems with different texts under the same id cannot be compared")
+    for id in ids:
+        texts = dict.fromkeys(files[id].text for files in systems.values() if files[id].text)
+        if len(texts) > 1:
+            faults.append(f"{id}: {' and '.join(map(repr, texts))}")
+    refuse(faults, "systems with different texts under the same id cannot be compared")
 
 
-def check_texts(
-    systems: Mapping[str, Mapping[str, SystemFile]], texts: Mapping[str, str] | None
-) -> None:
-    """Refuses a table of texts that lacks files of unknown origin; lists their ids."""
-    if texts is None:
-        return
-    sounds = [file for files in systems.values() for file in files.values()]
-    ids = {file.id for file in sounds if file.kind == "file"}
-    lacking = sorted(ids - texts.keys())
-    refuse(lacking, "files without a text in the table of --texts", len(ids))
-
-
-def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:
-    """Makes the folder of --report_dir, and refuses folders that are not writable."""
-    if report_folder is not None:
-        try:
-            report_folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            what = f"cannot be created ({error.strerror}); name another"
-            if report_folder.is_file():
-                what = "is a file, expected a folder"
-            raise InputError(f"--report_dir {report_folder}: {what}") from error
-        folders = (*folders, report_folder)
+def make_folders(folders: Sequence[Path]) -> None:
+    """Makes the folders of results where they are missing, and refuses those not writable."""
     for folder in folders:
-        parents = (folder, *folder.absolute().parents)
-        if not os.access(next(parent for parent in parents if parent.exists()), os.W_OK):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"cannot be made ({error.strerror}), and scores go there"
+            raise InputError(f"{folder} {reason}; name another") from error
+        if not os.access(folder, os.W_OK):
             raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")

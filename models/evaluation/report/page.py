@@ -14,7 +14,7 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -70,9 +70,8 @@ _SEEK_TABLE = 3  # kind of block
 _COLOURS = 64  # with 256 the files are half as large again, and look the same
 
 
-@dataclass(frozen=True)
-class Track:
-    """One sound of an utterance."""
+class Track(NamedTuple):
+    """One sound of an utterance, as it is in the JSON of the page."""
 
     system: str  # RECORDING for the recording
     seconds: float
@@ -80,7 +79,7 @@ class Track:
     audio: str  # name of the FLAC file
     picture: str  # name of the PNG file
     phones: list[tuple[str, float, float]]  # names with start and end in seconds; may be none
-    f0: np.ndarray  # Hz by frame of the mel, 0 where unvoiced, (T,)
+    f0: list[float]  # Hz by frame of the mel, 0 where unvoiced, (T,)
 
 
 class MediaFolder(NamedTuple):
@@ -160,8 +159,7 @@ def write_tracks(
     (item,) = items
     sounds: list[tuple[str, Waveform, tuple[TimedPhone, ...]]] = []
     if item.recorded is not None:
-        phones = item.phones() if item.phones is not None else ()
-        sounds.append((RECORDING, Waveform(item.recorded(), mel.sample_rate), phones))
+        sounds.append((RECORDING, Waveform(item.recorded(), mel.sample_rate), item.phones()))
     sounds += ((s, read_waveform(file.file), file.phones) for s, file in item.spoken.items())
     analyses = [_analyse(waveform, mel) for _, waveform, _ in sounds]
     low, high = colour_limits([log_mel for log_mel, _ in analyses])
@@ -175,7 +173,9 @@ def write_tracks(
         picture_s = round(log_mel.shape[1] * mel.hop_length / mel.sample_rate, 4)
         timed = [(p.name, round(p.start_s, 3), round(p.end_s, 3)) for p in phones]
         seconds = round(len(wav) / rate, 3)
-        tracks.append(Track(system, seconds, picture_s, audio, picture, timed, f0))
+        # short as JSON: tenths of a hertz, a plain 0 where unvoiced
+        curve = [round(hz, 1) or 0 for hz in f0.astype(float).tolist()]
+        tracks.append(Track(system, seconds, picture_s, audio, picture, timed, curve))
     return tracks
 
 
@@ -212,13 +212,7 @@ def write_flac(path: Path, wav: np.ndarray, sample_rate: int) -> None:
 
 
 def write_mel_picture(path: Path, mel: np.ndarray, low: float, high: float) -> None:
-    """Writes a mel as a PNG, a pixel per band and frame, lowest band at the bottom.
-
-    Args:
-        mel: Log-mel, (M, T), at least one of each.
-        low: Level of black.
-        high: Level of the brightest colour.
-    """
+    """Writes a log-mel (M, T) as a PNG, lowest band at the bottom, from `low` (black) to `high`."""
     from matplotlib import colormaps
     from PIL import Image
 
@@ -248,19 +242,10 @@ def _data_of(
     """The JSON of an utterance, which the page reads when it scrolls near the window."""
     order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
     shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
-    rows = [
-        {
-            "voice": order[track.system],
-            "seconds": track.seconds,
-            "picture_s": track.picture_s,
-            "audio": media.url(track.audio),
-            "picture": media.url(track.picture),
-            "phones": track.phones,
-            # short as JSON: tenths of a hertz, a plain 0 where unvoiced
-            "f0": [round(hz, 1) or 0 for hz in track.f0.astype(float).tolist()],
-        }
-        for track in shown
-    ]
+    rows = []
+    for track in shown:
+        urls = {"audio": media.url(track.audio), "picture": media.url(track.picture)}
+        rows.append({**track._asdict(), **urls, "voice": order[track.system]})
     return {"frame_s": mel.frame_s, "tracks": rows, "heard": transcripts_of(item, systems)}
 
 
@@ -289,8 +274,6 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
     systems, evaluated = shown_systems(evaluation), evaluation.systems
     voices, columns, flags = voices_of(systems), columns_of(systems), flag_rows(systems)
     rows = score_rows(columns, systems)
-    # systems before references: a narrow window shows them without scrolling
-    order = sorted(range(len(voices)), key=lambda n: voices[n].is_reference)
     names = [column.name for column in columns]
     directed = (n for n, column in enumerate(columns) if column.better)
     utterances = (shown_utterance(item, systems, columns) for item in evaluation.items)
@@ -309,12 +292,11 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
         "columns": columns,
         "sort": next((names.index(n) for n in _SORT if n in names), next(directed, None)),
         "rows": rows,
-        "with_scores": [n for n in order if any(row.cells[n] for row in rows)],
+        "with_scores": [n for n in range(len(voices)) if any(row.cells[n] for row in rows)],
         "explained": _EXPLAINED,
         "comparisons": evaluation.comparisons,
         "differences": difference_rows(columns, voices, evaluation.comparisons),
         "flags": flags,
-        "with_flags": [n for n in order if n > 0 or any(row.counts[n] for row in flags)],
         "meanings": meanings_of(columns, flags),
         "mel": evaluation.mel,
         "index": index,

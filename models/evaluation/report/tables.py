@@ -1,21 +1,24 @@
-"""Tables of the page: scores, differences, flagged utterances, explanations; its utterances."""
+"""Tables of scores, differences and flagged utterances, for the page and as text; utterances."""
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import NamedTuple
 
 from models.evaluation.results import Comparison, Evaluation, MeanScore, System, verdict_of
 from processors.metrics.registry import CHECKS, METRICS
-from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceScores
+from processors.metrics.utterance_scorer import (
+    DIFFERENCE,
+    OF_RECORDING,
+    EvaluatedUtterance,
+    UtteranceScores,
+)
 
-RECORDED = "_recorded"  # ends the names of columns that concern the recording only
-_DIFFERENCE = "_difference"  # ends those of synthesised speech minus recording
 _TRANSCRIBED = ("wer", "cer")  # metrics whose notes are the recogniser's output
-_ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 _MOST_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
+_PLAIN = str.maketrans({"−": "-", "…": "..", "\u202f": ","})  # for terminals
 _N_COLOURS = 6  # of systems; a seventh has that of the first
 _UNDECIDED = {
     "too few": "too few utterances",
@@ -58,22 +61,22 @@ class Row(NamedTuple):
 
     label: str
     unit: str
-    arrow: str  # which way is better
+    better: str  # "lower", "higher", or empty where neither is
     cells: list[Cell | None]  # by voice or comparison; None where there is no such score
 
 
 class FlagRow(NamedTuple):
-    """How many utterances a check flagged, by system, the recording first."""
+    """How many utterances a check flagged, by system."""
 
     check: str
     label: str
-    counts: list[int]
+    counts: list[int | None]  # None where it applied to no utterance
     unchecked: int = 0  # utterances that it did not apply to, of the system that has most
 
 
 def shown_systems(evaluation: Evaluation) -> list[System]:
-    """The systems in the order of the page: references first."""
-    return [*evaluation.references, *evaluation.systems]
+    """The systems in the order of the page: references last."""
+    return [*evaluation.systems, *evaluation.references]
 
 
 def voices_of(systems: Iterable[System]) -> list[Voice]:
@@ -86,16 +89,16 @@ def voices_of(systems: Iterable[System]) -> list[Voice]:
 
 
 def columns_of(systems: Iterable[System]) -> list[Column]:
-    """Columns of systems, then those of references only, without those of the recording."""
+    """Columns of any system, without those of the recording."""
     scores: dict[str, list[MeanScore]] = {}
-    for system in sorted(systems, key=lambda system: system.is_reference):
+    for system in systems:
         for name, score in system.report.scores.items():
             scores.setdefault(name, []).append(score)
     columns = []
     for name, row in scores.items():
-        if name.endswith(RECORDED) and name.removesuffix(RECORDED) in scores:
+        if name.endswith(OF_RECORDING) and name.removesuffix(OF_RECORDING) in scores:
             continue
-        base = name.removesuffix(_DIFFERENCE)
+        base = name.removesuffix(DIFFERENCE)
         label = f"{base} difference" if base != name and base in scores else name
         columns.append(Column(name, label, row[0].unit, row[0].better, digits_for(row)))
     return columns
@@ -127,33 +130,26 @@ def _ends_of(score: MeanScore) -> tuple[float, float]:
 
 def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row]:
     """Builds a row for each column, with a cell for each voice."""
-    # a reference may have recordings of other sentences
-    evaluated_first = sorted(systems, key=lambda system: system.is_reference)
     rows = []
     for column in columns:
-        recorded = (s.report.scores.get(column.name + RECORDED) for s in evaluated_first)
+        # the first: a reference may have recordings of other sentences
+        recorded = (system.report.scores.get(column.name + OF_RECORDING) for system in systems)
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
-        cells = [_mean_cell(score, column) if score else None for score in scores]
-        rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
+        cells = [_cell(score, column) if score else None for score in scores]
+        rows.append(Row(column.label, column.unit, column.better, cells))
     return rows
 
 
-def _mean_cell(score: MeanScore, column: Column) -> Cell:
-    mean = format_number(score.mean, column.digits)
-    return Cell(mean, _interval(score, column), score.n)
+def _cell(score: MeanScore, column: Column) -> Cell:
+    mean, low, high = (format_number(x, column.digits) for x in (score.mean, *_ends_of(score)))
+    return Cell(mean, "" if score.low is None else f"{low} … {high}", score.n)
 
 
 def format_number(value: float, digits: int) -> str:
     """Formats a number for display; its minus sign is as wide as a digit."""
     text = f"{value:,.{digits}f}".replace(",", "\u202f").replace("-", "−")
     return text.removeprefix("−") if not text.strip("−0.") else text
-
-
-def _interval(score: MeanScore, column: Column) -> str:
-    if score.low is None:
-        return ""
-    return " … ".join(format_number(end, column.digits) for end in _ends_of(score))
 
 
 def difference_rows(
@@ -164,51 +160,43 @@ def difference_rows(
     for column in columns:
         scores = [comparison.differences.get(column.name) for comparison in comparisons]
         digits = digits_for(score for score in scores if score is not None)
-        column = Column(column.name, column.label, column.unit, column.better, digits)
+        column = replace(column, digits=digits)
         cells = [
             None if score is None else _difference_cell(score, column, comparison, voices)
             for score, comparison in zip(scores, comparisons, strict=True)
         ]
         if any(cells):
-            rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
+            rows.append(Row(column.label, column.unit, column.better, cells))
     return rows
 
 
 def _difference_cell(
     score: MeanScore, column: Column, comparison: Comparison, voices: Sequence[Voice]
 ) -> Cell:
-    mean = ("+" if score.mean > 0 else "") + format_number(score.mean, column.digits)
-    verdict, slot = verdict_of(score), ""
+    cell, verdict = _cell(score, column), verdict_of(score)
+    cell = cell._replace(mean=("+" if score.mean > 0 else "") + cell.mean)
     if verdict in _UNDECIDED:
-        text = _UNDECIDED[verdict]
-    else:
-        winner = comparison.first if verdict == "better" else comparison.second
-        text, slot = f"{winner} is better", next(v.slot for v in voices if v.name == winner)
-    return Cell(mean, _interval(score, column), score.n, slot, verdict=text)
+        return cell._replace(verdict=_UNDECIDED[verdict])
+    winner = comparison.first if verdict == "better" else comparison.second
+    slot = next(voice.slot for voice in voices if voice.name == winner)
+    return cell._replace(verdict=f"{winner} is better", slot=slot)
 
 
 def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     """Builds a row for each check that was made, whether it flagged anything or not."""
-    recorded = next((s.report.recorded_flags for s in systems if not s.is_reference), {})
-    counts = [recorded, *(system.report.flags for system in systems)]
+    checks = dict.fromkeys(check for system in systems for check in system.report.flags)
     rows = []
-    for name in sorted({name for count in counts for name in count}):
-        label = CHECKS[name].finds if name in CHECKS else name
+    for name in checks:
+        counts = [system.report.flags.get(name) for system in systems]
         unchecked = [system.unchecked(name) for system in systems if name in system.report.flags]
-        rows.append(
-            FlagRow(
-                name, label, [count.get(name, 0) for count in counts], max(unchecked, default=0)
-            )
-        )
+        rows.append(FlagRow(name, CHECKS[name].finds, counts, max(unchecked)))
     return rows
 
 
 def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
     """Pairs labels of metrics and checks with what they mean."""
     metrics = [(c.label, METRICS[c.name].meaning) for c in columns if c.name in METRICS]
-    return metrics + [
-        (row.label, CHECKS[row.check].meaning) for row in flags if row.check in CHECKS
-    ]
+    return metrics + [(row.label, CHECKS[row.check].meaning) for row in flags]
 
 
 class ShownUtterance(NamedTuple):
@@ -225,17 +213,12 @@ def shown_utterance(
     item: EvaluatedUtterance, systems: Sequence[System], columns: Sequence[Column]
 ) -> ShownUtterance:
     """Collects the scores and flags of an utterance, of systems in the order of the page."""
-    scored = {
-        n: system.scored[item.id] for n, system in enumerate(systems, 1) if item.id in system.scored
-    }
-    rows, names = list(scored.values()), [column.name for column in columns]
-    recorded = [_value(rows, name + RECORDED) for name in names]
-    values: list[list[float | None] | None] = [None] * (len(systems) + 1)
-    values[0] = recorded if any(value is not None for value in recorded) else None
-    flags = [(0, *flag) for flag in (rows[0].recorded_flags if rows else ())]
-    for n, scores in scored.items():
-        values[n] = [_value([scores], name) for name in names]
-        flags += [(n, *flag) for flag in scores.flags]
+    scored = [system.scored.get(item.id) for system in systems]
+    rows, names = [row for row in scored if row], [column.name for column in columns]
+    recorded = [_value(rows, name + OF_RECORDING) for name in names]
+    values = [recorded if any(value is not None for value in recorded) else None]
+    values += [[_value([row], name) for name in names] if row else None for row in scored]
+    flags = [(n, *flag) for n, row in enumerate(scored, 1) if row for flag in row.flags.items()]
     seconds = round(rows[0].seconds if rows else 0.0, 2)
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 
@@ -249,11 +232,49 @@ def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[
     notes: dict[int, str] = {}
     for n, system in enumerate(systems, 1):
         scored = system.scored.get(item.id)
-        if scored is None or system.name not in item.spoken:
-            continue
-        for voice, ending in ((n, ""), (0, RECORDED)):
-            names = (name + ending for name in _TRANSCRIBED)
-            note = next((scored.values[name].note for name in names if name in scored.values), None)
-            if note is not None:
-                notes.setdefault(voice, note)
+        for voice, ending in ((n, ""), (0, OF_RECORDING)):
+            for name in _TRANSCRIBED:
+                if scored is not None and name + ending in scored.values:
+                    notes.setdefault(voice, scored.values[name + ending].note)
     return sorted(notes.items())
+
+
+def tables_of(evaluation: Evaluation) -> str:
+    """The tables of the page as text."""
+    systems = shown_systems(evaluation)
+    voices, columns = voices_of(systems), columns_of(systems)
+    n = evaluation.systems[0].report.utterances
+    table = [["metric", "unit", "better", *(voice.name for voice in voices)]]
+    for row in score_rows(columns, systems):
+        table.append([row.label, row.unit, row.better, *(_text_of(cell, n) for cell in row.cells)])
+    tables = [table]
+    differences = difference_rows(columns, voices, evaluation.comparisons)
+    for number, comparison in enumerate(evaluation.comparisons):
+        table = [[f"{comparison.first} - {comparison.second}", "unit", "difference", ""]]
+        for row in differences:
+            if cell := row.cells[number]:
+                table.append([row.label, row.unit, _text_of(cell, n), cell.verdict])
+        tables.append(table)
+    if flags := flag_rows(systems):
+        table = [["flagged", *(system.name for system in systems), "unchecked"]]
+        for check in flags:
+            counts = ["" if count is None else str(count) for count in check.counts]
+            table.append([check.label, *counts, str(check.unchecked or "")])
+        tables.append(table)
+    return "\n".join(map(_aligned, tables)).translate(_PLAIN)
+
+
+def _text_of(cell: Cell | None, n_utterances: int) -> str:
+    if cell is None:
+        return ""
+    n = f"n {cell.n}" if cell.n != n_utterances else ""
+    details = ", ".join(part for part in (cell.interval, n) if part)
+    return f"{cell.mean} ({details})" if details else cell.mean
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Lines of text with cells below each other, without columns that are empty."""
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns, strict=True))
+    return "".join(f"{line}\n" for line in lines)

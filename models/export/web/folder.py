@@ -10,8 +10,8 @@ import onnx
 from safetensors.numpy import save_file
 
 from models.export.folder import ExportedVoice, copy_licences, facts_of, write_frontend
-from models.export.merged import check_one_pass
 from models.export.onnx_file import WeightType, to_onnx
+from models.export.piper_sherpa import check_one_pass
 from models.page import PAGE
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.letter_network import PATH, bundled_network

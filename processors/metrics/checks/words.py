@@ -1,20 +1,9 @@
-"""Checks of the words: speech that is not understood, words that are skipped or repeated.
+"""The check of the words: skipped or repeated ones.
 
-**understood**: a recogniser gets hardly any word of the text right; `words` finds skipped and
-repeated words in intelligible speech. This check flags a word error rate (insertions included) of
-more than 85 %. A word error rate of the recording above 60 % shows that the recogniser fails there,
-so the utterance is not checked; nor are texts of fewer than five words, where one word decides.
-
-Measured with pocketsphinx: the highest word error rate of 40 recordings of a speaker (Kathleen) is
-60 %, of 25 of LJSpeech 82 %; of copies by Griffin-Lim, 80 % of 34 of the first and 50 % of 10 of
-the second: none is flagged. Of ten sentences by a hardly trained voice, 2 are (87 % and 89 %; their
-recordings have 20 % and 28 %).
-
-**words**: skipped or repeated. In English pocketsphinx follows the text, with a fixed probability
-of skipping and going back (`processors.metrics.recognition.word_grammar`). In other languages the
-output of the user's recogniser or transcripts is compared with the text: two or more words that are
-missing in a row, or recognised twice in a row. Faults that the recording has as well are not
-flagged.
+In English pocketsphinx follows the text, with a fixed probability of skipping and going back
+(`processors.metrics.recognition.word_grammar`). In other languages the output of the user's
+recogniser or transcripts is compared with the text: two or more words that are missing in a row, or
+recognised twice in a row. Faults that the recording has as well are not flagged.
 
 Measured in English on recordings with words cut out or repeated; the probability was chosen on
 other sentences. Of one speaker (Kathleen), 78 sentences for each fault: 86 % of single skipped
@@ -33,53 +22,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
-from processors.metrics.families.speech import PACKAGES, word_error
+from processors.metrics.families.speech import NEEDS
 from processors.metrics.records import Check, NotApplicableError
 from utils.errors import InputError
 
 if TYPE_CHECKING:
     from processors.metrics.recognition.labelled_speech import LabelledSpeech
     from processors.metrics.recognition.word_grammar import RecognisedWord
-
-MOST_MISREAD = 0.85  # word error rate of speech
-MOST_MISREAD_RECORDED = 0.6  # of its recording: above, the recogniser is not reliable
-FEWEST_READ = 5  # words of a text
-
-
-def check_understood(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
-    """Unintelligible speech: a recogniser gets hardly any word of the text right."""
-    error = _word_error(speech)
-    if error is None:
-        raise NotApplicableError(f"needs {UNDERSTOOD.needs}")
-    recorded_error = _word_error(recorded) if recorded is not None else None
-    if error <= MOST_MISREAD:
-        return None
-    compared = ""
-    if recorded_error is not None:
-        percent = f"{100 * recorded_error:.0f} %"
-        if recorded_error > MOST_MISREAD_RECORDED:
-            raise NotApplicableError(f"its recording is misread, too: word error {percent}")
-        compared = f", recorded: {percent}"
-    return f'word error {100 * error:.0f} %{compared}: heard as "{speech.hypothesis or ""}"'
-
-
-def _word_error(speech: "LabelledSpeech") -> float | None:
-    """The word error rate; None where the text is too short, or there is no recogniser."""
-    words, hypothesis = speech.words, speech.recognised_words
-    if len(words.split()) < FEWEST_READ or "{" in speech.text or hypothesis is None:
-        return None
-    return word_error(words, hypothesis)
-
-
-UNDERSTOOD = Check(
-    "understood",
-    "not understood",
-    check_understood,
-    "five words or more, in English or in the language of a recogniser or of transcripts of one's"
-    " own",
-    packages=PACKAGES,
-)
-
 
 SHOWN = 3  # faults, of those found
 FEWEST = 2  # words, with free recognition
@@ -117,7 +66,7 @@ def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> 
     words = speech.words.split()
     faults = None if "{" in speech.text else _faults(words, speech)  # inline phones are not words
     if faults is None:
-        raise NotApplicableError(f"needs {WORDS.needs}")
+        raise NotApplicableError(f"lacks {NEEDS}")
     if faults and recorded is not None:
         others = _faults(words, recorded) or []
         faults = [fault for fault in faults if not any(_alike(fault, other) for other in others)]
@@ -217,22 +166,13 @@ def _alike(fault: Fault, other: Fault) -> bool:
 
 
 def _note(fault: Fault, words: Sequence[str]) -> str:
-    count = fault.end - fault.start
-    if fault.kind == "skipped" and count == len(words):
-        return f"none of its {count} words is found"
-    what = " ".join(words[fault.start : fault.end][:_LISTED])
-    if count > _LISTED:
-        what += " ..."
-    noun = "word" if count == 1 else "words"
-    return f'{count} {noun} {fault.kind}{fault.where}: "{what}"'
+    if fault[:3] == ("skipped", 0, len(words)):
+        return "none of its words is found"
+    more = " ..." if fault.end - fault.start > _LISTED else ""
+    listed = " ".join(words[fault.start : fault.end][:_LISTED])
+    return f'{fault.kind}{fault.where}: "{listed}{more}"'
 
 
-WORDS = Check(
-    "words",
-    "words skipped or repeated",
-    check_words,
-    "a text in English, or in the language of a recogniser or of transcripts of one's own",
-    packages=("pocketsphinx", "soxr"),
+CHECKS = (
+    Check("words", check_words, "words skipped or repeated", packages=("pocketsphinx", "soxr")),
 )
-
-CHECKS = (UNDERSTOOD, WORDS)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from processors.metrics.recognition.user_models import UserFunctionError, name_of
+from processors.metrics.recognition.user_models import UserFunctionError
 from processors.metrics.records import MetricValue, PairMetric, value_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from processors.metrics.signals.aligned_pair import AlignedPair
 
 _SILENT_PEAK = 1e-4  # -80 dB
-_HALF_AN_OCTAVE = 600  # cents
 _DB_PER_NEPER = 10 / np.log(10) * np.sqrt(2)
 
 
@@ -93,22 +92,9 @@ def score_f0rmse_cents(pair: "AlignedPair") -> MetricValue | None:
     in creaky voice: in two readings by one person 6 % of the frames differ by more than half an
     octave (306 cents in all, 190 without them), in copies by Griffin-Lim 0.8 % (72 and 15). In a
     bad copy they are real: a vocoder that buzzes at its frame rate of 86 Hz is 1620 cents below a
-    voice of 220 Hz. The two cases cannot be distinguished, so no frame is excluded; the note gives
-    their share.
+    voice of 220 Hz. The two cases cannot be distinguished, so no frame is excluded.
     """
-    cents = 1200 * np.log2(pair.voiced_f0)  # (V, 2)
-    error = rmse(cents)
-    return None if error is None else MetricValue(error, note=_octave_note(cents))
-
-
-def _octave_note(cents: np.ndarray) -> str:
-    """The share of pairs (V, 2) that are more than half an octave apart; empty where none is."""
-    is_far = np.abs(cents[:, 1] - cents[:, 0]) > _HALF_AN_OCTAVE
-    if not is_far.any():
-        return ""
-    others = rmse(cents[~is_far])
-    without = "" if others is None else f"; {others:.0f} cents without them"
-    return f"{100 * is_far.mean():.1f} % of the frames are more than half an octave apart{without}"
+    return value_of(rmse(1200 * np.log2(pair.voiced_f0)))
 
 
 def score_fpc(pair: "AlignedPair") -> MetricValue | None:
@@ -195,11 +181,6 @@ def score_similarity(pair: "AlignedPair") -> MetricValue | None:
     direction, direction_hat = map(_direction, both)
     if direction is None or direction_hat is None:
         return None
-    if len(direction) != len(direction_hat):
-        raise UserFunctionError(
-            f"{name_of(pair.recorded.encoder)}: gave {len(direction)} numbers for a recording and "
-            f"{len(direction_hat)} for speech; an encoder of voices gives vectors of one length"
-        )
     return MetricValue(float(direction @ direction_hat))
 
 
@@ -210,7 +191,7 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
     vector = np.asarray(features.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
         raise UserFunctionError(
-            f"{name_of(features.encoder)}: gave {vector.dtype} of shape {vector.shape}; an encoder "
+            f"{features.encoder}: gave {vector.dtype} of shape {vector.shape}; an encoder "
             "of voices gives one vector of finite numbers, (D,)"
         )
     length = np.linalg.norm(vector)

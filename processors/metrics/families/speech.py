@@ -31,8 +31,8 @@ from processors.metrics.records import MetricValue, SpeechMetric
 if TYPE_CHECKING:
     from processors.metrics.recognition.labelled_speech import LabelledSpeech
 
-PACKAGES = ("jiwer", "pocketsphinx", "soxr")
-_NEEDS = "a text in English, or in the language of a recogniser or of transcripts of one's own"
+_PACKAGES = ("jiwer", "pocketsphinx", "soxr")
+NEEDS = "a text (--texts) in English, or in the language of your recogniser or transcripts"
 MODEL_RATE = 16000  # Hz
 SHORTEST_S = 0.5  # in shorter signals the repetition dominates
 _AUDIBLE = f"{SHORTEST_S} s of sound that is not silent"
@@ -42,7 +42,9 @@ _SILENT_PEAK = 1e-4  # -80 dB: digital silence scores higher than noise
 
 def score_wer(speech: "LabelledSpeech") -> MetricValue | None:
     """Word error rate of a speech recogniser; lower is better."""
-    return _error_rate(speech, word_error, lambda words: len(words.split()))
+    from jiwer import wer
+
+    return _error_rate(speech, wer, len(speech.words.split()))
 
 
 def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
@@ -51,31 +53,18 @@ def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
     A wrong ending costs less here than a missing word, which `wer` counts alike; languages written
     without spaces need this metric.
     """
-    return _error_rate(speech, character_error, len)
+    from jiwer import cer
+
+    return _error_rate(speech, cer, len(speech.words))
 
 
 def _error_rate(
-    speech: "LabelledSpeech", error: Callable[[str, str], float], count: Callable[[str], int]
+    speech: "LabelledSpeech", error: Callable[[str, str], Any], n: int
 ) -> MetricValue | None:
     """Percent, with the hypothesis as the note; None without a text, or a recogniser of it."""
-    words, hypothesis = speech.words, speech.recognised_words
-    if not words or hypothesis is None:
+    if not n or (hypothesis := speech.recognised_words) is None:
         return None
-    return MetricValue(100 * error(words, hypothesis), count(words), hypothesis)
-
-
-def word_error(words: str, hypothesis: str) -> float:
-    """Substitutions, deletions and insertions per word of a normalised text, which is not empty."""
-    from jiwer import wer
-
-    return float(wer(words, hypothesis))
-
-
-def character_error(words: str, hypothesis: str) -> float:
-    """Substitutions, deletions and insertions per character of the text."""
-    from jiwer import cer
-
-    return float(cer(words, hypothesis))
+    return MetricValue(100 * float(error(speech.words, hypothesis)), n, hypothesis)
 
 
 def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
@@ -117,7 +106,7 @@ def _model() -> Any:  # noqa: ANN401  # the package has no types
 
 _OPINION = ("speechmos", "onnxruntime", "librosa", "soxr")
 METRICS = (
-    SpeechMetric("wer", score_wer, "lower", "%", _NEEDS, packages=PACKAGES),
-    SpeechMetric("cer", score_cer, "lower", "%", _NEEDS, packages=PACKAGES),
+    SpeechMetric("wer", score_wer, "lower", "%", NEEDS, packages=_PACKAGES),
+    SpeechMetric("cer", score_cer, "lower", "%", NEEDS, packages=_PACKAGES),
     SpeechMetric("dnsmos", score_dnsmos, "higher", "MOS", _AUDIBLE, packages=_OPINION),
 )

@@ -7,18 +7,12 @@ transcripts. It runs offline; it is old and misreads about a fifth of the words 
 import functools
 import unicodedata
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from processors.audio.speech_level import SpeechActivity, SpeechLevel, active_level, speech_activity
-from processors.metrics.recognition.user_models import (
-    Recogniser,
-    UserFunctionError,
-    UserModels,
-    name_of,
-)
+from processors.audio.speech_level import SpeechActivity, speech_activity
+from processors.metrics.recognition.user_models import UserFunctionError, UserModels
 from processors.metrics.records import MetricValue, SpeechMetric
 from processors.records import TimedPhone
 from processors.text.normalisation.characters import clean_characters
@@ -30,7 +24,6 @@ if TYPE_CHECKING:  # it imports packages that training does not need
     from processors.metrics.signals.acoustic_features import AcousticFeatures
 
 RECOGNISER_RATE = 16000  # Hz, of pocketsphinx's acoustic model
-RECORDED = "recorded"  # subfolder with the transcripts of recordings
 _LEVEL = 0.9  # peak: the same for quiet and loud recordings
 _SILENT_PEAK = 1e-6
 
@@ -45,8 +38,7 @@ class LabelledSpeech:
     language: str  # espeak language code; empty where unknown
     phones: tuple[TimedPhone, ...] = ()  # phones and pauses with times; empty where unknown
     id: str = ""
-    recorded: bool = False  # whether this is the recording
-    # the user's recogniser and speaker encoder
+    # the user's recogniser and speaker encoder, and the transcripts of this kind of speech
     user_models: UserModels = field(default_factory=UserModels)
     _values: dict[str, MetricValue | None] = field(default_factory=dict, init=False, repr=False)
 
@@ -67,14 +59,21 @@ class LabelledSpeech:
 
         By the transcript where the user gives a folder of them, else by the user's recogniser, else
         by pocketsphinx. None without a recogniser of the language (pocketsphinx has English only)
-        or a folder of transcripts for this kind of speech.
+        or where the folder of transcripts for this kind of speech does not exist.
         """
         models = self.user_models
         if models.transcripts is not None:
-            return _transcript(models.transcripts, self)
-        if models.recogniser is not None:
-            return _checked_hypothesis(models.recogniser, self)
-        return recognise(self.wav, self.sample_rate) if is_english(self.language) else None
+            exists = models.transcripts.exists()
+            return read_text(models.transcripts / f"{self.id}.txt") if exists else None
+        if models.recogniser is None:
+            return recognise(self.wav, self.sample_rate) if is_english(self.language) else None
+        hypothesis = models.recogniser(self.wav, self.sample_rate, self.language)
+        if not isinstance(hypothesis, str):
+            raise UserFunctionError(
+                f"{models.recogniser}: returned {type(hypothesis).__name__} for {self.id}; a "
+                "recogniser returns the text as str"
+            )
+        return hypothesis
 
     @functools.cached_property
     def recognised_words(self) -> str | None:
@@ -87,11 +86,6 @@ class LabelledSpeech:
         from processors.metrics.signals.acoustic_features import AcousticFeatures
 
         return AcousticFeatures(self.wav, self.sample_rate, self.phones, self.user_models.encoder)
-
-    @functools.cached_property
-    def level(self) -> SpeechLevel | None:
-        """Active speech level (ITU-T P.56); None for silence."""
-        return active_level(self.wav, self.sample_rate)
 
     @functools.cached_property
     def activity(self) -> SpeechActivity | None:
@@ -152,30 +146,3 @@ def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
 
     wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)
     return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
-
-
-def transcript_of(folder: Path, id: str, *, recorded: bool) -> Path:
-    """Path of the transcript of an utterance."""
-    return (folder / RECORDED if recorded else folder) / f"{id}.txt"
-
-
-def _transcript(folder: Path, speech: LabelledSpeech) -> str | None:
-    path = transcript_of(folder, speech.id, recorded=speech.recorded)
-    if not path.parent.exists():
-        return None
-    try:
-        return read_text(path)
-    except InputError as error:
-        raise InputError(
-            f"{error}; the transcripts of {folder} must hold one of every utterance"
-        ) from error
-
-
-def _checked_hypothesis(recogniser: Recogniser, speech: LabelledSpeech) -> str:
-    hypothesis = recogniser(speech.wav, speech.sample_rate, speech.language)
-    if not isinstance(hypothesis, str):
-        raise UserFunctionError(
-            f"{name_of(recogniser)}: returned {type(hypothesis).__name__} for {speech.id}; a "
-            "recogniser returns the text as str"
-        )
-    return hypothesis

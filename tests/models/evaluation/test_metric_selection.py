@@ -1,19 +1,20 @@
+from pathlib import Path
+
 import pytest
 
 from models.evaluation import metric_selection
-from models.evaluation.inputs.evaluation_set import SystemTraits
-from models.evaluation.metric_selection import MetricSelection
+from models.evaluation.inputs.options import EvaluationOptions
+from models.evaluation.metric_selection import (
+    check_applicable,
+    log_skipped,
+    refuse_without_result,
+    select_metrics,
+    without_result,
+)
 from processors.metrics import registry
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import (
-    Check,
-    CheckFlag,
-    CopyMetric,
-    MetricValue,
-    PairMetric,
-    SpeechMetric,
-)
-from processors.metrics.utterance_scorer import UtteranceScores
+from processors.metrics.records import Check, CopyMetric, MetricValue, PairMetric, SpeechMetric
+from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile, UtteranceScores
 from utils.errors import InputError
 
 
@@ -28,8 +29,7 @@ METRICS = (
     SpeechMetric(name="distant", better="lower", packages=("no-such-package",), score=unscored),
     PairMetric(name="encoded", better="higher", needs_encoder=True, score=unscored),
 )
-CHECKS = (Check(name="quiet", finds="quiet speech", check=lambda *_: None),)
-SPEECH, COPIES = SystemTraits(copies=False, recorded=True), SystemTraits(copies=True, recorded=True)
+CHECKS = (Check(name="quiet", finds="quiet speech", score=lambda *_: None),)
 
 
 @pytest.fixture(autouse=True)
@@ -40,165 +40,89 @@ def _records(monkeypatch):
         monkeypatch.setattr(module, "CHECKS", checks)
 
 
-def selection_of(
-    *wanted, checks=None, user_models=None, **systems: SystemTraits
-) -> MetricSelection:
-    return MetricSelection(wanted or ("all",), checks, systems, user_models or UserModels())
+def selection_of(*wanted, checks=None):
+    return select_metrics(EvaluationOptions(wanted or ("all",), checks=checks))
 
 
-def scored(id: str, *names: str, **changes) -> UtteranceScores:
-    return UtteranceScores(id, 1.0, {name: MetricValue(1.0) for name in names}, **changes)
+def utterance(*, recorded: bool = True, **is_copy: bool) -> EvaluatedUtterance:
+    """An utterance of systems, some of which are copies."""
+    spoken = {name: SpeechFile(Path(name), is_copy=value) for name, value in is_copy.items()}
+    return EvaluatedUtterance("u", (lambda: None) if recorded else None, "", "", tuple, spoken)
 
 
-def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(caplog):
-    with caplog.at_level("INFO", "arion"):
-        found = selection_of(
-            speech=SPEECH, copies=COPIES, alone=SystemTraits(copies=False, recorded=False)
-        )
-        found.log_skipped()
-    assert found.metrics == ("copied", "paired", "spoken")
-    assert {system: sorted(reasons) for system, reasons in found.skipped.items()} == {
-        "speech": ["copied", "distant", "encoded"],
-        "copies": ["distant", "encoded"],
-        "alone": ["copied", "distant", "encoded", "paired"],
-    }
-    assert "without distant: not installed (pip install no-such-package)" in caplog.text
-    assert "without encoded: needs your own function: --speaker_encoder" in caplog.text
-    assert "without copied of speech, alone: compares copies with their" in caplog.text
-    assert "without paired of alone: there are no recordings to compare with" in caplog.text
-    assert [column.name for column in found.columns("alone")] == [
-        "spoken", "spoken_recorded", "spoken_difference",
-    ]  # fmt: skip
-    assert [column.name for column in found.compared_columns] == ["copied", "paired", "spoken"]
-
-
-def test_the_users_encoder_is_used():
-    found = selection_of(speech=SPEECH, user_models=UserModels(encoder=lambda wav, rate: wav))
-    assert "encoded" in found.metrics
+def scored(id: str, *names: str, **missing: str) -> UtteranceScores:
+    return UtteranceScores(id, 1.0, {name: MetricValue(1.0) for name in names}, {}, missing)
 
 
 @pytest.mark.parametrize(
-    ("metric", "message"),
+    ("wanted", "checks", "metrics", "selected"),
     [
-        ("distant", "--metrics distant: not installed"),
-        ("copied", "--metrics copied: compares copies with their recordings"),
-        ("encoded", "--metrics encoded: needs your own function"),
+        ((), None, ("copied", "paired", "spoken", "distant", "encoded"), ("quiet",)),
+        (("paired", "copied", "paired"), None, ("paired", "copied"), ()),
+        (("paired",), ("all",), ("paired",), ("quiet",)),
+        (("paired",), ("quiet",), ("paired",), ("quiet",)),
+        ((), (), ("copied", "paired", "spoken", "distant", "encoded"), ()),
     ],
 )
-def test_a_metric_that_was_asked_for_must_be_possible(metric, message):
+def test_checks_come_with_all_metrics_or_where_they_are_named(wanted, checks, metrics, selected):
+    assert selection_of(*wanted, checks=checks)[:2] == (metrics, selected)
+
+
+@pytest.mark.parametrize(
+    ("metric", "recorded", "message"),
+    [
+        ("distant", True, r"--metrics distant: not installed \(pip install no-such-package\)"),
+        ("copied", True, "--metrics copied: compares copies with their recordings"),
+        ("encoded", True, "--metrics encoded: needs your own function: --speaker_encoder"),
+        ("paired", False, "--metrics paired: there are no recordings to compare with"),
+    ],
+)
+def test_a_metric_that_was_asked_for_must_be_possible_for_one_system(metric, recorded, message):
+    item = utterance(recorded=recorded, a=False, b=False)
     with pytest.raises(InputError, match=message):
-        selection_of("paired", metric, speech=SPEECH)
+        check_applicable(selection_of("spoken", metric), item, UserModels())
 
 
-def test_references_need_not_have_what_was_asked_for(caplog):
+def test_what_one_of_several_systems_can_have_is_computed():
+    check_applicable(selection_of("copied"), utterance(a=False, b=True), UserModels())
+    check_applicable(selection_of(), utterance(recorded=False, a=False), UserModels())
+    with_encoder = UserModels(encoder=lambda wav, rate: wav)
+    check_applicable(selection_of("encoded"), utterance(a=False), with_encoder)
+
+
+def test_what_has_no_result_is_left_out_with_the_reason_of_the_first_utterance(caplog):
+    rows = {
+        "one": [scored("a", "spoken"), scored("b", spoken="lacks a text", quiet="fails: OSError")],
+        "two": [scored("a", spoken="fails: KeyError: 7"), scored("b", spoken="lacks a text")],
+    }
+    reasons = without_result(rows)
+    assert reasons == {"one": {}, "two": {"spoken": "fails: KeyError: 7"}}
+    assert "one: no spoken of 1 of 2 (lacks a text): b" in caplog.text
+    assert "one: no quiet of 1 of 2 (fails: OSError): b" in caplog.text
+    assert "two: no" not in caplog.text
+
+
+def test_reasons_are_logged_once_for_all_that_share_them(caplog):
+    reasons = {"one": {"mcd": "no sound", "fpc": "no sound", "wer": "no text"}, "two": {}}
     with caplog.at_level("INFO", "arion"):
-        found = selection_of("copied", mine=COPIES, natural=SPEECH._replace(is_reference=True))
-        found.log_skipped()
-    assert found.metrics == ("copied",)
-    assert "copied" in found.skipped["natural"]
-    assert caplog.text == ""
+        log_skipped(selection_of(), reasons)
+    assert [record.getMessage() for record in caplog.records] == [
+        "one: without mcd, fpc: no sound",
+        "one: without wer: no text",
+    ]
 
 
-def test_what_only_a_reference_has_is_computed_of_it():
-    found = selection_of(mine=SPEECH, copy=COPIES._replace(is_reference=True))
-    assert "copied" in found.metrics
-    assert "copied" in found.skipped["mine"]
-
-
-def test_what_had_nothing_to_score_is_logged(caplog):
-    found = selection_of(one=SPEECH, two=SPEECH)
-    with caplog.at_level("INFO", "arion"):
-        found.skip_unscored(
-            {
-                "one": [scored("a", "paired", "spoken"), scored("b", "spoken")],
-                "two": [scored("a", "paired"), scored("b", "paired")],
-            }
-        )
-        found.log_skipped()
-    assert "paired of one: 1 of 2 have no score, for lack of sound: b" in caplog.text
-    assert "without spoken of two: no utterance has a text" in caplog.text
-    assert found.skipped["two"]["spoken"] == "no utterance has a text"
-    assert [column.name for column in found.columns("two")] == ["paired"]
-
-
-def test_a_metric_that_was_asked_for_must_have_something_to_score():
-    found = selection_of("spoken", "paired", one=SPEECH)
-    with pytest.raises(InputError, match="--metrics spoken: no utterance has a text"):
-        found.skip_unscored({"one": [scored("a", "paired")]})
-
-
-def test_a_metric_that_was_asked_for_may_be_missing_in_one_of_several_systems(caplog):
-    found = selection_of("spoken", "copied", one=SPEECH, two=COPIES)
-    found.log_skipped()
-    assert "without copied of one: compares copies with their recordings" in caplog.text
-    found.skip_unscored({"one": [scored("a")], "two": [scored("a", "copied", "spoken")]})
-    found.log_skipped()
-    assert "without spoken of one: no utterance has a text" in caplog.text
-    assert found.columns("one") == []
-    with pytest.raises(InputError, match="--metrics spoken: no utterance has a text"):
-        found.skip_unscored({"one": [scored("a")], "two": [scored("a", "copied")]})
-
-
-def test_texts_are_asked_for_where_none_is_known():
-    unknown = selection_of("spoken", speech=SPEECH._replace(texts=False))
-    with pytest.raises(InputError, match=r"--metrics spoken: no utterance has a text; give --te"):
-        unknown.skip_unscored({"speech": [scored("a")]})
-    known = selection_of("spoken", speech=SPEECH)
-    with pytest.raises(InputError, match=r"--metrics spoken: no utterance has a text$"):
-        known.skip_unscored({"speech": [scored("a")]})
+def test_a_metric_that_was_asked_for_must_have_a_result_of_one_system():
+    lacking = {"one": {"spoken": "lacks a text"}, "two": {}}
+    refuse_without_result(selection_of("spoken", "paired"), lacking)
+    lacking["two"] = {"spoken": "fails: OSError"}
+    with pytest.raises(InputError, match=r"^--metrics spoken: lacks a text; fails: OSError$"):
+        refuse_without_result(selection_of("spoken", "paired"), lacking)
 
 
 def test_no_score_at_all_is_an_error():
-    with pytest.raises(InputError, match="no metric is left that could be computed"):
-        selection_of(one=SPEECH).skip_unscored({"one": [scored("a")]})
-
-
-def test_checks_are_made_with_all_metrics_or_where_they_are_chosen():
-    assert selection_of(one=SPEECH).checks == ("quiet",)
-    assert selection_of("paired", one=SPEECH).checks == ()
-    assert selection_of("paired", checks=("all",), one=SPEECH).checks == ("quiet",)
-    assert selection_of(checks=(), one=SPEECH).checks == ()
-
-
-def test_failures_are_counted_by_check_and_by_utterance():
-    found = selection_of(one=SPEECH)
-    utterances = [
-        scored("a", "paired", flags=(CheckFlag("quiet", "-60 dB"),)),
-        scored("b", "paired", flags=(CheckFlag("quiet", "-70 dB"),)),
-        scored("c", "paired", unchecked=(CheckFlag("quiet", "it is empty"),)),
-    ]
-    found.skip_unscored({"one": utterances})
-    assert found.count_flags("one", [one.flags for one in utterances]) == {"quiet": 2}
-    assert found.count_flags("one", [(), ()]) == {"quiet": 0}
-
-
-def test_what_fails_is_logged_with_its_utterances_and_left_out_where_it_always_does(caplog):
-    broken = {"failed": (CheckFlag("spoken", "KeyError: 7"), CheckFlag("quiet", "OSError: 5"))}
-    found = selection_of(one=SPEECH, two=SPEECH)
-    with caplog.at_level("INFO", "arion"):
-        found.skip_unscored(
-            {
-                "one": [scored("a", "spoken", "paired"), scored("b", "paired", **broken)],
-                "two": [scored("a", "paired", **broken), scored("b", "paired", **broken)],
-            }
-        )
-    assert "spoken of one: 1 of 2 failed (KeyError: 7): b" in caplog.text
-    assert "spoken of one: 1 of 2 have no score" not in caplog.text
-    assert "spoken of two: 2 of 2 failed" not in caplog.text
-    assert found.skipped["two"]["spoken"] == "it fails: KeyError: 7"
-    assert "quiet of one: 1 of 2 failed (OSError: 5): b" in caplog.text
-    assert found.skipped["two"]["check quiet"] == "it fails: OSError: 5"
-    assert found.count_flags("two", [(), ()]) == {}
-    assert found.count_flags("one", [(), ()]) == {"quiet": 0}
-
-
-def test_a_check_that_applied_to_no_utterance_counts_no_failures(caplog):
-    found = selection_of(one=SPEECH)
-    with caplog.at_level("INFO", "arion"):
-        found.skip_unscored(
-            {"one": [scored("a", "paired", unchecked=(CheckFlag("quiet", "needs sound"),))]}
-        )
-        found.log_skipped()
-    assert found.count_flags("one", [()]) == {}
-    assert found.skipped["one"]["check quiet"] == "needs sound"
-    assert "without check quiet: needs sound" in caplog.text
+    lacking = {"one": {metric.name: "lacks sound" for metric in METRICS}}
+    with pytest.raises(InputError, match="no metric can be computed:\n  copied: lacks sound"):
+        refuse_without_result(selection_of(), lacking)
+    del lacking["one"]["spoken"]
+    refuse_without_result(selection_of(), lacking)

@@ -9,7 +9,7 @@ import torch
 from models.base.assets import Speaker
 from models.checkpoint.loading import load_model
 from models.export.folder import open_voice
-from models.export.merged import export_piper
+from models.export.piper_sherpa import export_piper
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.espeak import is_ipa, speak
 from processors.text.symbols import vocabulary_of

@@ -4,7 +4,7 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.fingerprint import fingerprint, source_files
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -66,3 +66,8 @@ def test_code_that_changed_changes_the_fingerprint(folder, monkeypatch):
     before = digest(folder)
     monkeypatch.setattr("models.synthesizer.fingerprint._code_digest", lambda: "other code")
     assert digest(folder) != before
+
+
+def test_code_lexicons_and_weights_that_text_is_read_with_belong_to_it():
+    names = {path.name for path in source_files()}
+    assert {"synthesizer.py", "fastspeech2.py", "cmudict.txt", "letter_to_sound.npz"} <= names

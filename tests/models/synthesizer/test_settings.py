@@ -64,7 +64,7 @@ def test_factors_have_a_range(name, value):
 def test_given_pitch_is_any_sequence(pitch):
     checked = Settings(pitch=pitch).checked("FastPitch", ALL)
     assert checked == Settings(pitch=(0.0, 99.5))
-    assert checked.change_pitch
+    assert checked.changes_pitch
 
 
 @pytest.mark.parametrize(

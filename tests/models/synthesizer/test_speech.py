@@ -12,7 +12,6 @@ from models.synthesizer.speech import (
     PEAK,
     Part,
     Speech,
-    SpokenTimes,
     faded,
     faded_out,
     faded_pieces,
@@ -21,6 +20,7 @@ from models.synthesizer.speech import (
     warn_if_rushed,
     warn_if_silent,
 )
+from models.synthesizer.timing import SpokenTimes
 from modules.mel import MelConfig
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
 from utils.errors import InputError

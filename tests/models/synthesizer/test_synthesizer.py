@@ -13,8 +13,9 @@ from models.base.registry import find, load_config
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.acoustic import PassageMels
 from models.synthesizer.settings import PitchContour
-from models.synthesizer.speech import Speech, SpokenTimes
+from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
+from models.synthesizer.timing import SpokenTimes
 from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat

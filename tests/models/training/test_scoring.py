@@ -51,9 +51,7 @@ def tone(seed=0, seconds=0.5):
 
 
 def utterance(seed, batch="a batch"):
-    return ValidationUtterance(
-        f"s{seed}", batch, LabelledSpeech(tone(seed), RATE, "", "", recorded=True)
-    )
+    return ValidationUtterance(f"s{seed}", batch, LabelledSpeech(tone(seed), RATE, "", ""))
 
 
 UTTERANCES = [utterance(seed) for seed in range(4)]
@@ -202,7 +200,7 @@ def test_phones_of_both_reach_the_metrics(monkeypatch):
     pairs = []
     set_score(monkeypatch, "v_uv_f1", pairs.append)
     phones = (TimedPhone("AA1", 0.0, 0.5),)
-    recorded = LabelledSpeech(tone(), RATE, "", "", phones, recorded=True)
+    recorded = LabelledSpeech(tone(), RATE, "", "", phones)
     one = ValidationUtterance("s", "a batch", recorded)
     spoken = (TimedPhone("AA1", 0.0, 0.4),)
     sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
@@ -321,7 +319,6 @@ def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, s
     assert first.batch.ids == (first.id,)
     assert np.allclose(recorded.wav, noise[40 : 40 + T * HOP], atol=2 / 32768)
     assert (recorded.sample_rate, recorded.text, recorded.language) == (SAMPLE_RATE, TEXT, "en-gb")
-    assert recorded.recorded
     assert [phone.name for phone in recorded.phones] == list(features.phones)
     assert recorded.phones[-1].end_s == pytest.approx(T * HOP / SAMPLE_RATE)
 

@@ -140,7 +140,7 @@ class Rambling(TinyTask):
 
 def scoring_of(store):
     data = make_data(store, options())
-    recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "", recorded=True)
+    recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "")
     batches = [data.validation_batch(item) for item in range(2)]
     utterances = [ValidationUtterance(batch.ids[0], batch, recorded) for batch in batches]
     return PeriodicScoring(utterances, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)

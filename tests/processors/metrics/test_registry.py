@@ -14,6 +14,7 @@ REPOSITORY = Path(__file__).parents[3]
 def test_metrics_are_sorted_by_name_and_each_has_a_test():
     assert {"mel_l1", "mstft", "pesq", "stoi", "wer"} <= set(METRICS)
     assert list(METRICS) == sorted(METRICS)
+    assert not set(METRICS) & set(CHECKS)
     tests = "".join(path.read_text() for path in (Path(__file__).parent / "families").iterdir())
     assert [name for name in METRICS if f"score_{name}" not in tests] == []
 
@@ -57,14 +58,14 @@ def test_a_check_says_what_it_finds(name):
     check = CHECKS[name]
     assert (check.name, check.meaning[-1]) == (name, ".")
     assert check.finds
-    assert any(char.isdigit() for char in sys.modules[check.check.__module__].__doc__)
+    assert any(char.isdigit() for char in sys.modules[check.score.__module__].__doc__)
 
 
 def test_a_misspelt_field_of_a_record_is_an_error():
     with pytest.raises(TypeError, match="needs_encodr"):
         SpeechMetric(name="a", better="", score=lambda _: None, needs_encodr=True)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'finds'"):
-        Check(name="a", check=lambda *_: None)
+        Check(name="a", score=lambda *_: None)
 
 
 def test_what_is_missing_is_named(monkeypatch):

@@ -7,13 +7,11 @@ import pytest
 import soundfile
 
 from modules.mel import MelConfig
-from processors.metrics import utterance_scorer
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import (
     AnyMetric,
     Check,
-    CheckFlag,
     Copy,
     CopyMetric,
     MetricValue,
@@ -24,14 +22,13 @@ from processors.metrics.records import (
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
 from processors.metrics.utterance_scorer import (
-    CheckResults,
+    RECORDED,
     EvaluatedUtterance,
     ScoreColumn,
     ScoringTask,
     SpeechFile,
     columns_of,
     read_waveform,
-    run_checks,
     score_utterance,
 )
 from processors.records import TimedPhone
@@ -45,13 +42,13 @@ def add(monkeypatch, *metrics: AnyMetric) -> None:
         monkeypatch.setitem(METRICS, metric.name, metric)
 
 
-def speech_metric(name: str, score) -> SpeechMetric:
-    return SpeechMetric(name=name, unit="%", better="lower", score=score)
+def speech_metric(name: str, score, **changes) -> SpeechMetric:
+    return SpeechMetric(name=name, unit="%", better="lower", score=score, **changes)
 
 
 @pytest.fixture
 def metrics(monkeypatch):
-    """Three metrics that say how they were called."""
+    """Metrics that say how they were called."""
 
     def level(speech: LabelledSpeech) -> MetricValue | None:
         peak = float(np.abs(speech.wav).max())
@@ -63,8 +60,11 @@ def metrics(monkeypatch):
     add(
         monkeypatch,
         CopyMetric(name="longer", unit="s", better="lower", score=longer),
-        CopyMetric(name="nan", better="lower", score=lambda _: MetricValue(math.nan)),
-        speech_metric("level", level),
+        CopyMetric(
+            name="nan", better="lower", needs="sound", score=lambda _: MetricValue(math.nan)
+        ),
+        speech_metric("level", level, needs="a text"),
+        speech_metric("nowhere", level, packages=("no_such_package",)),
     )
 
 
@@ -78,7 +78,7 @@ def make_item(
     path = folder / "a.wav"
     soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
     return EvaluatedUtterance(
-        "a", noise, text, "en-us", None, {"mine": SpeechFile(path, is_copy=True)}
+        "a", noise, text, "en-us", tuple, {"mine": SpeechFile(path, is_copy=True)}
     )
 
 
@@ -125,7 +125,13 @@ def test_a_copy_at_another_rate_is_refused(tmp_path):
 
 @pytest.mark.usefixtures("metrics")
 def test_what_could_not_be_scored_has_no_value(tmp_path):
-    assert score(make_item(tmp_path, text=""), "level", "nan").values == {}
+    scored = score(make_item(tmp_path, text=""), "level", "nan", "nowhere")
+    assert scored.values == {}
+    assert scored.unscored == {
+        "level": "lacks a text",
+        "nan": "lacks sound",
+        "nowhere": "not installed (pip install no_such_package)",
+    }
 
 
 def heard_by(user_models: UserModels) -> str:
@@ -139,7 +145,7 @@ def counting(monkeypatch):
     calls: list[tuple[str, object]] = []
 
     def speech(one: LabelledSpeech) -> MetricValue:
-        calls.append(("speech", (one.recorded, one.id, heard_by(one.user_models))))
+        calls.append(("speech", heard_by(one.user_models)))
         return MetricValue(float(np.abs(one.wav).max()))
 
     def pair(one: AlignedPair) -> MetricValue:
@@ -148,20 +154,12 @@ def counting(monkeypatch):
             len(one.recorded.phones) + 10 * len(one.synthesised.phones) + 100 * one.same_timing
         )
 
-    def checks(
-        one: LabelledSpeech, recorded: LabelledSpeech | None, names: tuple[str, ...]
-    ) -> CheckResults:
-        calls.append(("checks", (one.recorded, recorded is not None)))
-        note = "recording" if one.recorded else "speech"
-        return CheckResults((CheckFlag(names[0], note),), (CheckFlag(names[1], "needs an ear"),))
-
     add(
         monkeypatch,
         speech_metric("speech", speech),
         PairMetric(name="pair", unit="dB", better="lower", score=pair),
         CopyMetric(name="copy", unit="s", better="lower", score=lambda _: MetricValue(1.0)),
     )
-    monkeypatch.setattr(utterance_scorer, "run_checks", checks)
     return calls
 
 
@@ -175,7 +173,7 @@ def spoken_by(folder: Path, *systems: str) -> dict[str, SpeechFile]:
     return spoken
 
 
-TASK = ScoringTask(("speech", "pair", "copy"), MEL, ("loud", "odd"))
+TASK = ScoringTask(("speech", "pair", "copy"), MEL)
 
 
 def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting):
@@ -191,37 +189,33 @@ def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting)
     )
     by_system = score_utterance(item, TASK)
     assert len(read) == 1
-    recordings = [what for kind, what in counting if kind == "speech" and what[0]]
-    assert recordings == [(True, "u", "None")]
+    kinds = [kind for kind, _ in counting]
+    assert kinds.count("speech") == 3  # of x, of the recording, of y
     assert len({what for kind, what in counting if kind == "pair"}) == 1
-    assert counting.count(("checks", (True, False))) == 1
-    assert counting.count(("checks", (False, True))) == 2
     values = {name: one.values for name, one in by_system.items()}
     assert [values[name]["pair"].value for name in "xy"] == [1 + 20 + 100, 1 + 20]
     assert "copy" in values["x"]
     assert "copy" not in values["y"]
     assert values["y"]["speech_difference"].value == pytest.approx(-2 / 3 * 0.5, abs=1e-3)
-    for one in by_system.values():
-        assert one.flags == (CheckFlag("loud", "speech"),)
-        assert one.recorded_flags == (CheckFlag("loud", "recording"),)
-        assert one.unchecked == (CheckFlag("odd", "needs an ear"),)
+    assert by_system["x"].unscored == {}
+    assert by_system["y"].unscored["copy"].startswith("compares copies with their recordings")
 
 
 @pytest.mark.usefixtures("counting")
 def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
-    item = EvaluatedUtterance("u", None, "hello", "en-us", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", None, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, TASK)
     assert set(by_system["x"].values) == {"speech"}
-    assert by_system["x"].flags == (CheckFlag("loud", "speech"),)
-    assert by_system["x"].recorded_flags == ()
+    assert set(by_system["x"].unscored) == {"pair", "copy"}
+    assert by_system["x"].unscored["pair"].startswith("there are no recordings to compare with")
 
 
 def test_transcripts_are_those_of_the_system(tmp_path, counting):
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x", "y"))
-    theirs = {"y": UserModels(transcripts=Path("of_y"))}
-    score_utterance(item, replace(TASK, user_models_of=theirs))
-    heard = [what[2] for kind, what in counting if kind == "speech"]
-    assert heard == ["None", "None", "of_y"]  # of x, of the recording, of y
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x", "y"))
+    folders = {name: Path(f"of_{name}") for name in ("x", "y", RECORDED)}
+    score_utterance(item, replace(TASK, transcripts=folders))
+    heard = [what for kind, what in counting if kind == "speech"]
+    assert heard == ["of_x", "of_recorded", "of_y"]
 
 
 def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatch):
@@ -231,9 +225,9 @@ def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatc
     add(
         monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: MetricValue(1.0))
     )
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
-    assert by_system["x"].failed == (CheckFlag("rate", "ZeroDivisionError: division by zero"),)
+    assert by_system["x"].unscored == {"rate": "fails: ZeroDivisionError: division by zero"}
     assert by_system["x"].values["level"] == MetricValue(1.0)
     assert "rate" not in by_system["x"].values
 
@@ -243,7 +237,7 @@ def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypa
         raise InputError("u.txt is missing")
 
     add(monkeypatch, speech_metric("rate", refuse))
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     with pytest.raises(InputError, match=r"u\.txt is missing"):
         score_utterance(item, ScoringTask(("rate",), MEL))
 
@@ -252,9 +246,7 @@ def refuse_text(spoken: LabelledSpeech, recorded: LabelledSpeech | None) -> str:
     raise NotApplicableError("needs a text in Finnish")
 
 
-@pytest.fixture
-def checks(monkeypatch):
-    """The names of checks that do what their names say."""
+def test_failures_become_flags_and_other_checks_have_a_reason(tmp_path, monkeypatch):
     functions = {
         "good": lambda spoken, recorded: None,
         "bad": lambda spoken, recorded: f"{len(spoken.wav)} samples, {recorded}",
@@ -262,26 +254,20 @@ def checks(monkeypatch):
         "bare": refuse_text,
         "broken": lambda spoken, recorded: {}["cue"],
     }
-    for name, check in functions.items():
+    for name, score in functions.items():
         packages = ("no_such_package",) if name == "bare" else ()
-        stub = Check(name=name, finds="a failure", packages=packages, check=check)
+        stub = Check(name=name, finds="a failure", packages=packages, score=score)
         monkeypatch.setitem(CHECKS, name, stub)
-    return list(functions)
+    item = EvaluatedUtterance("u", None, "", "", tuple, spoken_by(tmp_path, "x"))
 
+    scored = score_utterance(item, ScoringTask((), MEL, tuple(functions)))["x"]
 
-def test_failures_become_flags_and_other_checks_have_a_reason(checks):
-    flags, unchecked, failed = run_checks(LabelledSpeech(noise(), 8000, "", ""), None, checks)
-
-    assert flags == (CheckFlag("bad", "4000 samples, None"),)
-    assert unchecked == (
-        CheckFlag("unable", "needs a text in Finnish"),
-        CheckFlag("bare", "not installed (pip install no_such_package)"),
-    )
-    assert failed == (CheckFlag("broken", "KeyError: 'cue'"),)
-
-
-def test_only_the_named_checks_run(checks):
-    assert run_checks(LabelledSpeech(noise(), 8000, "", ""), None, ["good"]) == ((), (), ())
+    assert scored.flags == {"bad": "4000 samples, None"}
+    assert scored.unscored == {
+        "unable": "needs a text in Finnish",
+        "bare": "not installed (pip install no_such_package)",
+        "broken": "fails: KeyError: 'cue'",
+    }
 
 
 def test_a_sound_is_the_mean_of_its_channels(tmp_path):

@@ -1,7 +1,4 @@
-"""A toy acoustic model: each phone has one length and one spectrum.
-
-The recipe test copies this file to models/tts/toy.py of another tree.
-"""
+"""A toy acoustic model: each phone has one length and one spectrum."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -7,7 +7,6 @@ import soundfile
 
 from models.evaluation.inputs.evaluation_set import (
     NATURAL,
-    SystemTraits,
     add_natural,
     add_references,
     pair_files,
@@ -98,7 +97,7 @@ def test_other_texts_of_the_same_name_are_refused(tmp_path):
         "one": synthesise(tmp_path / "a", "text-0001", dataset="", text="Yes."),
         "two": synthesise(tmp_path / "b", "text-0001", dataset="", text="No."),
     }
-    with pytest.raises(InputError, match=r"text-0001: one 'Yes\.', two 'No\.'"):
+    with pytest.raises(InputError, match=r"text-0001: 'Yes\.' and 'No\.'"):
         pair_files(systems, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
@@ -106,7 +105,7 @@ def test_texts_of_the_users_own_need_no_recording(tmp_path):
     results = synthesise(tmp_path / "a", "text-0001", dataset="")
     references = EvaluationInputs((), preprocess_of(tmp_path), languages={"anna": "en-gb"})
     (item,) = pair_files({"one": results}, references)
-    assert (item.recorded, item.phones) == (None, None)
+    assert (item.recorded, item.phones()) == (None, ())
     assert (item.text, item.language) == ("one two, three!", "en-gb")
     assert item.written == results[0].text != item.text
 
@@ -132,7 +131,7 @@ def test_two_plain_folders_of_sounds_are_enough(tmp_path):
     assert (y.id, y.text, len(y.recorded())) == ("y", "world", 700)
     assert not y.spoken["a"].is_copy  # x is none
     del texts["y"]
-    with pytest.raises(InputError, match=r"1 of 2 files without a text in the table(.|\n)*  y$"):
+    with pytest.raises(InputError, match=r"y\.wav: the table of --texts has no line of y"):
         pair_files({"a": read_system_files(tmp_path / "spoken")}, references)
 
 
@@ -214,11 +213,9 @@ def test_copies_by_the_vocoder_of_a_system_and_second_readings_are_added(tmp_pat
     assert found.vocoders == {"out": "Griffin-Lim"}
     assert [item.id for item in found.items] == [*ids, "rec-001"]
     assert list(found.items[0].spoken) == ["out", COPY]
-    assert found.traits() == {
-        "out": SystemTraits(copies=False, recorded=True),
-        COPY: SystemTraits(copies=True, recorded=True, is_reference=True),
-        NATURAL: SystemTraits(copies=False, recorded=True, is_reference=True),
-    }
+    copying = {name: found.items[0].spoken[name].is_copy for name in ("out", COPY)}
+    assert copying == {"out": False, COPY: True}
+    assert not found.items[-1].spoken[NATURAL].is_copy
     copy, _ = soundfile.read(copies / f"{ids[0]}.wav")
     assert len(copy) == len(found.items[0].recorded())
 
@@ -289,9 +286,8 @@ def test_texts_of_the_users_own_have_no_copies(tmp_path, caplog):
     folder = folder_of(tmp_path / "single", "text-0001", dataset="")
     with caplog.at_level("INFO", "arion"):
         found = build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions(vocoder="x"))
-    name = f"{tmp_path.name}/single"
-    assert found.traits() == {name: SystemTraits(copies=False, recorded=False)}
-    assert "no copy-synthesis: there are no recordings" in caplog.text
+    assert list(found.folders) == [tmp_path.name]
+    assert "no copy-synthesis: it needs recordings" in caplog.text
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):
@@ -305,8 +301,8 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path,
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("texts.txt", r"--report_dir .*texts\.txt: is a file, expected a folder"),
-        ("texts.txt/a", r"--report_dir .*a: cannot be created \(Not a directory\)"),
+        ("texts.txt", r"texts\.txt cannot be made \(File exists\), and scores go there"),
+        ("texts.txt/a", r"a cannot be made \(Not a directory\), and scores go there"),
     ],
 )
 def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path, name, message):

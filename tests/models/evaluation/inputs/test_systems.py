@@ -2,14 +2,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 
 from models.evaluation.evaluate import evaluate
-from models.evaluation.inputs.evaluation_set import (
-    EvaluationSet,
-    log_formats,
-    user_models_by_system,
-)
+from models.evaluation.inputs.evaluation_set import EvaluationSet, transcripts_by_system
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.systems import (
     SystemFile,
@@ -22,7 +17,6 @@ from models.evaluation.inputs.systems import (
 from models.synthesizer.runs.metadata import row_of
 from processors.audio.files import write_wav
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile
 from processors.records import TimedPhone
 from tests.models.stage_3 import (
     RATE,
@@ -123,13 +117,14 @@ def test_an_id_that_cannot_name_a_file_is_refused(tmp_path, id):
     ("folders", "names"),
     [
         (["a/result"], ["a"]),
-        (["a", "a/result"], ["a", "result"]),
+        (["x/a", "x/a/result"], ["a", "result"]),
         (["a/one", "a/two"], ["one", "two"]),
         (["a/result", "b/result", "other"], ["a", "b", "other"]),
         (["x/a/result", "y/a/result"], ["x/a", "y/a"]),
-        (["out/copy", "a"], ["out/copy", "a"]),
-        (["ckpts/a/result/single"], ["a/single"]),
-        (["ckpts/a/result/single", "out/single"], ["a/single", "out/single"]),
+        (["out/copy", "b/a"], ["out/copy", "b/a"]),
+        (["ckpts/a/result/single"], ["a"]),
+        (["ckpts/a/result/single", "out/single"], ["a", "out"]),
+        (["a/result/single", "a/result"], ["single", "result"]),
     ],
 )
 def test_names_are_the_shortest_ends_that_tell_folders_apart(folders, names):
@@ -141,40 +136,6 @@ def test_a_folder_that_is_named_twice_is_refused():
         system_names([Path("b"), Path("a/../b")])
 
 
-@pytest.fixture
-def item_of(tmp_path):
-    """Makes an utterance of a system "a", as a sound of this rate and number of channels."""
-
-    def make(
-        id: str, sample_rate: int, channels: int = 1, *, recorded: bool = True
-    ) -> EvaluatedUtterance:
-        file = tmp_path / f"{id}.wav"
-        soundfile.write(file, np.zeros((100, channels)), sample_rate)
-        recording = (lambda: np.zeros(100)) if recorded else None
-        return EvaluatedUtterance(id, recording, "", "", None, {"a": SpeechFile(file)})
-
-    return make
-
-
-def logged(items, caplog) -> list[str]:
-    with caplog.at_level("INFO", "arion"):
-        log_formats(EvaluationSet({"a": Path("a")}, {"a": ""}, items, Path()), 22050)
-    return [record.getMessage() for record in caplog.records]
-
-
-def test_other_rates_and_channels_are_logged_once_each(item_of, caplog):
-    items = [item_of("x", 8000), item_of("y", 8000, 2), item_of("z", 22050)]
-    rates, channels = logged(items, caplog)
-    assert rates == (
-        "a: 2 of 3 have 8000 Hz, and recordings 22050 Hz: pairs are compared at the lower rate"
-    )
-    assert channels == "a: channels of 1 of 3 are averaged to mono"
-
-
-def test_nothing_is_logged_of_sounds_like_recordings_or_without_them(item_of, caplog):
-    assert logged([item_of("x", 22050), item_of("y", 8000, recorded=False)], caplog) == []
-
-
 def test_a_long_list_of_faults_is_cut():
     refuse([], "nothing")
     with pytest.raises(InputError) as error:
@@ -184,26 +145,22 @@ def test_a_long_list_of_faults_is_cut():
 
 
 def test_transcripts_of_several_systems_are_in_folders_of_their_names(tmp_path):
-    user_models = UserModels(transcripts=tmp_path)
-
-    def data_of(names, systems):
-        folders = {name: tmp_path / name for name in names}
-        return EvaluationSet(folders, dict.fromkeys(systems, ""), [], tmp_path)
-
     def folders(names, systems):
-        by_system = user_models_by_system(data_of(names, systems), user_models)
-        return {name: str(m.transcripts.relative_to(tmp_path)) for name, m in by_system.items()}
+        data = EvaluationSet({n: Path(n) for n in names}, dict.fromkeys(systems, ""), [], tmp_path)
+        by_system = transcripts_by_system(data, tmp_path)
+        return {name: str(folder.relative_to(tmp_path)) for name, folder in by_system.items()}
 
-    assert folders(["a", "natural"], ["a"]) == {"a": ".", "natural": "natural"}
+    recorded = {"recorded": "recorded"}
+    assert folders(["a", "natural"], ["a"]) == {"a": ".", "natural": "natural", **recorded}
     with pytest.raises(InputError, match=r"--transcripts: .*a is missing, for the system a"):
         folders(["a", "b"], ["a", "b"])
     for name in "ab":
         (tmp_path / name).mkdir()
-    assert folders(["a", "b", "copy"], ["a", "b"]) == {"a": "a", "b": "b", "copy": "copy"}
-    assert user_models_by_system(data_of(["a"], ["a"]), UserModels()) == {}
+    expected = {"a": "a", "b": "b", "copy": "copy", **recorded}
+    assert folders(["a", "b", "copy"], ["a", "b"]) == expected
 
 
-def test_transcripts_that_are_missing_are_listed_before_anything_is_scored(tmp_path, monkeypatch):
+def test_transcripts_that_are_missing_are_listed(tmp_path):
     make_store(tmp_path)
     lines = [text_line(id) for id in ("rec-001", "rec-002")]
     write_results(tmp_path / "out", lines, [np.full(900, 0.1)] * 2)
@@ -212,10 +169,8 @@ def test_transcripts_that_are_missing_are_listed_before_anything_is_scored(tmp_p
     (heard / "recorded").mkdir(parents=True)
     for name in ("rec-001", "recorded/rec-002"):
         (heard / f"{name}.txt").write_text("one two three")
-    scored = []
-    monkeypatch.setattr("models.evaluation.evaluate.score_utterance", lambda *_: scored.append(1))
-    options = EvaluationOptions(copies=False, user_models=UserModels(transcripts=heard))
-    expected = r"--transcripts: 2 are missing.*\n.*recorded.rec-001\.txt\n.*heard.rec-002\.txt$"
+    models = UserModels(transcripts=heard)
+    options = EvaluationOptions(("wer",), copies=False, user_models=models)
+    expected = r"2 of 2 utt.*\n.*heard.rec-002\.txt: No such.*\n.*recorded.rec-001\.txt: No such"
     with pytest.raises(InputError, match=expected):
         evaluate(inputs, options, 1)
-    assert scored == []

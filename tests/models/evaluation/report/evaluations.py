@@ -11,7 +11,7 @@ from models.evaluation.report.page import write_page
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
-from processors.metrics.records import CheckFlag, MetricValue
+from processors.metrics.records import MetricValue
 from processors.metrics.utterance_scorer import (
     EvaluatedUtterance,
     ScoreColumn,
@@ -60,13 +60,13 @@ def item_of(
         partial(tone, 140.0, 0.5) if recorded else None,
         text,
         "en-us",
-        partial(tuple, PHONES) if phones and recorded else None,
+        partial(tuple, PHONES if phones and recorded else ()),
         spoken,
     )
 
 
 def scored_of(
-    id: str, mcd: float, heard: str = "the cat", flags: tuple[CheckFlag, ...] = ()
+    id: str, mcd: float, heard: str = "the cat", flags: dict[str, str] | None = None
 ) -> UtteranceScores:
     """Scores of an utterance."""
     values = {
@@ -76,7 +76,7 @@ def scored_of(
         "wer_recorded": MetricValue(0.0, 2, "the cat"),
         "wer_difference": MetricValue(50.0, 2),
     }
-    return UtteranceScores(id, 0.4, values, flags)
+    return UtteranceScores(id, 0.4, values, flags or {})
 
 
 def evaluation_of(
@@ -102,10 +102,8 @@ def evaluation_of(
 
 
 def _report_of(found: list[UtteranceScores]) -> SystemReport:
-    checks = sorted({flag.check for one in found for flag in one.flags})
-    flags = {
-        name: sum(flag.check == name for one in found for flag in one.flags) for name in checks
-    }
+    checks = sorted({name for one in found for name in one.flags})
+    flags = {name: sum(name in one.flags for one in found) for name in checks}
     return SystemReport(
         len(found),
         sum(one.seconds for one in found),

@@ -13,7 +13,6 @@ from models.evaluation.report import page as page_writer
 from models.evaluation.report.page import write_flac, write_mel_picture, write_page, write_tracks
 from models.plots import colour_limits
 from modules.mel import MelSpectrogram
-from processors.metrics.records import CheckFlag
 from tests.models.evaluation.report.evaluations import (
     MEL,
     evaluation_of,
@@ -121,7 +120,7 @@ def test_texts_ids_and_names_cannot_break_out(tmp_path):
     pages = []
     for name in ("harmless", HOSTILE):
         item = item_of(tmp_path, name, (name,), text=name)
-        flags = (CheckFlag(name, name),)
+        flags = {"words": name}
         scored = {name: [scored_of(name, 5.0, heard=name, flags=flags)]}
         pages.append(page_of(tmp_path / "report.html", [item], scored))
     hostile = pages[1]
@@ -132,7 +131,7 @@ def test_texts_ids_and_names_cannot_break_out(tmp_path):
     (utterance,) = hostile.json["index"]["utterances"]
     assert (utterance["id"], utterance["text"]) == (HOSTILE, HOSTILE)
     assert hostile.json["index"]["voices"][1]["name"] == HOSTILE
-    assert utterance["flags"] == [[1, HOSTILE, HOSTILE]]
+    assert utterance["flags"] == [[1, "words", HOSTILE]]
     html = (tmp_path / "report.html").read_text(encoding="utf-8").replace("<wbr>", "")
     assert "&lt;/script&gt;&lt;b onclick" in html
 
@@ -173,7 +172,7 @@ def test_systems_come_before_references(tmp_path):
     scored = {"voice": [scored_of("a", 5.0)], "copy": [scored_of("a", 2.0)]}
     write_page(tmp_path / "r.html", evaluation_of(items, scored, ("copy",)), backend="sequential")
     head = re.search(r'<th scope="col">Score</th>.*?</thead>', _text(tmp_path / "r.html"), re.S)
-    assert re.findall(r"</i>(\w+)</span>", head[0]) == ["voice", "recording", "copy"]
+    assert re.findall(r"</i>(\w+)</span>", head[0]) == ["recording", "voice", "copy"]
 
 
 def _text(path):

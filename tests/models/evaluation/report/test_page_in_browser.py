@@ -5,7 +5,7 @@ import pytest
 
 from models.evaluation.report import page as page_writer
 from models.evaluation.report.page import write_page
-from processors.metrics.records import CheckFlag, MetricValue
+from processors.metrics.records import MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 from tests.models.evaluation.report import evaluations
 from tests.models.evaluation.report.browser import Browser, find_browser
@@ -42,10 +42,10 @@ def page_in(folder):
         item_of(folder, "silent", systems, wav=np.zeros(4000)),
         item_of(folder, IDS[4], systems, text=IDS[4], wav=tone(200, 1.0, 44100), sample_rate=44100),
     ]
-    flag = (CheckFlag("silence", "0.4 s of silence at 0.1 s"),)
+    flag = {"silence": "0.4 s of silence at 0.1 s"}
     scored = {
         system: [
-            scored_of(id, mcd + n, flags=flag if (id, system) == ("third", "voice") else ())
+            scored_of(id, mcd + n, flags=flag if (id, system) == ("third", "voice") else {})
             for id, mcd in MCD.items()
         ]
         for n, system in enumerate(systems)

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,10 @@ from models.evaluation.report.tables import (
     meanings_of,
     score_rows,
     shown_systems,
+    tables_of,
     voices_of,
 )
 from models.evaluation.results import Comparison, MeanScore
-from processors.metrics.records import CheckFlag
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
 
 
@@ -22,11 +23,10 @@ def evaluation(tmp_path):
     """Two voices and a reference that has one of three utterances."""
     names = ("good", "bad", "copy")
     items = [item_of(tmp_path, id, names if id == "a" else names[:2]) for id in "abc"]
-    clipped, unknown = CheckFlag("clipping", "at 0.1 s"), CheckFlag("of a plugin", "somewhere")
     scored = {
         "good": [scored_of(id, mcd) for id, mcd in zip("abc", (4.0, 5.0, 6.0), strict=True)],
         "bad": [
-            scored_of(id, mcd, flags=(clipped, unknown))
+            scored_of(id, mcd, flags={"clipping": "at 0.1 s"})
             for id, mcd in zip("abc", (4.5, 6.0, 7.5), strict=True)
         ],
         "copy": [scored_of("a", 1.0)],
@@ -41,8 +41,8 @@ def parts_of(evaluation):
 
 def test_a_row_holds_the_means_of_all_voices(evaluation):
     mcd, _, wer, difference = score_rows(*parts_of(evaluation)[::2])
-    assert (mcd.label, mcd.unit, mcd.arrow) == ("mcd", "dB", "↓")
-    recording, copy, good, _ = mcd.cells
+    assert (mcd.label, mcd.unit, mcd.better) == ("mcd", "dB", "lower")
+    recording, good, _, copy = mcd.cells
     assert recording is None
     assert (copy.mean, copy.interval, copy.n) == ("1.00", "", 1)
     assert (good.mean, good.interval, good.n) == ("5.00", "4.00 … 6.00", 3)
@@ -93,18 +93,15 @@ def test_verdicts(evaluation, score, verdict):
 
 def test_flags_are_counted_by_voice_and_named_in_words(evaluation):
     systems = shown_systems(evaluation)
-    assert flag_rows(systems) == [
-        ("clipping", "clipped samples", [0, 0, 0, 3], 0),
-        ("of a plugin", "of a plugin", [0, 0, 0, 3], 0),
-    ]
+    assert flag_rows(systems) == [("clipping", "clipped samples", [None, 3, None], 0)]
 
 
 def test_unchecked_utterances_are_counted(evaluation):
     bad = next(one for one in evaluation.systems if one.name == "bad")
-    unchecked = (CheckFlag("clipping", "its recording is clipped, too"),)
-    scored = {id: one._replace(unchecked=unchecked) for id, one in list(bad.scored.items())[:2]}
+    unscored = {"clipping": "no sound"}
+    scored = {id: replace(one, unscored=unscored) for id, one in list(bad.scored.items())[:2]}
     systems = [replace(bad, scored={**bad.scored, **scored})]
-    assert [row.unchecked for row in flag_rows(systems)] == [2, 0]
+    assert [row.unchecked for row in flag_rows(systems)] == [2]
 
 
 def test_scores_and_checks_are_explained_by_their_own_first_lines(evaluation):
@@ -113,3 +110,19 @@ def test_scores_and_checks_are_explained_by_their_own_first_lines(evaluation):
     assert meanings["wer"] == "Word error rate of a speech recogniser; lower is better."
     assert meanings["clipped samples"].startswith("Clipped samples: ")
     assert set(meanings) == {"mcd", "pesq", "wer", "clipped samples"}
+
+
+def test_the_tables_as_text_are_those_of_the_page(evaluation):
+    scores, differences, flags = tables_of(evaluation).split("\n\n")
+    heads, mcd = scores.splitlines()[:2]
+    assert heads.split() == ["metric", "unit", "better", "recording", "good", "bad", "copy"]
+    cells = ["mcd", "dB", "lower", "5.00 (4.00 .. 6.00)", "6.00 (4.50 .. 7.50)", "1.00 (n 1)"]
+    assert re.split(" {2,}", mcd) == cells
+    assert differences.splitlines()[:2] == [
+        "good - bad      unit  difference",
+        "mcd             dB    -1.0 (-1.5 .. -0.5)   too few utterances",
+    ]
+    assert flags.splitlines() == [
+        "flagged          bad",
+        "clipped samples  3",
+    ]

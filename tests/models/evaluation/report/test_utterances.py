@@ -11,7 +11,7 @@ from models.evaluation.report.tables import (
     voices_of,
 )
 from models.evaluation.results import MeanScore
-from processors.metrics.records import CheckFlag, MetricValue
+from processors.metrics.records import MetricValue
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
 
 
@@ -19,9 +19,8 @@ from tests.models.evaluation.report.evaluations import evaluation_of, item_of, s
 def evaluation(tmp_path):
     """Two utterances by a voice; the copy has one of them."""
     items = [item_of(tmp_path, "a", ("voice", "copy")), item_of(tmp_path, "b", ("voice",))]
-    flag = CheckFlag("clipping", "at 0.1 s")
     scored = {
-        "voice": [scored_of("a", 5.0, flags=(flag,)), scored_of("b", 7.0)],
+        "voice": [scored_of("a", 5.0, flags={"clipping": "at 0.1 s"}), scored_of("b", 7.0)],
         "copy": [scored_of("a", 2.0)],
     }
     return evaluation_of(items, scored, references=("copy",))
@@ -32,11 +31,11 @@ def utterances_of(evaluation, systems=None):
     return [shown_utterance(item, systems, columns_of(systems)) for item in evaluation.items]
 
 
-def test_references_come_between_the_recording_and_the_systems(evaluation):
+def test_references_come_after_the_systems(evaluation):
     assert voices_of(shown_systems(evaluation)) == [
         ("recording", "recorded", True),
-        ("copy", "copy", True),
         ("voice", "system-1", False),
+        ("copy", "copy", True),
     ]
 
 
@@ -56,23 +55,14 @@ def test_scores_of_recordings_are_values_of_the_recording_and_no_columns(evaluat
     a, b = utterances_of(evaluation)
     assert a.values == [
         [None, None, 0.0, None],
-        [2.0, 3.5, 50.0, 50.0],
         [5.0, 2.75, 50.0, 50.0],
+        [2.0, 3.5, 50.0, 50.0],
     ]
-    assert b.values[1] is None
+    assert b.values[2] is None
 
 
 def test_flags_say_whose_they_are(evaluation):
-    voice = evaluation.systems[0]
-    scored = {id: replace_recorded(one) for id, one in voice.scored.items()}
-    systems = [replace(voice, scored=scored)]
-    a, b = utterances_of(evaluation, systems)
-    assert a.flags == [(0, "silence", "too quiet"), (1, "clipping", "at 0.1 s")]
-    assert b.flags == [(0, "silence", "too quiet")]
-
-
-def replace_recorded(scored):
-    return scored._replace(recorded_flags=(CheckFlag("silence", "too quiet"),))
+    assert [one.flags for one in utterances_of(evaluation)] == [[(1, "clipping", "at 0.1 s")], []]
 
 
 def test_texts_are_shown_as_written(evaluation):
@@ -84,13 +74,13 @@ def test_texts_are_shown_as_written(evaluation):
 def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
     systems = shown_systems(evaluation)
     assert [voice for voice, _ in transcripts_of(evaluation.items[0], systems)] == [0, 1, 2]
-    assert [voice for voice, _ in transcripts_of(evaluation.items[1], systems)] == [0, 2]
+    assert [voice for voice, _ in transcripts_of(evaluation.items[1], systems)] == [0, 1]
 
 
 def test_without_a_recogniser_there_are_no_transcripts(evaluation):
     voice = evaluation.systems[0]
     scored = {
-        id: one._replace(values={"mcd": MetricValue(5.0)}) for id, one in voice.scored.items()
+        id: replace(one, values={"mcd": MetricValue(5.0)}) for id, one in voice.scored.items()
     }
     assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
 

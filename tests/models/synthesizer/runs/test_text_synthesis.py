@@ -26,8 +26,9 @@ from models.synthesizer.runs.text_synthesis import (
     synthesise_texts,
 )
 from models.synthesizer.settings import PitchContour
-from models.synthesizer.speech import Part, Speech, SpokenTimes, join
+from models.synthesizer.speech import Part, Speech, join
 from models.synthesizer.synthesizer import Synthesizer
+from models.synthesizer.timing import SpokenTimes
 from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits

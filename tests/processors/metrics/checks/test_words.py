@@ -5,7 +5,6 @@ import pytest
 
 from processors.metrics.checks.words import (
     Fault,
-    check_understood,
     check_words,
     faults_in,
     faults_of,
@@ -15,55 +14,6 @@ from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.recognition.word_grammar import RecognisedWord
 from processors.metrics.records import NotApplicableError
 from tests.processors.spliced import TEXT, Recording
-
-SENTENCE = "He had, of course, never been there before."  # eight words
-WAV = np.zeros(1600, dtype=np.float32)
-
-
-def heard(words: str, text: str = SENTENCE) -> LabelledSpeech:
-    return LabelledSpeech(
-        WAV, 16000, text, "nl", user_models=UserModels(recogniser=lambda *_: words)
-    )
-
-
-WELL = heard("he had of course never been there before")
-HALF = heard("he had of horse and been near before")
-HARDLY = heard("he cat is horses in the mirror yes")
-BAD_RECORDING = heard("he had a horse that is in before")
-
-
-def test_speech_with_hardly_a_recognised_word_is_flagged():
-    note = check_understood(HARDLY, WELL)
-    assert note == 'word error 88 %, recorded: 0 %: heard as "he cat is horses in the mirror yes"'
-    assert (
-        check_understood(HARDLY, None)
-        == 'word error 88 %: heard as "he cat is horses in the mirror yes"'
-    )
-    assert check_understood(heard(""), WELL) == 'word error 100 %, recorded: 0 %: heard as ""'
-
-
-@pytest.mark.parametrize("recorded", [WELL, HALF, HARDLY, None])
-def test_speech_that_is_partly_misread_is_understood(recorded):
-    assert check_understood(HALF, recorded) is None
-
-
-def test_it_does_not_apply_where_the_recording_is_misread_as_well():
-    with pytest.raises(NotApplicableError, match="its recording is misread, too: word error 62 %"):
-        check_understood(HARDLY, BAD_RECORDING)
-
-
-@pytest.mark.parametrize(
-    "speech",
-    [
-        heard("a dog", "never been there before"),
-        heard("a dog", "He had {HH IY1 Z} of course never been"),
-        LabelledSpeech(WAV, 16000, SENTENCE, "nl"),
-    ],
-)
-def test_it_does_not_apply_to_few_words_phones_and_unknown_languages(speech):
-    with pytest.raises(NotApplicableError, match="needs five words"):
-        check_understood(speech, WELL)
-
 
 TEXT_HEARD = "she had your dark suit in greasy wash water all year"
 WORDS = TEXT_HEARD.split()
@@ -85,18 +35,18 @@ def test_a_recording_says_its_text(recording):
 
 def test_skipped_words_are_named_with_their_place(recording):
     note = check_words(spoken(recording.without(2, 4)), None)
-    assert note.startswith("2 words skipped at 0.")
+    assert note.startswith("skipped at 0.")
     assert note.endswith('s: "block books"')
     note = check_words(spoken(recording.without(12, 14)), spoken(recording.wav))
-    assert note == '2 words skipped at the end: "printed book"'
+    assert note == 'skipped at the end: "printed book"'
 
 
 def test_repeated_words_are_named_with_the_time_of_the_second(recording):
     note = check_words(spoken(recording.twice(7, 8)), None)
     second_s = recording.ends_s[7]
-    assert note.startswith("1 word repeated at ")
+    assert note.startswith("repeated at ")
     assert note.endswith('s: "immediate"')
-    assert float(note.split()[4]) == pytest.approx(second_s, abs=0.1)
+    assert float(note.split()[2]) == pytest.approx(second_s, abs=0.1)
 
 
 def test_what_the_recording_does_as_well_is_no_fault(recording):
@@ -114,7 +64,7 @@ def test_speech_of_another_text_is_flagged(recording):
 
 
 def test_in_silence_no_word_is_found():
-    assert check_words(spoken(SILENCE, text="Two words."), None) == "none of its 2 words is found"
+    assert check_words(spoken(SILENCE, text="Two words."), None) == "none of its words is found"
 
 
 def said(places: list[int]) -> list[RecognisedWord]:
@@ -171,14 +121,15 @@ def hearing(heard: str, **changes) -> LabelledSpeech:
 def test_in_other_languages_the_users_recogniser_is_believed():
     good, bad = hearing("een kop koffie met melk graag"), hearing("Een kop koffie.")
     assert check_words(good, None) is None
-    assert check_words(bad, good) == '3 words skipped: "met melk graag"'
+    assert check_words(bad, good) == 'skipped: "met melk graag"'
     assert check_words(bad, bad) is None
 
 
 def test_recordings_without_transcripts_say_nothing_of_speech(tmp_path):
     (tmp_path / "a.txt").write_text("een kop koffie")
     bad = replace(hearing(""), id="a", user_models=UserModels(transcripts=tmp_path))
-    assert check_words(bad, replace(bad, recorded=True)) == '3 words skipped: "met melk graag"'
+    recorded = replace(bad, user_models=UserModels(transcripts=tmp_path / "recorded"))
+    assert check_words(bad, recorded) == 'skipped: "met melk graag"'
 
 
 def test_a_word_that_is_not_english_is_named(recording):
@@ -188,10 +139,10 @@ def test_a_word_that_is_not_english_is_named(recording):
 
 def test_it_does_not_apply_without_text_or_recogniser():
     with pytest.raises(
-        NotApplicableError, match="needs a text in English, or in the language of a"
+        NotApplicableError, match=r"lacks a text .* in English, or in the language of"
     ):
         check_words(LabelledSpeech(SILENCE, 16000, "Een kop koffie.", "nl"), None)
-    with pytest.raises(NotApplicableError, match="needs a text"):
+    with pytest.raises(NotApplicableError, match="lacks a text"):
         check_words(LabelledSpeech(SILENCE, 16000, "...", "en"), None)
-    with pytest.raises(NotApplicableError, match="needs a text"):
+    with pytest.raises(NotApplicableError, match="lacks a text"):
         check_words(LabelledSpeech(SILENCE, 16000, "Say {T AH0 M EY1 T OW2}.", "en"), None)

@@ -146,23 +146,12 @@ def test_it_is_the_same_for_low_and_high_voices(f0):
     assert score_f0rmse_cents(pair_of(wav, wav_hat)).value == pytest.approx(100, abs=1)
 
 
-def test_frames_an_octave_apart_count_and_the_note_says_how_many():
+def test_frames_an_octave_apart_count():
     vowels = [AH._replace(f0=150, glide=1.0, seconds=seconds) for seconds in (0.6, 0.2)]
     jumps = (vowels[0]._replace(f0=150 * 2 ** (1 / 12)), vowels[1]._replace(f0=300))
     pair = pair_of(sing(vowels), sing(jumps), same_timing=True)
-    value = score_f0rmse_cents(pair)
-    assert value.value == pytest.approx(np.sqrt((3 * 100**2 + 1200**2) / 4), rel=0.03)
-    share, *words = value.note.split()
-    assert float(share) == pytest.approx(25, abs=2)
-    assert " ".join(words[:-4]) == "% of the frames are more than half an octave apart;"
-    assert float(words[-4]) == pytest.approx(100, abs=3)
-    assert score_f0rmse_cents(AlignedPair(pair.recorded, pair.recorded)).note == ""
-
-
-def test_a_pitch_that_is_wrong_everywhere_has_no_other_frames():
-    voices = [AcousticFeatures(sing((AH._replace(f0=f0, glide=1.0),)), RATE) for f0 in (100, 200)]
-    note = score_f0rmse_cents(AlignedPair(*voices)).note
-    assert note == "100.0 % of the frames are more than half an octave apart"
+    expected = np.sqrt((3 * 100**2 + 1200**2) / 4)
+    assert score_f0rmse_cents(pair).value == pytest.approx(expected, rel=0.03)
 
 
 def test_the_same_melody_correlates_at_any_height_level_and_delay():
@@ -446,9 +435,8 @@ def test_without_an_encoder_there_is_no_score():
         ),
         (lambda *_: [1.0, np.nan], "one vector of finite numbers"),
         (lambda *_: "anna", "one vector of finite numbers"),
-        (lambda wav, _: wav, "gave 8000 numbers for a recording and 3000 for speech"),
     ],
 )
-def test_an_encoder_gives_vectors_of_one_length(encoder, message):
+def test_an_encoder_gives_one_vector(encoder, message):
     with pytest.raises(InputError, match=message):
         score_similarity(pair(NOISE, NOISE[:3000], encoder))

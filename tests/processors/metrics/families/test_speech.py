@@ -8,12 +8,10 @@ import soxr
 
 from processors.metrics.families.speech import (
     MODEL_RATE,
-    character_error,
     opinions,
     score_cer,
     score_dnsmos,
     score_wer,
-    word_error,
 )
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
@@ -52,7 +50,7 @@ def hearing(speech: LabelledSpeech, heard: str) -> LabelledSpeech:
 )
 def test_errors_are_counted_per_word(heard, errors):
     assert errors == edits(WORDS.split(), heard.split())
-    assert word_error(WORDS, heard) == pytest.approx(errors / 6)
+    assert score_wer(hearing(SPEECH, heard)).value == pytest.approx(100 * errors / 6)
 
 
 def test_a_score_has_percent_its_words_as_weight_and_the_hypothesis():
@@ -80,7 +78,8 @@ def test_recordings_without_transcripts_have_no_score(tmp_path):
     (tmp_path / "a.txt").write_text("the cat")
     spoken = replace(SPEECH, id="a", user_models=UserModels(transcripts=tmp_path))
     assert score_wer(spoken).value == pytest.approx(100 * 4 / 6)
-    assert score_wer(replace(spoken, recorded=True)) is None
+    recorded = UserModels(transcripts=tmp_path / "recorded")
+    assert score_wer(replace(spoken, user_models=recorded)) is None
 
 
 SHORT = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
@@ -97,7 +96,7 @@ SHORT = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", 
     ],
 )
 def test_errors_are_counted_per_character(heard, errors):
-    assert character_error("the cat sat", heard) == pytest.approx(errors / 11)
+    assert score_cer(hearing(SHORT, heard)).value == pytest.approx(100 * errors / 11)
 
 
 def test_a_score_has_percent_its_characters_as_weight_and_the_hypothesis():

@@ -9,7 +9,13 @@ import torch
 
 from models.base.assets import Speaker
 from models.export.folder import open_voice
-from models.export.merged import export_piper, export_sherpa, ids_of, merged_graph, piper_settings
+from models.export.piper_sherpa import (
+    export_piper,
+    export_sherpa,
+    ids_of,
+    merged_graph,
+    piper_settings,
+)
 from processors.text.g2p import lookup
 from processors.text.symbols import vocabulary_of
 from tests.models.export.voices import RATES
