@@ -1,9 +1,9 @@
 """The whole configuration of an experiment: its top-level keys and the `inference` section.
 
 Every key has its type, default, meaning and unit in this folder: `preprocess` in preprocess.py,
-`train` in train.py; former names are in renamed.py. Key names follow Amphion's `exp_config.json`
-where the meaning is the same; those of the mel are librosa's. The `model` section is the config
-dataclass of the model that `model_type` names and lives in that model's file.
+`train` in train.py. Key names follow Amphion's `exp_config.json` where the meaning is the same;
+those of the mel are librosa's. The `model` section is the config dataclass of the model that
+`model_type` names and lives in that model's file.
 """
 
 from dataclasses import dataclass, field
@@ -84,37 +84,20 @@ class Config:
     def __post_init__(self) -> None:
         if not self.dataset or len(set(self.dataset)) < len(self.dataset):
             raise ValueError(f"dataset is {list(self.dataset)}, expected one or more, each once")
-        datasets = {*self.dataset, *self.dataset_path}
-        if unknown := sorted(self.preprocess.corpus.keys() - datasets):
-            raise ValueError(
-                f"preprocess.corpus.{unknown[0]} belongs to no dataset; expected one of"
-                f" {', '.join(sorted(datasets))}"
-            )
-        if unknown := sorted(self.train.segments_per_s.keys() - set(self.dataset)):
-            raise ValueError(
-                f"train.segments_per_s.{unknown[0]} belongs to no dataset; expected one of"
-                f" {', '.join(self.dataset)}"
-            )
-        if self.train.crop_phones and not self.preprocess.has_aligner:
-            raise ValueError(
-                f"train.crop_phones is {self.train.crop_phones}, but with preprocess.aligner"
-                f" {self.preprocess.aligner} the times of phones are unknown; set it to 0"
-            )
+        by_dataset = (
+            ("preprocess.corpus", self.preprocess.corpus, {*self.dataset, *self.dataset_path}),
+            ("train.segments_per_s", self.train.segments_per_s, set(self.dataset)),
+        )
+        for key, section, datasets in by_dataset:
+            if unknown := sorted(section.keys() - datasets):
+                raise ValueError(
+                    f"{key}.{unknown[0]} belongs to no dataset; expected one of"
+                    f" {', '.join(sorted(datasets))}"
+                )
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
-        self._check_p_arpabet()
-        if not self.inference.ema and not self.train.ema_decay:
-            raise ValueError(
-                "inference.ema is false, but train.ema_decay is 0: the model has no moving average"
-                " of its weights; remove inference.ema"
-            )
-
-    def _check_p_arpabet(self) -> None:
-        """Refuses a probability of ARPAbet for a voice without words in both forms."""
         chosen, text = self.inference.p_arpabet, self.preprocess.text
-        if chosen is None:
-            return
-        if not text.is_mixed or (chosen > 0 and text.certain_p_arpabet == 0):
+        if chosen is not None and (not text.is_mixed or chosen > text.certain_p_arpabet):
             raise ValueError(
                 f"inference.p_arpabet is {chosen:g}, but with preprocess.text phone_extractor"
                 f" {text.phone_extractor} and p_arpabet {text.p_arpabet:g} no word is mixed;"

@@ -1,13 +1,10 @@
 """Keys of the `train` section: optimizers, schedules and the training loop of stage 2."""
 
-import typing
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from config.checks import require_at_least, require_share
-from utils.config import Tree
 
-MOST_LOADERS = 256  # more processes than any machine feeds a GPU with
 SchedulerName = Literal[
     "NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"
 ]
@@ -55,55 +52,16 @@ class ScheduleConfig:
     def __post_init__(self) -> None:
         require_at_least(self, 0, "num_warmup", "decay_steps", "end_lr", "power", "gamma")
 
-    def read_by(self, scheduler: str) -> set[str]:
-        """Names of the keys that affect a schedule, given the values of the others."""
-        return _keys_read(
-            scheduler, by_update=self.decay_steps > 0, by_milestone=bool(self.milestones)
-        )
 
-    def ends_with_training(self, scheduler: str) -> bool:
-        """Whether the curve depends on the planned number of updates."""
-        return scheduler in ("linear", "cosine", "polynomial") and not self.decay_steps
-
-
-def _keys_read(scheduler: str, *, by_update: bool, by_milestone: bool) -> set[str]:
-    """Keys of `lr_scheduler` that affect a schedule, with or without decay_steps and milestones."""
-    falls_to_end = {"num_warmup", "decay_steps", "end_lr"}
-    milestones = {"milestones", "gamma"} if by_milestone else {"milestones"}
-    return {
-        "NoamLR": {"num_warmup", *milestones},
-        "constant": set(),
-        "linear": falls_to_end,
-        "cosine": falls_to_end,
-        "polynomial": {*falls_to_end, "power"},
-        "exponential": {"gamma", "decay_steps", *({"num_warmup"} if by_update else set())},
-        "multistep": milestones,
-    }[scheduler]
-
-
-def without_unread(tree: Tree) -> Tree:
-    """Drops what a base configuration gave to a schedule or optimizer that another file replaces.
-
-    `--set train.scheduler=constant` need not take back the warm-up of a recipe. Keys set together
-    with the schedule, or after it, stay, and are refused if it does not read them.
-    """
-    train = tree.values.get("train")
-    train = train if isinstance(train, dict) else {}
-    schedule = train.get("lr_scheduler")
-    schedule = schedule if isinstance(schedule, dict) else {}
-    scheduler = train.get("scheduler")
-    if isinstance(scheduler, str) and scheduler in typing.get_args(SchedulerName):
-        read = _keys_read(
-            scheduler,
-            by_update=bool(schedule.get("decay_steps")),
-            by_milestone=bool(schedule.get("milestones")),
-        )
-        for keys in tree.inherited(("train", "lr_scheduler"), ("train", "scheduler")):
-            tree = tree if keys[-1] in read else tree.without(keys)
-    if train.get("optimizer") in ("adam", "adamw"):
-        for keys in tree.inherited(("train", "adam"), ("train", "optimizer")):
-            tree = tree.without(keys) if keys[-1] == "max_grad_norm" else tree
-    return tree
+_READ_BY_SCHEDULE: dict[str, set[str]] = {
+    "NoamLR": {"num_warmup", "milestones", "gamma"},
+    "constant": set(),
+    "linear": {"num_warmup", "decay_steps", "end_lr"},
+    "cosine": {"num_warmup", "decay_steps", "end_lr"},
+    "polynomial": {"num_warmup", "decay_steps", "end_lr", "power"},
+    "exponential": {"num_warmup", "decay_steps", "gamma"},
+    "multistep": {"milestones", "gamma"},
+}
 
 
 @dataclass(frozen=True)
@@ -126,14 +84,12 @@ class ProfileConfig:
 class DataLoaderConfig:
     """Loader processes and memory of batches."""
 
-    # loader processes, at most 256, and no more than cores; 0 loads in the training process
+    # loader processes, no more than cores; 0 loads in the training process
     num_worker: int = 2
     pin_memory: bool = True  # used on GPUs only
 
     def __post_init__(self) -> None:
         require_at_least(self, 0, "num_worker")
-        if self.num_worker > MOST_LOADERS:
-            raise ValueError(f"num_worker is {self.num_worker}, expected {MOST_LOADERS} or fewer")
 
 
 @dataclass(frozen=True)
@@ -228,7 +184,6 @@ class TrainConfig:
                 f"tracker is {list(trackers)}, expected 'none', or one or more names, each once"
             )
         self._check_combinations()
-        self._check_optimizer()
 
     @property
     def trackers(self) -> tuple[str, ...]:
@@ -238,15 +193,15 @@ class TrainConfig:
 
     def _check_combinations(self) -> None:
         """Refuses values that exclude each other."""
-        if self.synthetic_utterances and self.trained == "speakers":
-            raise ValueError(
-                "trained is speakers, and generated data have no real ones: set it"
-                " to all, or synthetic_utterances to 0"
-            )
         if self.trained == "speakers" and self.adam.weight_decay:
             raise ValueError(
                 "trained is speakers and adam.weight_decay is"
                 f" {self.adam.weight_decay:g}, which would change all speakers; set it to 0"
+            )
+        if self.lr_scheduler.end_lr > self.adam.lr:
+            raise ValueError(
+                f"lr_scheduler.end_lr is {self.lr_scheduler.end_lr:g}, more than adam.lr"
+                f" {self.adam.lr:g}, from which the rate falls"
             )
         if self.compile == "buckets" and self.crop_phones:
             raise ValueError(
@@ -254,41 +209,14 @@ class TrainConfig:
                 " other lengths in each epoch; set crop_phones to 0, or compile to dynamic"
             )
 
-    def _check_optimizer(self) -> None:
-        """Refuses keys that the optimizer or the schedule does not read, unless at their default.
-
-        Only those: a resolved configuration holds all keys.
-        """
-        read = self.lr_scheduler.read_by(self.scheduler)
-        for key in fields(ScheduleConfig):
-            value = getattr(self.lr_scheduler, key.name)
-            if value != key.default and key.name not in read:
-                raise ValueError(
-                    f"lr_scheduler.{key.name} is {_shown(value)}, but scheduler {self.scheduler}"
-                    f"{self._why_unread(key.name)} does not read it; remove it or set it to its"
-                    f" default, {_shown(key.default)}"
-                )
-        if self.lr_scheduler.end_lr > self.adam.lr:
-            raise ValueError(
-                f"lr_scheduler.end_lr is {self.lr_scheduler.end_lr:g}, more than adam.lr"
-                f" {self.adam.lr:g}, from which the rate falls"
-            )
+    @property
+    def unread_keys(self) -> list[str]:
+        """Keys with another value than their default that schedule and optimizer do not read."""
+        read, schedule = _READ_BY_SCHEDULE[self.scheduler], self.lr_scheduler
+        changed = [
+            key.name for key in fields(schedule) if getattr(schedule, key.name) != key.default
+        ]
+        unread = [f"train.lr_scheduler.{name}" for name in changed if name not in read]
         if self.optimizer != "lamb" and self.adam.max_grad_norm != AdamConfig.max_grad_norm:
-            raise ValueError(
-                f"adam.max_grad_norm is {self.adam.max_grad_norm:g}, but only optimizer lamb reads"
-                f" it, not {self.optimizer}; set grad_clip_thresh instead"
-            )
-
-    def _why_unread(self, key: str) -> str:
-        """The other key that decides whether this one is read, where there is one."""
-        if self.scheduler == "exponential" and key == "num_warmup":
-            return " without decay_steps"
-        if self.scheduler in ("NoamLR", "multistep") and key == "gamma":
-            return " without milestones"
-        return ""
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return str(list(value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+            unread.append("train.adam.max_grad_norm")
+        return unread

@@ -65,6 +65,8 @@ class Parser(argparse.ArgumentParser):
                 joined.append(flag)
             else:
                 value = value if equals else self._next_value(flag, left)
+                if value == "--":  # which argparse drops
+                    self.error(f"{flag} needs a value, found --")
                 several = action.nargs is not None and not equals  # argparse takes the others
                 joined += [flag, value] if several else [f"{action.option_strings[-1]}={value}"]
         return joined
@@ -77,13 +79,6 @@ class Parser(argparse.ArgumentParser):
         if value.startswith("--") and " " not in value and flag not in self.free_text:
             self.error(f"{flag} needs a value, found the flag {value}")
         return value
-
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
-        if action.option_strings and arg_strings == ["--"]:  # Python 3.11 drops this value
-            value = self._get_value(action, "--")
-            self._check_value(action, value)
-            return value if action.nargs is None else [value]
-        return super()._get_values(action, arg_strings)
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with 2."""
@@ -107,14 +102,15 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
     raise Terminated(number)
 
 
-def _on_termination(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
+def on_termination(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
     """Handles SIGTERM and SIGHUP; returns the handlers before."""
     numbers = (signal.SIGTERM, signal.SIGHUP)
     accepted = [n for n in numbers if signal.getsignal(n) != signal.SIG_IGN]  # nohup ignores one
     return {number: signal.signal(number, handler) for number in accepted}
 
 
-def _restore(handlers: Mapping[int, Any]) -> None:
+def restore_handlers(handlers: Mapping[int, Any]) -> None:
+    """Sets the handlers of signals to what they were before."""
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
@@ -130,7 +126,7 @@ def run(main: Callable[[], None]) -> None:
     atexit.register(_exit_if, interrupts)  # registered first, so it runs last
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    previous = _on_termination(_terminate)
+    previous = on_termination(_terminate)
     try:
         main()
     except UsageError as error:
@@ -147,7 +143,7 @@ def run(main: Callable[[], None]) -> None:
     finally:
         # all work is done, and an exit handler that Ctrl-C interrupts prints a traceback
         signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
-        _restore(previous)
+        restore_handlers(previous)
 
 
 def _exit_if(interrupts: Sequence[int]) -> None:
@@ -175,7 +171,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
         if child is not None:
             child.terminate()
 
-    previous = _on_termination(stop)
+    previous = on_termination(stop)
     previous[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         child = subprocess.Popen(words, env=environment)
@@ -183,7 +179,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
             child.terminate()
         code = child.wait()
     finally:
-        _restore(previous)
+        restore_handlers(previous)
     if stopped and code == 0:  # it ended just then: what follows it must not start
         return 128 + signal.SIGTERM
     return code if code >= 0 else 128 - code

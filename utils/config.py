@@ -173,13 +173,10 @@ class _Builder:
         The keys may be in several sections below it.
         """
         words, above = set(re.findall(r"\w+", str(error))), len(keys)
-        inside = [path for path in self._tree.origins if path[:above] == keys and path != keys]
-        named = [path for path in inside if path[-1] in words]
+        named = [p for p in self._tree.origins if p[:above] == keys and p[-1] in words]
         sections = {path[:depth] for path in named for depth in range(len(path))}
         givers = {self._tree.origin(path) for path in named if path not in sections}
-        return ", ".join(sorted(givers, key=lambda giver: (giver != SET, giver))) or (
-            self._tree.origin(keys)
-        )
+        return ", ".join(sorted(givers)) or self._tree.origin(keys)
 
     def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
         origin, name = self._tree.origin(keys), ".".join(keys)
@@ -197,35 +194,23 @@ def lines_with_origins(config: object, tree: Tree) -> list[str]:
     return [
         f"{'.'.join(keys)} = {json.dumps(value, ensure_ascii=False)}"
         f"  # {tree.origins.get(keys, 'default')}"
-        for keys, value in _leaves(to_plain(config), ())
+        for keys, value in leaves(to_plain(config))
     ]
 
 
-def _leaves(values: Mapping[str, object], keys: Keys) -> Iterator[tuple[Keys, object]]:
+def leaves(values: Mapping[str, object], keys: Keys = ()) -> Iterator[tuple[Keys, object]]:
     """Key path and value of everything that is not a section with keys of its own."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
-            yield from _leaves(value, (*keys, name))
+            yield from leaves(value, (*keys, name))
         else:
             yield (*keys, name), value
 
 
 def to_plain(config: object) -> dict[str, Any]:
     """A configuration as plain dicts and lists, ready for JSON; `build` gives the same back."""
-    plain = _plain_of(config)
-    if not isinstance(plain, dict):
-        raise TypeError(f"expected a dataclass, got {type(config).__name__}")
+    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))  # type: ignore[call-overload]
     return plain
-
-
-def _plain_of(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {key: _plain_of(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_plain_of(item) for item in value]
-    return value
 
 
 def _alternative(hints: tuple[Any, ...], value: object) -> Any:  # noqa: ANN401  (a type form)

@@ -1,7 +1,6 @@
 """Configuration files on disk: json5, `base_config` chains and `--set`."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from utils.files import read_text
 
 Keys = tuple[str, ...]  # a key path: ("train", "adam", "lr")
 SET = "--set"
-_STRING_OR_LAST_COMMA = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")|(?<=[^\s,:\[{]),(?=\s*[}\]])')
 
 
 class ConfigError(InputError):
@@ -23,8 +21,7 @@ class Tree:
     """The values of a configuration before validation."""
 
     values: Mapping[str, object]  # sections (dicts), lists and plain values
-    # for each key path, the file that set it last, or `--set`; in the order of the chain
-    origins: Mapping[Keys, str]
+    origins: Mapping[Keys, str]  # for each key path, the file that set it last, or `--set`
     path: Path  # the file at the end of the chain
 
     def origin(self, keys: Keys) -> str:
@@ -37,48 +34,6 @@ class Tree:
         """The tree with these top-level keys alone."""
         values = {name: self.values[name] for name in names if name in self.values}
         return Tree(values, self.origins, self.path)
-
-    def inherited(self, section: Keys, choice: Keys) -> list[Keys]:
-        """Key paths of a section that were set by an earlier file of the chain than another key.
-
-        None if that has no value.
-        """
-        if choice not in self.origins:
-            return []
-        order = list(self.origins)
-        before = order[: order.index(choice)]
-        return [
-            keys
-            for keys in before
-            if keys[:-1] == section and self.origins[keys] != self.origins[choice]
-        ]
-
-    def without(self, keys: Keys) -> "Tree":
-        """The tree without a value."""
-        origins = {path: origin for path, origin in self.origins.items() if path != keys}
-        return Tree(_renamed(self.values, keys, ()), origins, self.path)
-
-    def renamed(self, keys: Keys, new: str) -> "Tree":
-        """The tree with a value under another last key, unless that was set later."""
-        order, present = list(self.origins), (*keys[:-1], new)
-        if present in order[order.index(keys) :]:
-            return self.without(keys)
-        tree = self.without(present)
-        origins = {present if k == keys else k: origin for k, origin in tree.origins.items()}
-        return Tree(_renamed(tree.values, keys, (new,)), origins, self.path)
-
-
-def _renamed(values: Mapping[str, object], keys: Keys, new: Keys) -> dict[str, object]:
-    """The values with one under another last key; `new` is empty to remove it."""
-    name, *rest = keys
-    inside = values.get(name)
-    if rest and isinstance(inside, Mapping):
-        return {**values, name: _renamed(inside, tuple(rest), new)}
-    return {
-        present: value
-        for key, value in values.items()
-        for present in (new if key == name else (key,))
-    }
 
 
 def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
@@ -99,7 +54,7 @@ def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
     values: dict[str, object] = {}
     origins: dict[Keys, str] = {}
     for name, layer in _read_chain(path, (), set()):
-        _merge(values, origins, layer, name, ())
+        _merge(values, origins, layer, name)
     return overridden(Tree(values, origins, path), overrides)
 
 
@@ -107,7 +62,7 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
     """The tree with values replaced by overrides, as for `read_tree`."""
     values, origins = dict(tree.values), dict(tree.origins)
     for override in overrides:
-        _merge(values, origins, _parse_override(override), SET, ())
+        _merge(values, origins, _parse_override(override), SET)
     return Tree(values, origins, tree.path)
 
 
@@ -136,32 +91,22 @@ def _read_chain(
 
 def _base_path(path: Path, base: object) -> Path:
     """The file that a `base_config` in `path` names."""
-    name = _shown(path)
-    if not isinstance(base, str) or not base or "\0" in base:
+    if not isinstance(base, str) or not (path.parent / base).is_file():
+        shown = json.dumps(base, ensure_ascii=False)
         raise ConfigError(
-            f"{name}: base_config is {json.dumps(base)}, expected a file name, or a list of them"
+            f"{_shown(path)}: base_config {shown}: no such file; expected a file name, or a list"
+            " of them, relative to this file"
         )
-    base_path = path.parent / base
-    try:
-        is_file = base_path.is_file()
-    except OSError as error:  # such as a name that is too long
-        raise ConfigError(f"{name}: base_config {base!r}: {error.strerror}") from error
-    if not is_file:
-        raise ConfigError(f"{name}: base_config {base!r}: there is no file {_shown(base_path)}")
-    return base_path
+    return path.parent / base
 
 
 def read_values(path: Path) -> dict[str, object]:
     """Reads one json5 file; `base_config` is treated like any other key."""
     name = _shown(path)
     try:
-        text = read_text(path)
+        value = _parse(read_text(path))
     except InputError as error:
         raise ConfigError(str(error)) from error
-    if not text.strip():
-        raise ConfigError(f"{name}: the file is empty; expected {{ ... }} with keys")
-    try:
-        value = _parse(text)
     except ValueError as error:
         raise ConfigError(f"{name}: {str(error).replace('<string>:', 'line ')}") from error
     if not isinstance(value, dict):
@@ -170,10 +115,9 @@ def read_values(path: Path) -> dict[str, object]:
 
 
 def _parse(text: str) -> object:
-    """Parses as JSON with trailing commas if possible, else as json5: 1000 times slower."""
+    """Parses as JSON if possible, else as json5: 1000 times slower."""
     try:
-        strict = _STRING_OR_LAST_COMMA.sub(lambda match: match["string"] or "", text)
-        return json.loads(strict, object_pairs_hook=_without_duplicates)
+        return json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError:
         import json5
 
@@ -208,20 +152,16 @@ def _merge(
     origins: dict[Keys, str],
     child: Mapping[str, object],
     origin: str,
-    keys: Keys,
+    keys: Keys = (),
 ) -> None:
     """Merges `child` into `values`, and its origin into `origins`."""
     for name, value in child.items():
-        here = (*keys, name)
         old = values.get(name)
         if isinstance(value, dict) and isinstance(old, dict):
-            merged = dict(old)
-            _merge(merged, origins, value, origin, here)
-            values[name] = merged
+            values[name] = merged = dict(old)
+            _merge(merged, origins, value, origin, (*keys, name))
         else:
             values[name] = value
-            for path in _key_paths({name: old}):  # also what `old` held
-                origins.pop((*keys, *path), None)  # the order is that of the chain
             origins |= {(*keys, *path): origin for path in _key_paths({name: value})}
 
 

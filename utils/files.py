@@ -36,10 +36,8 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         _flush(temporary)
         temporary.replace(path)
-    except BaseException as error:
+    except BaseException:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise _named(error, path, temporary) from error
         raise
     _flush(path.parent)
 
@@ -65,19 +63,10 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield temporary
         sync_folder(temporary)
         temporary.replace(path)
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise _named(error, path, temporary) from error
         raise
     _flush(path.parent)
-
-
-def _named(error: OSError, path: Path, temporary: Path) -> OSError:
-    """The same error with the name of the target instead of the temporary name."""
-    if error.errno is None or error.filename not in (None, str(temporary)):
-        return error
-    return OSError(error.errno, error.strerror, str(path))
 
 
 def sync_folder(folder: Path) -> None:

@@ -65,9 +65,7 @@ class Progress:
         if fresh <= 0 or seconds <= 0:
             return line
         remaining = (self._total - self._done) * seconds / fresh
-        slow = seconds > _SLOW_S * fresh
-        speed = f"{seconds / fresh:.0f} s each" if slow else f"{fresh / seconds:.1f}/s"
-        return f"{line}, {speed}, {clock_face(remaining)} left"
+        return f"{line}, {fresh / seconds:.2f}/s, {clock_face(remaining)} left"
 
 
 class _Bar(Progress):
@@ -81,7 +79,6 @@ class _Bar(Progress):
 
 
 _SECONDS_BETWEEN_LINES = 10.0
-_SLOW_S = 5.0  # for one item
 
 
 def clock_face(seconds: float) -> str:

@@ -61,11 +61,10 @@ def run_chunks(
 ) -> Iterator[ChunkResult[T, R]]:
     """Calls `function(key, items)` for every chunk, in several processes.
 
-    If a worker dies (a crash in native code, or the out-of-memory killer of the kernel), the
-    unfinished chunks are run again in new processes. If a worker dies again, the chunks in work
-    are bisected: items that crash a process on their own are left out, and their chunks run
-    without them. The function may therefore get a chunk, or a part of it, several times; only its
-    last call counts.
+    If a worker dies (a crash in native code, or the out-of-memory killer of the kernel), the chunks
+    in work are bisected: items that crash a process on their own are left out. The unfinished
+    chunks then run without them in new processes. The function may therefore get a chunk, or a part
+    of it, several times; only its last call counts.
 
     Workers use one thread each, for PyTorch and BLAS. `dask` and `ray` run the same work on a
     cluster that shares the file system. Their schedulers execute whatever they receive: use them on
@@ -86,17 +85,14 @@ def run_chunks(
     n_jobs = min(n_jobs, max(1, len(chunks)))
     pending = dict(chunks)
     lost: dict[str, tuple[T, ...]] = {}
-    deaths = unexplained = 0
+    unexplained = 0
     while pending:
         try:
             for key, result in _run(function, dict(pending), n_jobs, backend):
                 del pending[key]
                 yield ChunkResult(key, result, lost.get(key, ()))
         except WorkerDiedError as death:
-            deaths += 1
             _log.warning("a worker process died: %s", death)
-            if deaths == 1:
-                continue
             culprits = _culprits(function, [(key, pending[key]) for key in death.suspects], n_jobs)
             unexplained = 0 if culprits else unexplained + 1
             if unexplained == _UNEXPLAINED_DEATHS:

@@ -59,16 +59,11 @@ class VoiceData:
         self.vocabulary = voice.assets.required_vocabulary(voice.home)
         speakers = [speaker.name for speaker in voice.speakers]
         stored = sorted(set(store.speakers))
-        if len(speakers) == 1 and (
-            any_speaker or len(stored) == 1
-        ):  # the network ignores their ids
+        # the network ignores the ids of a single speaker
+        if len(speakers) == 1 and (any_speaker or len(stored) == 1):
             if speakers != stored:
-                get_logger(__name__).warning(
-                    "%s speaks as %s for the utterances of %s",
-                    voice.origin,
-                    speakers[0],
-                    listed(stored, 3),
-                )
+                message = "%s speaks as %s for the utterances of %s"
+                _log.warning(message, voice.origin, speakers[0], listed(stored, 3))
             speakers = stored
         p_arpabet = voice.config.preprocess.text.certain_p_arpabet
         self._items = FeatureDataset(
@@ -233,3 +228,6 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
         return replace(data.features(features.id), durations=durations[0].numpy())
 
     return find
+
+
+_log = get_logger(__name__)

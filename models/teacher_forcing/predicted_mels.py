@@ -25,7 +25,7 @@ from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.tensors import weights_digest
 from models.teacher_forcing.durations import VoiceData, load_joint_aligner
-from modules.mel import MelConfig, MelSpectrogram
+from modules.mel import MelSpectrogram
 from preprocessors.manifest import Listing, Utterance, read_splits, read_utterances
 from processors.audio.files import read_audio
 from processors.audio.frames import SpanError, cut_span, mel_of, to_pcm16
@@ -43,7 +43,6 @@ from processors.extraction.shards import ShardReport, Trace, extract_or_reject, 
 from processors.records import Features, MelWav
 from utils.errors import InputError
 from utils.files import size_and_time
-from utils.logging import get_logger
 from utils.parallel import n_cores, torch_threads
 
 _SAME_MEL = 0.05  # mean difference: another version of PyTorch gives 1e-6, another take 1 and more
@@ -70,38 +69,21 @@ def prepare_from_acoustic(
     acoustic = load_model(fetch(reference, for_training=True), resolved_device())
     if acoustic.config.task != "tts":
         raise InputError(f"--from_acoustic: {reference} is a vocoder; expected an acoustic model")
-    _check_mels(acoustic.mel, config.preprocess.mel, str(reference))
-    if n_threads > n_cores():
-        get_logger(__name__).warning(
-            "--num_workers %d: uses %d threads, one for each core of this machine",
-            n_threads,
-            n_cores(),
+    # of another padding, the audio is shifted by half a hop to match the mels
+    if different := acoustic.mel.differences(config.preprocess.mel, ignore=("padding",)):
+        raise InputError(
+            f"--from_acoustic: {reference} predicts another mel than this vocoder reads:"
+            f" {', '.join(different)} (model and configuration); use the vocoder configuration of"
+            " the same mel"
         )
-        n_threads = n_cores()
     source = acoustic.config.preprocess
     if processed is not None:
         source = replace(source, processed_dir=str(processed))
     # all datasets are checked before the first one is processed
+    n_threads = min(n_threads, n_cores())
     runs = [_plan(config, dataset, acoustic, source, n_threads) for dataset in config.dataset]
     for run in runs:
         carry_out(run, n_jobs=1)
-
-
-def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
-    if different := acoustic.differences(vocoder, ignore=("padding",)):
-        raise InputError(
-            f"--from_acoustic: {name} predicts another mel than this vocoder reads:"
-            f" {', '.join(different)} (model and configuration); use the vocoder configuration of"
-            " the same mel"
-        )
-    if acoustic.padding != vocoder.padding:
-        get_logger(__name__).info(
-            "mel padding: %s has %s, the configuration %s; the audio is shifted by half a hop to"
-            " match the mels",
-            name,
-            acoustic.padding,
-            vocoder.padding,
-        )
 
 
 def _plan(

@@ -1,14 +1,12 @@
 """Checkpoints of a run, and what is measured at them: validation losses, samples and scores."""
 
 import math
-import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object, send_to_device
@@ -27,6 +25,7 @@ from models.training.state import (
     TrainingState,
     pack,
     random_states,
+    restore_random_states,
     unpack,
     write_measured,
 )
@@ -194,11 +193,8 @@ class Checkpointer:
 
     def kept(self) -> str:
         """The checkpoints that exist, for a message."""
-        *older, newest = steps_of(self._run.checkpoints) or [0]
-        if not newest:
-            return "no checkpoint exists"
-        way_back = f" (remove it to --resume from that of update {older[-1]})" if older else ""
-        return f"the checkpoint of update {newest} is kept{way_back}"
+        steps = ", ".join(map(str, steps_of(self._run.checkpoints)))
+        return f"kept checkpoints: {steps or 'none'} (--resume continues from the last)"
 
     def _validate(self) -> None:
         """Measures the validation loss of the newest checkpoint, which may be the best so far."""
@@ -209,7 +205,7 @@ class Checkpointer:
             if self._run.accelerator.is_main_process:
                 tracker.log_validation(validation, position.step)
                 if data.samples is not None:
-                    with eval_mode(task.networks.values(), device):
+                    with eval_mode(task.networks.values()):
                         samples = task.samples(send_to_device(data.samples, device))
                         tracker.log_samples(samples, position.step)
         loss, self.losses = validation.loss, {**validation.losses, **validation.metrics}
@@ -225,7 +221,7 @@ class Checkpointer:
         """
         scores, scoring, networks = None, self._run.scoring, self._run.task.networks.values()
         if scoring is not None:
-            with self._spoken_weights(), eval_mode(networks, self._run.accelerator.device):
+            with self._spoken_weights(), eval_mode(networks):
                 scores = scoring.run(self._synthesise)
         if scores is not None:
             self.scores = {f"score/{name}": value for name, value in scores.values.items()}
@@ -254,7 +250,7 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
     for network in task.networks.values():
         take_from_first(network)  # running means differ between processes
     results: list[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]] = []
-    with eval_mode(task.networks.values(), device):
+    with eval_mode(task.networks.values()):
         for batch in batches:
             terms = task.validation_step(send_to_device(batch, device))
             results.append(
@@ -289,23 +285,19 @@ def _means(
 
 
 @contextmanager
-def eval_mode(networks: Iterable[nn.Module], device: torch.device) -> Iterator[None]:
+def eval_mode(networks: Iterable[nn.Module]) -> Iterator[None]:
     """Enters evaluation mode without gradients; restores training mode and generators at the end.
 
     Compiled networks run uncompiled: validation has shapes of its own.
     """
-    networks = list(networks)
+    networks, states = list(networks), random_states()
     for network in networks:
         network.eval()
-    devices = [device] if device.type == "cuda" else []
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
-        eager = torch.compiler.set_stance("force_eager")
-        with torch.random.fork_rng(devices), torch.no_grad(), eager:
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
             yield
     finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
+        restore_random_states(states)
         for network in networks:
             network.train()
 

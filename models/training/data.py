@@ -25,10 +25,15 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Splits, read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
-from processors.dataset.generated import GeneratedFeatures, GeneratedRecordings
+from processors.dataset.generated import (
+    FeatureSource,
+    GeneratedFeatures,
+    GeneratedRecordings,
+    RecordingSource,
+)
 from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, Shape, frame_budget
 from processors.dataset.statistics import CorpusStats, corpus_stats
-from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
+from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
 from processors.text.letters import substitute
 from processors.text.symbols import APOSTROPHE, ARPABET, Vocabulary, model_vocabulary
@@ -38,68 +43,6 @@ from utils.parallel import n_cores
 from utils.seed import derived_seed
 
 _STATS_OF = 200  # utterances of each dataset: more change nothing
-
-
-def generated_assets(config: Config) -> Assets:
-    """Makes the assets of a model that is trained on generated data: a speaker for each dataset."""
-    speakers = tuple(Speaker(name, _language(config, name)) for name in sorted(config.dataset))
-    if config.task == "vocoder":
-        return Assets(config.preprocess.mel, speakers=speakers)
-    vocabulary = _vocabulary(config)
-    stats: list[CorpusStats] = []
-    for source in generated_features(config, vocabulary):
-        some = source.ids[:: -(-len(source.ids) // _STATS_OF)]
-        stats.append(corpus_stats(source, some, config.preprocess))
-    return Assets(
-        config.preprocess.mel,
-        vocabulary=vocabulary,
-        speakers=speakers,
-        stats=reduce(CorpusStats.merge, stats),
-        trained_phones=frozenset(_symbols(vocabulary)),
-    )
-
-
-def generated_features(config: Config, vocabulary: Vocabulary) -> list[GeneratedFeatures]:
-    """Makes utterances in place of each dataset."""
-    preprocess, train = config.preprocess, config.train
-    return [
-        GeneratedFeatures(
-            name,
-            train.synthetic_utterances,
-            preprocess.mel,
-            _symbols(vocabulary),
-            (preprocess.f0_min, preprocess.f0_max),
-            timed=preprocess.has_aligner,
-            seed=train.random_seed,
-        )
-        for name in config.dataset
-    ]
-
-
-def generated_recordings(config: Config) -> list[GeneratedRecordings]:
-    """Makes recordings in place of each dataset."""
-    n, mel, seed = (
-        config.train.synthetic_utterances,
-        config.preprocess.mel,
-        config.train.random_seed,
-    )
-    return [GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
-
-
-def _vocabulary(config: Config) -> Vocabulary:
-    """Symbols of the same kind as those of a corpus; for IPA, the names of ARPAbet."""
-    text = config.preprocess.text
-    letters = (*string.ascii_lowercase, APOSTROPHE) if text.in_letters else ()
-    return model_vocabulary(text, letters or ARPABET)
-
-
-def _symbols(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """All symbols but the padding."""
-    return vocabulary.symbols[1:]
-
-
-def _language(config: Config, dataset: str) -> str:
-    return config.preprocess.corpus.get(dataset, CorpusConfig()).language
 
 
 # Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
@@ -145,44 +88,89 @@ def dataset_folders(config: Config) -> list[Path]:
 def collect_assets(config: Config) -> Assets:
     """Collects the assets of a model from all datasets of an experiment."""
     if config.train.synthetic_utterances:
-        return generated_assets(config)
-    folders, mel = dataset_folders(config), config.preprocess.mel
+        return _generated_assets(config)
+    folders, mel, text = dataset_folders(config), config.preprocess.mel, config.preprocess.text
     if config.task == "vocoder":
-        _open_stores(config, MelWavStore, mel)  # refuses those of another configuration
+        _recordings_of(config)  # refuses those of another configuration
         return Assets(mel, speakers=read_speakers(folders))
-    lexicon = config.preprocess.text.lexicon_path
-    stores = _open_stores(config, FeatureStore, mel)
+    stores = _open_stores(config, FeatureStore)
+    counts = (cast("dict[str, int]", read_json(folder / "phones.json")) for folder in folders)
     stats = [CorpusStats.read(folder / STATS) for folder in folders]
     return Assets(
         mel,
-        vocabulary=model_vocabulary(config.preprocess.text, _phones_in(folders)),
+        vocabulary=model_vocabulary(text, {phone for of_folder in counts for phone in of_folder}),
         speakers=read_speakers(folders),
         stats=reduce(CorpusStats.merge, stats),
-        lexicon=read_text(Path(lexicon)) if lexicon else None,
+        lexicon=read_text(Path(text.lexicon_path)) if text.lexicon_path else None,
         trained_phones=frozenset(
             phone
             for store in stores
             for id in store.reading_order(_splits_of(store).train)
-            for phone in _trained_phones(store, id, config.preprocess.text.p_arpabet)
+            for phone in _trained_phones(store, id, text.p_arpabet)
         ),
     )
 
 
-def _splits_of(store: Store | GeneratedFeatures | GeneratedRecordings) -> Splits:
-    """The splits of a store, all of whose utterances it holds."""
-    if not isinstance(store, Store):
-        return store.split
-    splits = read_splits(store.folder)
-    for name, ids in splits._asdict().items():
-        if unknown := [id for id in ids if id not in store]:
-            raise InputError(
-                f"{store.folder / name}.json: no features of {unknown[0]!r} in {INDEX}; run stage 1"
-                " again"
-            )
-    return splits
+def _generated_assets(config: Config) -> Assets:
+    """Assets of a model that is trained on generated data: a speaker for each dataset."""
+    mel, text, corpora = config.preprocess.mel, config.preprocess.text, config.preprocess.corpus
+    languages = {name: corpora.get(name, CorpusConfig()).language for name in config.dataset}
+    speakers = tuple(Speaker(*item) for item in sorted(languages.items()))
+    if config.task == "vocoder":
+        return Assets(mel, speakers=speakers)
+    # symbols of the same kind as those of a corpus; for IPA, the names of ARPAbet
+    letters = (*string.ascii_lowercase, APOSTROPHE) if text.in_letters else ARPABET
+    vocabulary = model_vocabulary(text, letters)
+    stats: list[CorpusStats] = []
+    for source in _features_of(config, vocabulary):
+        some = source.ids[:: -(-len(source.ids) // _STATS_OF)]
+        stats.append(corpus_stats(source, some, config.preprocess))
+    return Assets(
+        mel,
+        vocabulary=vocabulary,
+        speakers=speakers,
+        stats=reduce(CorpusStats.merge, stats),
+        trained_phones=frozenset(vocabulary.symbols[1:]),
+    )
 
 
-def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
+def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[FeatureSource]:
+    """Utterances of each dataset: those of stage 1, or generated in their place."""
+    preprocess, train = config.preprocess, config.train
+    if not train.synthetic_utterances:
+        return _open_stores(config, FeatureStore)
+    return [
+        GeneratedFeatures(
+            name,
+            train.synthetic_utterances,
+            preprocess.mel,
+            vocabulary.symbols[1:],  # without the padding
+            (preprocess.f0_min, preprocess.f0_max),
+            timed=preprocess.has_aligner,
+            seed=train.random_seed,
+        )
+        for name in config.dataset
+    ]
+
+
+def _recordings_of(config: Config) -> Sequence[RecordingSource]:
+    """Recordings of each dataset: those of stage 1, or generated in their place."""
+    n, mel, seed = (
+        config.train.synthetic_utterances,
+        config.preprocess.mel,
+        config.train.random_seed,
+    )
+    if not n:
+        return _open_stores(config, MelWavStore)
+    return [GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
+
+
+def _splits_of(store: FeatureSource | RecordingSource) -> Splits:
+    return read_splits(store.folder) if isinstance(store, Store) else store.split
+
+
+def _open_stores(config: Config, kind: type[S]) -> list[S]:
+    mel = config.preprocess.mel
     stores = [kind(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
         check_made_with(store.folder, config.preprocess, config.dataset_path)
@@ -196,11 +184,6 @@ def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[
         return letters
     phones = substitute(letters, words)
     return phones if p_arpabet == 1 else (*letters, *phones)
-
-
-def _phones_in(folders: Sequence[Path]) -> set[str]:
-    counts = (cast("dict[str, int]", read_json(folder / "phones.json")) for folder in folders)
-    return {phone for folder_counts in counts for phone in folder_counts}
 
 
 def make_collator(task: str, mel: MelConfig) -> Collator:
@@ -223,13 +206,9 @@ def load_data(
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Utterances to train and to validate on."""
-    stores: Sequence[FeatureStore | GeneratedFeatures]
-    if config.train.synthetic_utterances:
-        stores = generated_features(config, assets.required_vocabulary())
-    else:
-        stores = _open_stores(config, FeatureStore, assets.mel)
-    splits = [_splits_of(store) for store in stores]
     vocabulary = assets.required_vocabulary()
+    stores = _features_of(config, vocabulary)
+    splits = [_splits_of(store) for store in stores]
     speakers = [speaker.name for speaker in assets.speakers]
     training = FeatureDataset(
         stores,
@@ -253,11 +232,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
             f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
             f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-    stores: Sequence[MelWavStore | GeneratedRecordings]
-    if config.train.synthetic_utterances:
-        stores = generated_recordings(config)
-    else:
-        stores = _open_stores(config, MelWavStore, mel)
+    stores = _recordings_of(config)
     splits = [_splits_of(store) for store in stores]
     training = SegmentDataset(
         stores,

@@ -1,6 +1,5 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
-import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -123,7 +122,7 @@ def train(
         # each process has its own dropout; a checkpoint restores the generators of each process
         seed_everything(derived_seed("process", config.train.random_seed, process.rank))
         if checkpoint is not None:
-            trainer.resume(checkpoint)
+            trainer.checkpointer.resume(checkpoint)
         _log_start(config, run)
         return trainer.fit()
 
@@ -158,7 +157,7 @@ def _initialised(
     if config.train.trained == "speakers":
         network = task.networks[task.exported]
         if transfer is not None:
-            check_whole(network, transfer)
+            check_whole(transfer)
             begin_at_mean(network, transfer)
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
         train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
@@ -211,11 +210,6 @@ def _make_accelerator(config: Config) -> Accelerator:
     return accelerator
 
 
-def _emulates_bfloat16(device: torch.device) -> bool:
-    is_x86 = platform.machine() in ("x86_64", "AMD64")
-    return device.type == "cpu" and is_x86 and not torch.cpu._is_avx512_bf16_supported()
-
-
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
     """Writes config and assets, so that the folder is self-contained; applies --restart."""
     checkpoints = folder / CHECKPOINTS
@@ -237,44 +231,28 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
 
 def _log_start(config: Config, run: Run) -> None:
     networks, data, train = run.task.networks.values(), run.data, config.train
-    precision, n_processes = run.accelerator.mixed_precision, run.accelerator.num_processes
+    n_processes = run.accelerator.num_processes
     _log.info(
-        "%.2f million parameters, %d %s in %d batches an epoch, %s, %s, processes: %d",
+        "%.2f million parameters, %d %s in %d batches an epoch, %s, %s; an update: %d micro-batches"
+        " x %d processes, together %.4g utterances and %.0f frames (means of an epoch)",
         sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
         data.n_utterances,
         "segments" if config.task == "vocoder" else "utterances",
         len(data.sampler) * n_processes,
         run.accelerator.device,
-        precision.replace("no", "fp32"),
-        n_processes,
-    )
-    if precision == "bf16" and _emulates_bfloat16(run.accelerator.device):
-        _log.warning(
-            "this CPU has no instructions for bfloat16 and computes faster in fp32:"
-            " --set train.mixed_precision=fp32"
-        )
-    _log.info(
-        "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
-        " (means of an epoch)",
+        train.mixed_precision,
         train.gradient_accumulation_step,
         n_processes,
         *global_batch(train, data),
     )
-    if late := [update for update in train.keep_milestones if update > run.last_update]:
+    if unread := train.unread_keys:
         _log.warning(
-            "train.keep_milestones: no checkpoint of %s: training ends at update %d",
-            ", ".join(map(str, late)),
-            run.last_update,
+            "not read by train.scheduler %s and train.optimizer %s: %s",
+            *(train.scheduler, train.optimizer, ", ".join(unread)),
         )
     if (fixed := data.sampler.fixed) is not None:
-        of_phones, of_frames = fixed.padding()
-        _log.info(
-            "shapes of batches, in %s: %s; padding: %.1f %% of the phones, %.1f %% of the frames",
-            "items x phones x frames" if fixed.shapes[0].phones else "items x frames",
-            ", ".join(map(str, fixed.batch_shapes)),
-            100 * of_phones,
-            100 * of_frames,
-        )
+        kind = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
+        _log.info("batches, in %s: %s", kind, ", ".join(map(str, fixed.batch_shapes)))
 
 
 _log = get_logger(__name__)

@@ -6,8 +6,7 @@ A phone that the other model does not have begins as the nearest one on which it
 that training may go on in another phone set or language.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +53,12 @@ class Transfer:
     source: str = ""  # the other model, as model cards name it
     phones: frozenset[str] = frozenset()  # what the other model can say
 
+    @property
+    def other_parts(self) -> list[str]:
+        """Parts of the network with tensors, and not only rows, that one of both models lacks."""
+        whole = [name for name in (*self.new, *self.dropped) if ": " not in name and "." in name]
+        return sorted({name.split(".")[0] for name in whole})
+
 
 def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     """Copies weights of another model into the networks of a task.
@@ -68,9 +73,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     """
     source = load_model(fetch(reference, for_training=True))
     if different := source.mel.differences(assets.mel):
-        get_logger(__name__).warning(
-            "another mel definition: %s (source and this model)", ", ".join(different)
-        )
+        _log.warning("another mel definition: %s (source and this model)", ", ".join(different))
     rescaled = _rescaled(source, task.networks[task.exported])
     transfer = Transfer(source=source.origin, phones=source.assets.known_phones)
     for name, network in task.networks.items():
@@ -82,7 +85,6 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
         rows = _rows(network, source.assets, assets)
         if name == task.exported:
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
-            _warn_of_other_parts(network, tensors, rows)
         _fill(network, tensors, rows, transfer)
     if not (transfer.reused or transfer.similar):
         raise InputError(
@@ -122,27 +124,6 @@ def _rescaled(source: LoadedModel, network: nn.Module) -> list[str]:
     return sorted(name for name in before if before[name] != after.get(name, before[name]))
 
 
-def _warn_of_other_parts(
-    network: nn.Module, source: dict[str, Tensor], rows: dict[str, Rows]
-) -> None:
-    """Warns of parts that only one of both models has, such as an encoder of prosody."""
-    random = [n for n, _ in network.named_parameters() if n not in source and n not in rows]
-    unused = [n for n in source if n not in network.state_dict()]
-    effects = {"random weights in": random, "not taken over:": unused}
-    if random or unused:
-        get_logger(__name__).warning(
-            "--init_from: the network is not that of the other model: %s; to take over all of its"
-            " weights, use the model section of its config.json",
-            "; ".join(f"{what} {_parts(names)}" for what, names in effects.items() if names),
-        )
-
-
-def _parts(names: Iterable[str]) -> str:
-    """The parts of a network that tensors belong to, each with the number of tensors."""
-    counts = Counter(name.split(".")[0] for name in names)
-    return ", ".join(f"{part} ({n} tensors)" for part, n in counts.items())
-
-
 @torch.no_grad()
 def _fill(
     network: nn.Module, source: dict[str, Tensor], rows: dict[str, Rows], transfer: Transfer
@@ -151,7 +132,8 @@ def _fill(
     _check_tensors(tensors, source, rows)
     for name, tensor in tensors.items():
         if name not in source:
-            transfer.new.append(name)
+            named = [f"{name}: {row}" for row in rows[name].new] if name in rows else [name]
+            transfer.new += named
         elif name in rows:
             _fill_rows(name, tensor, source[name], rows[name], transfer)
         else:
@@ -178,23 +160,22 @@ def _check_tensors(
     tensors: dict[str, Tensor], source: dict[str, Tensor], rows: dict[str, Rows]
 ) -> None:
     faults = []
-    for name in tensors.keys() & source.keys():
+    for name in sorted(tensors.keys() & source.keys()):
         first = 1 if name in rows else 0
         old, new = tuple(source[name].shape), tuple(tensors[name].shape)
         if old[first:] != new[first:]:
             faults.append(f"{name} is {old} in that model and {new} in this one")
     if faults:
         raise InputError(
-            f"--init_from: tensors of other shapes: {listed(sorted(faults))}; use the model "
-            "section of that model's config.json"
+            f"--init_from: tensors of other shapes: {listed(faults)}; use the model section of that"
+            " model's config.json"
         )
     if names := not_finite(source):
         raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
 
 
 def _log_transfer(transfer: Transfer, folder: Path) -> None:
-    logger = get_logger(__name__)
-    logger.info("weights of %s: %d reused", folder, len(transfer.reused))
+    _log.info("weights of %s: %d reused", folder, len(transfer.reused))
     kinds = {
         "of other phones, which begin as the nearest": transfer.similar,
         "new, initialised as without --init_from": transfer.new,
@@ -202,18 +183,13 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
     }
     for kind, names in kinds.items():
         if names:
-            logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
-
-
-def _grouped(names: Iterable[str]) -> str:
-    """Tensors by name, with the rows of each in brackets."""
-    rows: dict[str, list[str]] = {}
-    for name in names:
-        tensor, _, row = name.partition(": ")
-        rows.setdefault(tensor, []).extend([row] if row else [])
-    return ", ".join(
-        f"{tensor} ({' '.join(named)})" if named else tensor for tensor, named in rows.items()
-    )
+            _log.info("weights of %s: %d %s: %s", folder, len(names), kind, listed(names, 20))
+    if parts := transfer.other_parts:
+        _log.warning(
+            "--init_from: the other model has other weights in %s; to take over all of its weights,"
+            " use the model section of its config.json",
+            ", ".join(parts),
+        )
 
 
 def extend_assets(voice: Assets, data: Assets) -> Assets:
@@ -245,20 +221,12 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
     )
 
 
-def check_whole(network: nn.Module, transfer: Transfer) -> None:
+def check_whole(transfer: Transfer) -> None:
     """Makes sure that a network has the weights of a voice and nothing else, but for speakers."""
-    of_speakers = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
-    kept = network.state_dict().keys() - set(of_speakers)
-    new = [name for name in transfer.new if name.partition(": ")[0] in kept]
-    faults = [
-        f"only in {place}: {listed(names)}"
-        for place, names in (("this config", new), ("the voice", transfer.dropped))
-        if names
-    ]
-    if faults:
+    if parts := transfer.other_parts:
         raise InputError(
-            f"train.trained=speakers: the network is not that of the voice ({'; '.join(faults)});"
-            " use the model section of its config.json"
+            f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use the"
+            " model section of its config.json"
         )
 
 
@@ -299,3 +267,6 @@ def _rows_of_speakers(network: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters with a row for each speaker."""
     names = tensors_of(network, SpeakerEmbedding)
     return {name: p for name, p in network.named_parameters() if name in names}
+
+
+_log = get_logger(__name__)

@@ -88,15 +88,8 @@ class Lamb(torch.optim.Optimizer):
         weight_decay: float,
         max_grad_norm: float,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "max_grad_norm": max_grad_norm,
-            "step": 0,
-        }
-        super().__init__(parameters, defaults)
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(parameters, defaults | {"max_grad_norm": max_grad_norm, "step": 0})
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # nothing needs a closure

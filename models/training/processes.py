@@ -16,6 +16,7 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor, distributed, nn
 
+from utils.cli import on_termination, restore_handlers
 from utils.errors import InputError
 
 
@@ -59,24 +60,12 @@ def _several() -> bool:
 
 def check_agreement(facts: Mapping[str, object]) -> None:
     """Makes sure that all processes train the same model on the same data in the same way."""
-    if different := differences(gather_object([dict(facts)])):
+    everyone = gather_object([{(name, repr(value)) for name, value in facts.items()}])
+    if different := sorted({name for other in everyone for name, _ in other ^ everyone[0]}):
         raise InputError(
             f"the processes of this run differ in {', '.join(different)}: give every machine the "
             "same configuration, flags and output of stage 1"
         )
-
-
-def differences(everyone: Sequence[Mapping[str, object]]) -> list[str]:
-    """Names of the values in which processes differ, sorted."""
-    first = everyone[0]
-    return sorted(
-        {
-            name
-            for other in everyone
-            for name in first.keys() | other.keys()
-            if (name in first, first.get(name)) != (name in other, other.get(name))
-        }
-    )
 
 
 class Interrupts:
@@ -94,9 +83,8 @@ class Interrupts:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                self._previous[number] = signal.signal(number, self._record)
+        self._previous = on_termination(self._record)
+        self._previous[signal.SIGINT] = signal.signal(signal.SIGINT, self._record)
         return self
 
     def _record(self, number: int, _frame: FrameType | None) -> None:
@@ -105,8 +93,7 @@ class Interrupts:
             signal.signal(number, self._previous[number])
 
     def __exit__(self, *_exception: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+        restore_handlers(self._previous)
 
 
 def leave_signals_to_trainer(_worker: int) -> None:

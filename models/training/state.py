@@ -5,16 +5,15 @@ Also what may change before a run continues, and what must not.
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
 measured.json is added after validation and scoring: the position with the best validation so far.
-The manifest, written before, does not list it; it has its own checksum.
+The manifest, written before, does not list it.
 With a moving average of the weights, model.safetensors is the average, and raw_model.safetensors
 holds the weights themselves. Learning rates are functions of the step and need no state.
 """
 
-import hashlib
 import io
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
@@ -32,15 +31,16 @@ from models.checkpoint.tensors import read_tensors
 from models.training.data import dataset_folders
 from models.training.optimizers import WeightAverage
 from utils.arrays import read_pickled
-from utils.config import build, plain_tree, to_plain
-from utils.errors import InputError, described
+from utils.config import build, leaves, plain_tree, to_plain
+from utils.errors import InputError
 from utils.files import read_json, write_json
-from utils.logging import get_logger
 
 STATE = "training_state.pt"
 POSITION = "trainer_state.json"
 MEASURED = "measured.json"
 _REMEDY = "remove this checkpoint to resume from an older one"
+# of states that are damaged or of another model
+_FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 Weights = nn.Module | WeightAverage
@@ -54,8 +54,8 @@ class TrainingState(NamedTuple):
     scaler: torch.amp.GradScaler
 
 
-# Neither the updates nor the order of the data depend on these. Learning rate schedules that end
-# with training depend on max_steps and max_epoch; check_unchanged warns of it.
+# Neither the updates nor the order of the data depend on these, except that learning rate schedules
+# that end with training depend on max_steps and max_epoch.
 _MAY_CHANGE = (
     "dataset_path",
     "inference",
@@ -139,12 +139,7 @@ def pack(
 
 def write_measured(checkpoint: Path, position: Position) -> None:
     """Adds the position after validation or scoring to a checkpoint."""
-    plain = asdict(position)
-    write_json(checkpoint / MEASURED, {"position": plain, "sha256": _digest(plain)})
-
-
-def _digest(plain: object) -> str:
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    write_json(checkpoint / MEASURED, {"position": asdict(position)})
 
 
 def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
@@ -154,52 +149,27 @@ def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
         InputError: If it belongs to another model, or a file is damaged.
     """
     # generators of torch stay on the CPU; optimizers move their state to the parameters
-    stored = read_pickled(checkpoint / STATE, remedy=_REMEDY)
-    tensors = cast("dict[str, Any]", stored)
-    plain = cast("dict[str, Any]", read_json(checkpoint / POSITION))
+    tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE, remedy=_REMEDY))
+    path = checkpoint / POSITION
     try:
+        plain = cast("dict[str, Any]", read_json(path))
         for name, weights in state.weights.items():
             weights.load_state_dict(read_tensors(checkpoint / name))
         for name, optimizer in state.optimizers.items():
             optimizer.load_state_dict(tensors["optimizers"][name])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"{checkpoint}: saved by another model than that of this config: {error}"
-        ) from error
-    try:
-        randomness = plain.pop("random")
         state.scaler.load_state_dict(tensors["scaler"])
+        randomness = plain.pop("random")
         if rank < len(randomness):
             restore_random_states(randomness[rank] | tensors["random"][rank])
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+        if (checkpoint / MEASURED).exists():
+            path = checkpoint / MEASURED
+            plain = cast("dict[str, Any]", read_json(path))["position"]
+        return build(Position, plain_tree(plain, path))
+    except _FAULTS as error:
         raise InputError(
-            f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); {_REMEDY}"
+            f"{checkpoint}: {path.name} or another file is damaged, or saved by another model than"
+            f" that of this config ({error!r}); {_REMEDY}"
         ) from error
-    path = checkpoint / POSITION
-    if (checkpoint / MEASURED).exists():
-        path, plain = checkpoint / MEASURED, _read_measured(checkpoint / MEASURED)
-    return build(Position, plain_tree(plain, path))
-
-
-def _read_measured(path: Path) -> dict[str, Any]:
-    """The position with the validation that was added to a checkpoint."""
-    try:
-        measured = cast("dict[str, Any]", read_json(path))
-        if measured["sha256"] == _digest(measured["position"]):
-            return cast("dict[str, Any]", measured["position"])
-    except (InputError, KeyError, TypeError, ValueError):
-        pass
-    raise InputError(
-        f"{path} has changed since it was written; remove it, and --resume validates this update"
-        " again"
-    )
 
 
 def check_unchanged(old: Config, new: Config) -> None:
@@ -215,14 +185,6 @@ def check_unchanged(old: Config, new: Config) -> None:
             f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
             "under another --name (with --init_from to start from these weights)"
         )
-    ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
-    ending = new.train.lr_scheduler.ends_with_training(new.train.scheduler)
-    if ending and ends[0] != ends[1]:
-        get_logger(__name__).warning(
-            "train.scheduler %s ends with training, whose end has changed: the learning rate jumps "
-            "to the new curve",
-            new.train.scheduler,
-        )
 
 
 def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
@@ -231,23 +193,15 @@ def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
     data = History() if generated else history_of(config, dataset_folders(config))
     if not (resume and (folder / HISTORY).exists()):
         return data
-    try:
-        history = History.load(folder)
-    except InputError as error:
-        get_logger(__name__).warning("the model card begins again: %s", error)
-        return data
+    history = History.load(folder)
     if history.mels_from != data.mels_from:
-        before, now = (_kind_of_mels(origin) for origin in (history.mels_from, data.mels_from))
+        before, now = (origin or "recordings" for origin in (history.mels_from, data.mels_from))
         raise InputError(
-            f"--resume: {folder.name} was trained on {before}, and stage 1 now holds {now}; run"
-            " stage 1 as before (with or without --from_acoustic), or train under another --name"
-            " with --init_from"
+            f"--resume: {folder.name} was trained on mels of {before}, and stage 1 now holds mels"
+            f" of {now}; run stage 1 as before (with or without --from_acoustic), or train under"
+            " another --name with --init_from"
         )
     return history
-
-
-def _kind_of_mels(model: str) -> str:
-    return f"mels predicted by {model}" if model else "mels of recordings"
 
 
 def plain_config(config: Config) -> dict[str, Any]:
@@ -258,20 +212,12 @@ def plain_config(config: Config) -> dict[str, Any]:
 
 def flat_config(config: Config) -> dict[str, object]:
     """Values by key with dots, such as `train.adam.lr`; paths as in `plain_config`."""
-    return dict(_flat(plain_config(config)))
+    return {".".join(keys): value for keys, value in leaves(plain_config(config))}
 
 
 def is_one_of(key: str, names: Sequence[str]) -> bool:
     """Whether a key, or a section that it is in, matches one of the names."""
     return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
-
-
-def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for name, value in plain.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)

@@ -3,10 +3,10 @@
 import importlib.util
 import json
 import math
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from accelerate.tracking import TensorBoardTracker, WandBTracker
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.profiler import ProfilerActivity, profile, schedule
 
 from models.base.task import Sample, Unit
 from models.checkpoint.history import Position
 from models.training.scoring import ScoringResult
 from utils.errors import InputError
-from utils.files import append_jsonl, read_jsonl, replacing, write_jsonl
+from utils.files import append_jsonl, read_jsonl, write_jsonl
 from utils.logging import clock_face, get_logger
 
 if TYPE_CHECKING:
@@ -128,35 +128,13 @@ _PACKAGES = ("tensorboard", "wandb")  # backends that show samples, named as the
 
 @contextmanager
 def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Backend]]:
-    """Starts the logs of a run; completes them after the block, or warns if it cannot."""
+    """Starts the logs of a run; completes them after the block."""
     with ExitStack() as stack:
-        stack.callback(setattr, threading, "excepthook", threading.excepthook)
-        threading.excepthook = _without_writer(threading.excepthook)
         backends = list[Backend]()
         for kind in kinds:  # one by one, so that all are closed that were opened
             backends.append(_OPENING[kind](run))
-            stack.callback(_close, backends[-1])
+            stack.callback(backends[-1].close)
         yield backends
-
-
-def _close(backend: Backend) -> None:
-    try:
-        backend.close()
-    except OSError as error:
-        get_logger(__name__).warning("the log of %s is incomplete: %s", backend.kind, error)
-
-
-def _without_writer(report: Callable[..., object]) -> Callable[..., object]:
-    """A hook for errors of threads that leaves out those of TensorBoard's writer.
-
-    The next call of the writer raises the same error again, in the main thread.
-    """
-
-    def hook(failed: threading.ExceptHookArgs) -> None:
-        if type(failed.thread).__name__ != "_AsyncWriterThread":
-            report(failed)
-
-    return hook
 
 
 def check_backends(kinds: Sequence[str], n_samples: int) -> None:
@@ -202,8 +180,7 @@ _LONGEST_WAIT_S = 60.0
 PROFILE = "profile"  # folder in that of the experiment
 TRACE, TABLE, MEMORY = "trace.json", "operations.txt", "memory.pickle"
 _N_SHOWN = 10
-_N_EVENTS = 100_000  # allocations that the snapshot of the memory remembers
-_UPDATE = "update"  # label of an update in the trace
+_N_EVENTS = 100_000  # allocations that the snapshot of the memory remembers, the last ones
 
 
 @dataclass
@@ -259,11 +236,11 @@ class Tracker:
 
     def log_scores(self, scores: ScoringResult, step: int) -> None:
         """Writes one log line, and curves under `score/`, with the number of utterances."""
-        values, units, n, seconds = scores
+        values, n, seconds = scores
+        _log.info(
+            "update %d: scores of %d utterances: %s (%.1f s)", step, n, _listed(values), seconds
+        )
         finite = {name: value for name, value in values.items() if math.isfinite(value)}
-        texts = {name: f"{value:.4g} {units[name]}".strip() for name, value in finite.items()}
-        listed = ", ".join(f"{name} {texts.get(name, '-')}" for name in values)
-        _log.info("update %d: scores of %d utterances: %s (%.1f s)", step, n, listed, seconds)
         self._record("score", {**finite, "utterances": n}, step)
 
     def log_samples(self, samples: Iterable[Sample], step: int) -> None:
@@ -336,64 +313,49 @@ class Meter:
         return values
 
 
-class UpdateProfiler:
-    """Records chosen updates of a run with torch.profiler; changes no result.
+@contextmanager
+def profiled(
+    steps: Sequence[int], folder: Path, device: torch.device
+) -> Iterator[Callable[[], None]]:
+    """Records updates `steps[0]` to `steps[1]` of a run with torch.profiler; changes no result.
 
-    As a context manager it also ends a profile that training leaves incomplete. Files go to
-    `profile` in the folder of the experiment: `trace.json` for chrome://tracing or Perfetto,
-    `operations.txt`, and with CUDA `memory.pickle` for https://pytorch.org/memory_viz.
+    Files go to `profile` in the folder of the experiment: `trace.json` for chrome://tracing or
+    Perfetto, `operations.txt`, and with CUDA `memory.pickle` for https://pytorch.org/memory_viz.
+
+    Yields:
+        A function to call after each update; it does nothing without steps.
     """
+    if not steps:
+        yield lambda: None
+        return
+    activities = [ProfilerActivity.CPU]
+    if device.type == "cuda":
+        torch.cuda.memory._record_memory_history(max_entries=_N_EVENTS)
+        activities.append(ProfilerActivity.CUDA)
+    first, last = steps
+    warmup = min(1, first - 1)
+    plan = schedule(
+        skip_first=first - 1 - warmup, wait=0, warmup=warmup, active=last - first + 1, repeat=1
+    )
+    with profile(
+        activities=activities,
+        schedule=plan,
+        on_trace_ready=partial(_write_profile, folder / PROFILE),
+        profile_memory=True,
+        acc_events=True,
+    ) as recorded:
+        yield recorded.step
 
-    def __init__(self, steps: Sequence[int], folder: Path, device: torch.device) -> None:
-        self._first, self._last = steps or (0, 0)
-        self._folder = folder / PROFILE
-        self._on_gpu = device.type == "cuda"
-        self._number = 0  # of the current update
-        self._profile: profile | None = None
 
-    @contextmanager
-    def update(self) -> Iterator[None]:
-        """Put around each update; the time until the next one belongs to the profile, too."""
-        self._number += 1
-        if self._number == self._first:
-            self._begin()
-        with record_function(_UPDATE):
-            yield
-        if self._number == self._last:
-            self._finish()
-
-    def __enter__(self) -> "UpdateProfiler":
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._finish()
-
-    def _begin(self) -> None:
-        activities = [ProfilerActivity.CPU]
-        if self._on_gpu:
-            torch.cuda.memory._record_memory_history(max_entries=_N_EVENTS)
-            activities.append(ProfilerActivity.CUDA)
-        self._profile = profile(activities=activities, profile_memory=True, acc_events=True)
-        self._profile.start()
-
-    def _finish(self) -> None:
-        """Writes the files and prints the table."""
-        recorded, self._profile = self._profile, None
-        if recorded is None:
-            return
-        if self._on_gpu:
-            torch.cuda.synchronize()
-        recorded.stop()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        recorded.export_chrome_trace(str(self._folder / TRACE))
-        if self._on_gpu:
-            torch.cuda.memory._dump_snapshot(str(self._folder / MEMORY))
-            torch.cuda.memory._record_memory_history(enabled=None)
-        cost = "self_cuda_time_total" if self._on_gpu else "self_cpu_time_total"
-        table = recorded.key_averages().table(sort_by=cost, row_limit=_N_SHOWN)
-        with replacing(self._folder / TABLE) as temporary:
-            temporary.write_text(table, encoding="utf-8")
-        get_logger(__name__).info(
-            "profile of updates %d to %d of this run, in %s:\n%s",
-            *(self._first, min(self._number, self._last), self._folder, table),
-        )
+def _write_profile(folder: Path, recorded: profile) -> None:
+    """Writes the files and prints the table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recorded.export_chrome_trace(str(folder / TRACE))
+    cost = "self_cpu_time_total"
+    if ProfilerActivity.CUDA in recorded.activities:
+        cost = "self_cuda_time_total"
+        torch.cuda.memory._dump_snapshot(str(folder / MEMORY))
+        torch.cuda.memory._record_memory_history(enabled=None)
+    table = recorded.key_averages().table(sort_by=cost, row_limit=_N_SHOWN)
+    (folder / TABLE).write_text(table, encoding="utf-8")
+    _log.info("profile in %s:\n%s", folder, table)

@@ -1,11 +1,8 @@
 """The training loop of every model: updates, and the optimizer steps that each consists of."""
 
 import math
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -26,10 +23,10 @@ from models.training.processes import (
     take_from_first,
 )
 from models.training.state import TrainingState, weight_files
-from models.training.tracking import Meter, UpdateProfiler, WindowReport
+from models.training.tracking import Meter, WindowReport, profiled
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
-from utils.logging import Progress, get_logger, progress
+from utils.logging import get_logger
 
 
 class Trainer:
@@ -44,9 +41,9 @@ class Trainer:
             network.train()
             take_from_first(network)
         fixed = data.sampler.fixed
-        shapes = () if fixed is None else fixed.batch_shapes
+        n_shapes = 0 if fixed is None else len(fixed.batch_shapes)
         device = accelerator.device
-        self._compilation = Compilation(task.networks, config.compile, device, shapes)
+        self._compilation = Compilation(task.networks, config.compile, device, n_shapes)
         self._updater = Updater(
             task,
             {name: build_optimizer(n, config) for name, n in task.networks.items()},
@@ -67,10 +64,6 @@ class Trainer:
         """Updates, epochs and micro-batches done, and the best validation."""
         return self.checkpointer.position
 
-    def resume(self, checkpoint: Path) -> None:
-        """Restores the state of a whole checkpoint; training then continues bit for bit."""
-        self.checkpointer.resume(checkpoint)
-
     def fit(self) -> int | None:
         """Trains until max_steps or max_epoch, or until SIGINT, SIGTERM or SIGHUP.
 
@@ -84,12 +77,10 @@ class Trainer:
         if self.checkpointer.is_finished and not self.checkpointer.due_measurements():
             _log.info("nothing is left to train: raise train.max_steps or train.max_epoch")
             return None
-        with Interrupts() as interrupts, self._bar() as bar:
+        with Interrupts() as interrupts:
             if received := self._finish_update(interrupts):  # left by an interrupted run
                 return received
             for _ in self.updates():
-                if bar is not None:
-                    bar.advance()
                 if received := self._finish_update(interrupts):
                     return received
             return self._finish_update(interrupts) or None  # the end of max_epoch is known now
@@ -106,10 +97,12 @@ class Trainer:
 
     def updates(self) -> Iterator[list[Any]]:
         """Takes the updates that are left, one at a time; yields the micro-batches of each."""
-        with self._profiler() as profiler:
+        accelerator = self.run.accelerator
+        steps = self.run.config.profile.steps if accelerator.is_main_process else ()
+        with profiled(steps, self.run.checkpoints.parent, accelerator.device) as end_update:
             for window in self._windows():
-                with profiler.update():
-                    self._update(window)
+                self._update(window)
+                end_update()
                 yield window
 
     def _windows(self) -> Iterator[list[Any]]:
@@ -161,25 +154,6 @@ class Trainer:
                 f"not finite ({fault}), the last with utterances {ids}; {self.checkpointer.kept()}."
                 " Check these utterances, or lower train.adam.lr"
             )
-
-    def _bar(self) -> AbstractContextManager[Progress | None]:
-        """A progress bar, if a terminal shows it."""
-        if not (self.run.accelerator.is_main_process and sys.stderr.isatty()):
-            return nullcontext()
-        return progress(self.run.last_update, "training", initial=self.position.step)
-
-    def _profiler(self) -> UpdateProfiler:
-        """The profiler of this run; only the first process records."""
-        accelerator, left = self.run.accelerator, self.run.last_update - self.position.step
-        steps = self.run.config.profile.steps if accelerator.is_main_process else ()
-        if steps and steps[0] > left:
-            _log.warning(
-                "no profile: train.profile.steps begins at %d, and %d updates are left",
-                steps[0],
-                left,
-            )
-            steps = ()
-        return UpdateProfiler(steps, self.run.checkpoints.parent, accelerator.device)
 
 
 class _Backward(NamedTuple):

@@ -150,10 +150,9 @@ def _check(item: TtsItem) -> None:
             _fail(item, f"durations sum to {total} frames, the mel has {T}")
     elif N > T:
         _fail(item, f"{N} phones and {T} frames; there must be a frame for each phone")
-    for name, values in (("f0", item.f0), ("energy", item.energy)):
-        if len(values) != T:
-            _fail(item, f"{name} has {len(values)} frames, the mel has {T}")
     for name, values in (("mel", item.mel), ("f0", item.f0), ("energy", item.energy)):
+        if values.shape[-1] != T:
+            _fail(item, f"{name} has {len(values)} frames, the mel has {T}")
         if not bool(values.isfinite().all()):
             _fail(item, f"{name} holds numbers that are not finite")
 

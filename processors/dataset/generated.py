@@ -38,27 +38,22 @@ _SOUND_S = 0.1  # mean length of a sound
 _HARMONICS = 16
 
 
-class Lengths(NamedTuple):
-    """Lengths of some utterances."""
+def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths spread evenly over those of LJSpeech, from the shortest to the longest.
 
-    frames: np.ndarray  # (K,) int64
-    phones: np.ndarray  # (K,) int64, at most `frames`
-
-
-def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> Lengths:
-    """Lengths spread evenly over those of LJSpeech, from the shortest to the longest."""
-    if not 1 <= n_utterances <= N_LJSPEECH:
-        raise InputError(f"{n_utterances} generated utterances: expected 1 to {N_LJSPEECH}")
+    Returns:
+        Frames, (K,) int64, and phones, (K,) int64, at most as many as frames.
+    """
+    if not 2 <= n_utterances <= N_LJSPEECH:  # to train and to validate
+        raise InputError(f"{n_utterances} generated utterances: expected 2 to {N_LJSPEECH}")
     table = np.loadtxt(_LENGTHS, delimiter=",", skiprows=1, dtype=np.int64)
     frames, phones = table[np.linspace(0, len(table) - 1, n_utterances).round().astype(int)].T
     scaled = np.rint(frames * _FRAME_S * mel.sample_rate / mel.hop_length).astype(np.int64)
-    return Lengths(np.maximum(scaled, phones), phones)
+    return np.maximum(scaled, phones), phones
 
 
 def split_evenly(ids: Sequence[str]) -> Splits:
     """A fiftieth of ids in order of length, and at most 16, for validation; none for testing."""
-    if len(ids) < 2:
-        raise InputError(f"{len(ids)} generated utterances: expected 2, to train and to validate")
     n_valid = max(1, min(_MOST_VALID, len(ids) // 50))
     edges = np.linspace(0, len(ids), n_valid + 1)
     valid = [ids[int(middle)] for middle in (edges[1:] + edges[:-1]) / 2]
@@ -82,9 +77,9 @@ class GeneratedStore:
         self.split = split_evenly(self.ids)
         self.seed = seed
 
-    def index_of(self, id: str) -> int:
-        """Position of an utterance."""
-        return int(id.rpartition("-")[2])
+    def index_of(self, key: str | int) -> int:
+        """Position of an utterance that is given by its id or position."""
+        return int(key.rpartition("-")[2]) if isinstance(key, str) else key
 
     def reading_order(self, ids: Iterable[str]) -> list[str]:
         """Ids, sorted: nothing is on disk."""
@@ -127,7 +122,7 @@ class GeneratedFeatures(GeneratedStore):
 
     def read(self, key: str | int) -> Features:
         """Generates one utterance, by id or position."""
-        position = self.index_of(key) if isinstance(key, str) else key
+        position = self.index_of(key)
         N, T = int(self.phones_count[position]), int(self.frames[position])
         id, sounds = self.ids[position], self._sounds
         generator = np.random.default_rng(derived_seed("generated features", self.seed, id))
@@ -197,7 +192,7 @@ class GeneratedRecordings(GeneratedStore):
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Generates one recording, or some frames of it, by id or position."""
-        position = self.index_of(key) if isinstance(key, str) else key
+        position = self.index_of(key)
         id, T, hop = self.ids[position], int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)
         mel, wav = self._sound

@@ -109,18 +109,11 @@ class FixedBatches:
             for size, shape in zip(sizes, largest.tolist(), strict=True)
         ]
         self.batch_shapes = tuple(dict.fromkeys(self._plan))
-        self._valid = int(phones.sum()), int(frames.sum())
 
     def fill(self, generator: np.random.Generator) -> list[list[int]]:
         """Draws which utterances make the batches of an epoch; their indices, by batch."""
         order = np.lexsort((generator.permutation(len(self._of_item)), -self._of_item))
         return [batch.tolist() for batch in np.split(order, self._ends[:-1])]
-
-    def padding(self) -> tuple[float, float]:
-        """Shares of phones and frames of an epoch that are padding; 0 without phones."""
-        phones = sum(batch.items * batch.phones for batch in self._plan)
-        frames = sum(batch.items * batch.frames for batch in self._plan)
-        return 1 - self._valid[0] / phones if phones else 0.0, 1 - self._valid[1] / frames
 
 
 def _batch_sizes(

@@ -212,8 +212,6 @@ class Store:
         path = _existing(folder / INDEX)
         try:
             self._keep([IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)])
-        except InputError as error:
-            raise InputError(f"{error}; run stage 1 again") from error
         except (TypeError, ValueError, OverflowError) as error:
             fault = f"not an index of this version ({error})"
             raise InputError(f"{path}: {fault}; run stage 1 again") from error
@@ -242,16 +240,14 @@ class Store:
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_open_shards": {}}
 
-    def index_of(self, id: str) -> int:
-        """Position of an utterance."""
-        try:
-            return self._positions[id]
-        except KeyError:
-            raise InputError(f"{self.folder}: no features of {id!r}; run stage 1 again") from None
-
-    def position(self, key: str | int) -> int:
+    def index_of(self, key: str | int) -> int:
         """Position of an utterance that is given by its id or position."""
-        return self.index_of(key) if isinstance(key, str) else key
+        if isinstance(key, int):
+            return key
+        try:
+            return self._positions[key]
+        except KeyError:
+            raise InputError(f"{self.folder}: no features of {key!r}; run stage 1 again") from None
 
     def checksum(self, id: str) -> int:
         """CRC-32 of the stored tensors of an utterance."""
@@ -314,7 +310,7 @@ class FeatureStore(Store):
 
     def read(self, key: str | int) -> Features:
         """Reads one utterance by id or position."""
-        position = self.position(key)
+        position = self.index_of(key)
         names = [name for name in self.TENSORS if self.timed or name != "durations"]
         if self._mixed[position]:
             names.insert(1, "word_phones")  # its place in `tensors_of`
@@ -326,11 +322,11 @@ class FeatureStore(Store):
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """Reads the names of the phones alone."""
-        return _names(self._tensors(self.position(key), ("phones",))["phones"])
+        return _names(self._tensors(self.index_of(key), ("phones",))["phones"])
 
     def read_word_phones(self, key: str | int) -> tuple[WordPhones, ...]:
         """Reads the phones of words that are in letters."""
-        position = self.position(key)
+        position = self.index_of(key)
         if not self._mixed[position]:
             return ()
         return _words(self._tensors(position, ("word_phones",))["word_phones"])
@@ -338,7 +334,7 @@ class FeatureStore(Store):
     def read_prosody(self, key: str | int) -> Prosody:
         """Reads durations, f0 and energy, without the mel."""
         names = Prosody._fields if self.timed else Prosody._fields[1:]
-        record = self._tensors(self.position(key), names)
+        record = self._tensors(self.index_of(key), names)
         return Prosody(record.pop("durations", None), **record)
 
 
@@ -360,7 +356,7 @@ class MelWavStore(Store):
 
         One that is read whole is compared with its checksum.
         """
-        position = self.position(key)
+        position = self.index_of(key)
         T, hop = int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)
         mel, wav = (slice(None), slice(first, last)), (slice(first * hop, last * hop),)

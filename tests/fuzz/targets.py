@@ -259,7 +259,7 @@ def _write_run(folder: Path) -> None:
 def _resume(folder: Path) -> object:
     store = FeatureStore(folder / "data")
     trainer = make_trainer(store, folder / CHECKPOINTS, _STATE)
-    trainer.resume(latest_checkpoint(folder / CHECKPOINTS))
+    trainer.checkpointer.resume(latest_checkpoint(folder / CHECKPOINTS))
     return everything(trainer)
 
 

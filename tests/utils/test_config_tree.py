@@ -19,7 +19,7 @@ def test_a_byte_order_mark_is_accepted(tmp_path):
         ("{\n  name: \n}", "exp.json: line 3 Unexpected"),
         ("", "exp.json: "),
         ("[1]", "exp.json: expected { ... } with keys, found list"),
-        ("\n", "exp.json: the file is empty; expected { ... } with keys"),
+        ("\n", "exp.json: line 2 Unexpected end of input"),
         ('{"name": "a", "name": "b"}', 'exp.json: Duplicate key "name"'),
         ('{name: "a", name: "b"}', 'exp.json: Duplicate key "name"'),
     ],

@@ -20,16 +20,16 @@ def test_progress_is_a_line_every_ten_seconds_with_rate_and_time_left(caplog):
             clock.now += 0.5
             bar.advance()
     assert caplog.messages == [
-        "utterances: 20/200 (10 %), 2.0/s, 0:01:30 left",
-        "utterances: 40/200 (20 %), 2.0/s, 0:01:20 left",
+        "utterances: 20/200 (10 %), 2.00/s, 0:01:30 left",
+        "utterances: 40/200 (20 %), 2.00/s, 0:01:20 left",
     ]
 
 
 @pytest.mark.parametrize(
     ("total", "initial", "seconds", "n", "line"),
     [
-        (100, 60, 4, 40, "utterances: 100/100 (100 %), 10.0/s, 0:00:00 left"),
-        (4, 0, 27, 1, "utterances: 1/4 (25 %), 27 s each, 0:01:21 left"),
+        (100, 60, 4, 40, "utterances: 100/100 (100 %), 10.00/s, 0:00:00 left"),
+        (4, 0, 27, 1, "utterances: 1/4 (25 %), 0.04/s, 0:01:21 left"),
         (0, 0, 0, 0, "utterances: 0/0 (0 %)"),
     ],
 )

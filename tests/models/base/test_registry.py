@@ -78,7 +78,7 @@ def test_lines_of_a_configuration_name_the_origin_of_every_key(folder):
     assert {
         "train.max_steps = 10  # exp.json",
         'train.scheduler = "constant"  # --set',
-        "train.lr_scheduler.num_warmup = 4000  # default",  # `constant` does not read the file's
+        "train.lr_scheduler.num_warmup = 7  # exp.json",
         "model.transformer.n_encoder_layers = 4  # default",
     } < set(lines)
 

@@ -30,7 +30,7 @@ def recordings(*numbers) -> VocoderBatch:
 
 def test_a_vocoder_gives_recordings_and_their_resynthesis_without_padding():
     task, batch = make_gan(), recordings(0, 1, 2)
-    with eval_mode(task.networks.values(), CPU):
+    with eval_mode(task.networks.values()):
         samples = list(task.samples(batch))
         alone = task.networks["generator"](batch.mel[:1, :, : batch.mel_lengths[0]])[0]
 
@@ -44,7 +44,7 @@ def test_a_vocoder_gives_recordings_and_their_resynthesis_without_padding():
 
 def test_both_mels_of_a_vocoder_are_drawn_in_the_same_colours():
     task, batch = make_gan(), recordings(0)
-    with eval_mode(task.networks.values(), CPU):
+    with eval_mode(task.networks.values()):
         (sample,) = task.samples(batch)
     recorded, synthesised = (panel.images[0] for panel in sample.figures["mels"]().axes)
     mel = MelSpectrogram(MEL)(batch.wav)[0]

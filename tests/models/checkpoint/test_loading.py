@@ -189,7 +189,7 @@ def test_raw_weights_that_are_missing_or_damaged_are_an_error(averaged):
 
 
 def test_without_averaging_there_is_no_choice_of_weights(experiment):
-    with pytest.raises(InputError, match=r"--set, .*: inference\.ema is false, .* no moving"):
+    with pytest.raises(InputError, match=r"inference\.ema is false, but raw_model"):
         load_model(experiment, overrides=["inference.ema=false"])
 
 

@@ -137,10 +137,8 @@ def test_a_vocoder_can_be_trained_on_predicted_mels(place):
     assert batch.wav.shape == (7, 32 * 256)
 
 
-def test_with_another_padding_the_audio_is_shifted_to_the_mels(place, caplog):
-    with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(place, mel_padding="hifigan"), place / "ckpts/voice")
-    assert "shifted by half a hop" in " ".join(caplog.text.split())
+def test_with_another_padding_the_audio_is_shifted_to_the_mels(place):
+    prepare_from_acoustic(vocoder_config(place, mel_padding="hifigan"), place / "ckpts/voice")
     store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
     assert store.mel.padding == "hifigan"
     mel_of = MelSpectrogram(store.mel)

@@ -62,7 +62,7 @@ def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():
     network = TinyTask().networks["model"]
 
     def fail():
-        with eval_mode([network], torch.device("cpu")):
+        with eval_mode([network]):
             assert not network.training
             assert not torch.is_grad_enabled()
             raise MemoryError
@@ -80,7 +80,7 @@ def test_random_numbers_after_evaluation_are_those_without_it():
     seed_everything(5)
     expected = draw()
     seed_everything(5)
-    with eval_mode([], torch.device("cpu")):
+    with eval_mode([]):
         drawn = [draw() for _ in range(3)]
 
     assert drawn[0] == draw() == expected

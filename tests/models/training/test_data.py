@@ -135,11 +135,6 @@ def test_resuming_on_other_data_is_refused(tmp_path):
         train(more, "vocoder", resume=True)
 
 
-def test_generated_data_add_no_speaker_to_a_voice(tmp_path):
-    with pytest.raises(InputError, match="trained is speakers, and generated data"):
-        generated_config_of(tmp_path, "fastspeech2", "train.trained=speakers")
-
-
 CPU = torch.device("cpu")
 VOCODER_PREPROCESS = {
     **{"sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8},
@@ -299,7 +294,7 @@ def test_data_of_other_keys_are_refused_with_both_values_and_the_way_out(tmp_pat
     with pytest.raises(InputError, match=expected):
         collect_assets(config)
     with pytest.raises(InputError, match=expected):
-        load_data(config, Assets(PREPROCESS.mel), ProcessRank(), CPU)
+        load_data(config, Assets(PREPROCESS.mel, arpabet_vocabulary()), ProcessRank(), CPU)
 
 
 def test_a_key_that_moves_the_derived_folder_is_named(tmp_path, monkeypatch):

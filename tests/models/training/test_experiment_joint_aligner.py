@@ -124,7 +124,7 @@ def test_scores_during_training_need_no_durations_of_recordings(root, caplog):
     with caplog.at_level(logging.INFO):
         run(root, "train.score_steps=1", metrics, "train.max_steps=1", name="scored")
     (line,) = (line for line in caplog.messages if line.startswith("update 1: scores of 2"))
-    assert re.search(r"mcd \d+.* dB.*duration_rmse -", line)
+    assert re.search(r"mcd \d+.*duration_rmse nan", line)
 
 
 def test_durations_of_the_trained_aligner_fill_the_recordings(root):
@@ -166,7 +166,7 @@ def test_rows_of_the_aligner_are_matched_by_symbol_and_speaker(root, caplog):
     config = load_config(path, [LEARNED, *SIZES, *SCHEDULE, "train.max_steps=1"])
     with caplog.at_level(logging.INFO):
         train(config, "cleo", init_from=str(root / "ckpts/voice"))
-    assert "speaker_keys.weight (cleo)" in caplog.text
+    assert "speaker_keys.weight: cleo" in caplog.text
 
 
 def test_data_with_durations_are_refused_for_a_joint_aligner(root):

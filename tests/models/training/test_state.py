@@ -76,7 +76,7 @@ def run(store, folder, task=None, resume=False, scoring=None, **changes):
     task = task or TinyTask(dropout=0.3)
     trainer = make_trainer(store, folder, options(**changes), task, scoring=scoring)
     if resume:
-        trainer.resume(latest_checkpoint(folder))
+        trainer.checkpointer.resume(latest_checkpoint(folder))
     trainer.fit()
     return everything(trainer)
 
@@ -142,7 +142,7 @@ def scoring_of(store):
     data = make_data(store, options())
     recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "")
     batches = [data.validation_batch(item) for item in range(2)]
-    utterances = [ValidationUtterance(batch.ids[0], batch, lambda: recorded) for batch in batches]
+    utterances = [ValidationUtterance(batch.ids[0], batch, recorded) for batch in batches]
     return PeriodicScoring(utterances, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
 
 
@@ -168,7 +168,7 @@ def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):
 def test_the_best_loss_survives(store, tmp_path):
     run(store, tmp_path / "run", max_steps=4, valid_steps=2)
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
-    trainer.resume(latest_checkpoint(tmp_path / "run"))
+    trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
 
     assert trainer.position.best is not None
     assert trainer.position.best_step in (2, 4)
@@ -178,7 +178,7 @@ def test_other_batches_restart_the_epoch_with_a_warning(store, tmp_path, caplog)
     run(store, tmp_path / "run", max_steps=4)
     trainer = make_trainer(store, tmp_path / "run", options(batch_size=2), TinyTask(dropout=0.3))
     with caplog.at_level(logging.WARNING):
-        trainer.resume(latest_checkpoint(tmp_path / "run"))
+        trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
 
     assert trainer.position.batch == 0
     assert trainer.position.step == 4
@@ -191,28 +191,28 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     task.networks["model"].mel = torch.nn.Linear(6, 9)
     trainer = make_trainer(store, tmp_path / "run", options(), task)
 
-    with pytest.raises(InputError, match="saved by another model than that of this config"):
-        trainer.resume(latest_checkpoint(tmp_path / "run"))
+    with pytest.raises(
+        InputError, match=r"saved by another model than that of this config .*size mismatch"
+    ):
+        trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("trainer_state.json", b"{}", r"damaged \(KeyError: 'random'\); remove this checkpoint"),
-        ("trainer_state.json", b"[]", "is damaged"),
+        (
+            "trainer_state.json",
+            b"{}",
+            r"trainer_state.json .*\(KeyError\('random'\)\); remove this checkpoint",
+        ),
+        ("trainer_state.json", b"[]", r"trainer_state\.json or another file is damaged"),
         (
             "trainer_state.json",
             b'{"random": [], "step": "x"}',
             'step is "x", expected a whole numb',
         ),
-        *(
-            (
-                "measured.json",
-                content,
-                r"measured\.json has changed .* validates this update again$",
-            )
-            for content in (b"[]", b"{", b'{"position": {"step": 9}, "sha256": ""}')
-        ),
+        ("measured.json", b"[]", r"measured\.json or another file is damaged"),
+        ("measured.json", b"{", r"measured\.json or another file is damaged"),
         ("training_state.pt", b"", "not a file of tensors .*; remove this checkpoint"),
         ("training_state.pt", None, "not a file of tensors .*; remove this checkpoint"),
     ],
@@ -227,7 +227,7 @@ def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, conten
     (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
 
     with pytest.raises(InputError, match=message):
-        trainer.resume(checkpoint)
+        trainer.checkpointer.resume(checkpoint)
 
 
 def test_restored_generators_give_the_same_numbers():

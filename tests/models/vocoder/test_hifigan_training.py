@@ -223,7 +223,7 @@ def test_both_optimizers_follow_the_schedule(store, tmp_path, monkeypatch):
 def run(store, folder, resume=False, **changes):
     trainer = make_gan_trainer(store, folder, gan_config(**changes))
     if resume:
-        trainer.resume(latest_checkpoint(folder))
+        trainer.checkpointer.resume(latest_checkpoint(folder))
     trainer.fit()
     return everything(trainer)
 
@@ -295,7 +295,7 @@ def test_validation_measures_each_recording_without_its_padding(store):
     found = validate(task, data.valid, CPU)
     mel_of = MelSpectrogram(MEL)
     distances, n_frames = [], 0
-    with eval_mode(task.networks.values(), CPU):
+    with eval_mode(task.networks.values()):
         for item in range(4):
             recording = store.read(store.ids[8 + item])
             mel = torch.from_numpy(recording.mel)[None]

@@ -203,12 +203,11 @@ def test_the_utterances_of_a_batch_change_from_epoch_to_epoch():
     assert len(plans[0] & plans[1]) < 0.05 * len(plans[0])
 
 
-def test_the_share_of_padding_is_that_of_the_batches():
+def test_a_small_corpus_has_two_batch_shapes():
     phones, frames = np.array([2, 4, 4, 4]), np.array([10, 40, 40, 20])
     batches = FixedBatches(phones, frames, 2, budget=80)
     # 2 x (4 phones, 40 frames), and 2 x (4 phones, 20 frames)
     assert batches.batch_shapes == (BatchShape(2, 4, 40), BatchShape(2, 4, 20))
-    assert batches.padding() == (1 - 14 / 16, 1 - 110 / 120)
 
 
 @pytest.mark.parametrize(("n_utterances", "multiple"), [(3, 2), (5, 4), (7, 3), (4, 4)])
@@ -225,4 +224,3 @@ def test_segments_have_one_shape():
     segments = FixedBatches(np.zeros(40, np.int64), np.full(40, 32), 6, budget=8 * 32)
     assert segments.batch_shapes == (BatchShape(8, 0, 32),)
     assert str(segments.batch_shapes[0]) == "8 x 32"
-    assert segments.padding() == (0, 0)

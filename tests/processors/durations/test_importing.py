@@ -198,11 +198,6 @@ def test_pitch_goes_with_frames_of_tokens_only(corpus, tmp_path):
         run(corpus, tmp_path, corpus / "TextGrid", pitch=with_pitch(tmp_path))
 
 
-def test_pitch_needs_imported_durations():
-    with pytest.raises(ValueError, match="pitch_extractor is imported, but aligner hmm has no fil"):
-        config_of(DEMO, DEMO, aligner="hmm", pitch_extractor="imported")
-
-
 def test_frames_of_another_hop_become_the_same_seconds(corpus, spoken, tmp_path):
     rate = FrameRate(300, 24000)
     source = write_all(tmp_path / "source", spoken, rate=rate)
