@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask
 from models.checkpoint.foreign import find
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
