@@ -27,21 +27,11 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
         names = ", ".join(missing) or "any speaker"
         raise InputError(
             f"no pitch and energy statistics of {names}: stage 1 found no utterance to train on;"
-            " delete stats.json in the dataset's folder and run stage 1 again, which leaves such"
-            " speakers out"
+            " delete stats.json in the dataset's folder and run stage 1 again"
         )
     stats = [getattr(statistics[speaker.name], quantity) for speaker in assets.speakers]
     keys = ("mean", "std", "min", "max")
     return ContourStats(*(torch.tensor([getattr(stat, key) for stat in stats]) for key in keys))
-
-
-def count_valid(batch: TtsBatch) -> dict[Unit, int]:
-    """Counts the valid elements of a batch, by unit; waits for the GPU if the batch is on one."""
-    return {
-        "frames": int(batch.mel_lengths.sum()),
-        "phones": int(batch.phone_lengths.sum()),
-        "items": len(batch.ids),
-    }
 
 
 def durations_in(batch: TtsBatch) -> Tensor:
@@ -118,8 +108,9 @@ class AcousticTask(Generic[Network]):
             self.aligner_training.step = step
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
-        """Counts the valid elements of the batch, by unit."""
-        return count_valid(batch)
+        """Counts the valid elements of the batch, by unit; waits for the GPU if it is on one."""
+        frames, phones = int(batch.mel_lengths.sum()), int(batch.phone_lengths.sum())
+        return {"frames": frames, "phones": phones, "items": len(batch.ids)}
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the update of the network, after that of the aligner if durations are learned."""
