@@ -32,10 +32,7 @@ from utils.errors import InputError
 
 KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {_amphion.ARGS})"
 FILES = _amphion.FILES
-_REQUIRED = {
-    **{f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS},
-    **_amphion.MEL,
-}
+_GENERATOR = {f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS}
 _OPTIONAL = {
     "dataset": "dataset",
     "train.batch_size": "train.batch_size",
@@ -71,14 +68,8 @@ def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the numbered files of its folder."""
     path, values = _amphion.read(weights)
     args = cast("Mapping[str, object]", _lower_keys(values))
-    if value_at(args, "preprocess.use_min_max_norm_mel"):
-        raise InputError(
-            f"{path}: preprocess.use_min_max_norm_mel: its generator reads mels scaled to another "
-            "range; only plain log-mels can be used in Arion"
-        )
-    settings = required(args, _REQUIRED, path) | existing(args, _OPTIONAL)
-    if value_at(args, "preprocess.mel_extract_mode") == "taco":
-        settings["preprocess.mel_padding"] = "centre"
+    settings = _amphion.mel_settings(args, path) | existing(args, _OPTIONAL)
+    settings |= required(args, _GENERATOR, path)
     names = value_at(args, "model.discriminators")
     return replace(
         assemble(settings, path, weights, "generator_state_dict"),
