@@ -30,6 +30,7 @@ from models.checkpoint.importers._tables import (
     required,
     size_of,
     tree_of,
+    value_at,
 )
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -126,7 +127,7 @@ _EPS, _OUR_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
 
 def recognises(weights: Path) -> bool:
     """Whether it is a `.h5` with its yaml file."""
-    return bool(FILES.weights.fullmatch(weights.name)) and _settings_of(weights).is_file()
+    return bool(FILES.weights.fullmatch(weights.name) and _settings_of(weights))
 
 
 def read(weights: Path) -> ImportedModel:
@@ -140,9 +141,8 @@ def read(weights: Path) -> ImportedModel:
     n_rows = size_of(tensors, "phone_embedding.weight", 0, weights)
     reads_text = len(vocabulary) == n_rows
     pitch, energy = _stat(*stats["stats_f0"]), _stat(*stats["stats_energy"])
-    settings = _FIXED | _settings(path) | _sizes(tensors, weights)
     return ImportedModel(
-        tree=tree_of("tts", settings, path),
+        tree=tree_of("tts", _FIXED | _settings(path) | _sizes(tensors, weights), path),
         tensors=tensors,
         weights=weights,
         source=f"FastSpeech 2 of TensorFlowTTS, {weights.name}",
@@ -181,9 +181,9 @@ def _settings_of(weights: Path) -> Path:
 
 def _settings(path: Path) -> dict[str, object]:
     values = read_yaml(path)
-    # Arion has one activation
-    both = {f"{part}_act": f"{_PARAMS}.{part}_hidden_act" for part in ("encoder", "decoder")}
-    encoder, decoder = required(values, both, path).values()
+    encoder, decoder = (
+        value_at(values, f"{_PARAMS}.{part}_hidden_act") for part in ("encoder", "decoder")
+    )
     if encoder != decoder:
         raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
     return required(values, _SETTINGS, path)
@@ -247,11 +247,6 @@ def _translated(
     stored: Mapping[str, Tensor], mean: Tensor, scale: Tensor, path: Path
 ) -> dict[str, Tensor]:
     """Converts tensors to Arion's names, layouts and units: `mean` and `scale` in log10, (M,)."""
-    if any("/speaker_embeddings/" in f"/{name}" or "/speaker_fc/" in name for name in stored):
-        raise InputError(
-            f"{path}: it has several speakers; TensorFlowTTS adds them in five places of the"
-            " network, and Arion in one: only voices of one speaker can be used"
-        )
     # kernels: (in, out) or (K, in, out) -> (out, in) or (out, in, K)
     tensors = {
         translated_name(name): t.permute(tuple(reversed(range(t.ndim))))
@@ -273,9 +268,7 @@ def _translated(
 
 def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path) -> None:
     """Gives the mel maps the mean and scale of each band, (M,) each."""
-    n_norms = sum(
-        re.fullmatch(r"postnet\.norms\.\d+\.weight", name) is not None for name in tensors
-    )
+    n_norms = sum(name.startswith("postnet.norms.") for name in tensors) // 4
     first, last = "postnet.convs.0.weight", f"postnet.norms.{n_norms - 1}"
     bands = {"mel_linear.weight": 0, "mel_linear.bias": 0, first: 1}
     bands |= {f"{last}.weight": 0, f"{last}.bias": 0}

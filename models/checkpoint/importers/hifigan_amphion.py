@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from torch import Tensor
-
 from models.checkpoint.foreign import (
     ACCELERATE_WEIGHTS,
     ImportedModel,
@@ -25,7 +23,6 @@ from models.checkpoint.importers.hifigan_authors import (
     GENERATOR_KEYS,
     assemble,
     discriminators_in,
-    unused_in,
 )
 from models.checkpoint.tensors import read_weights
 from utils.errors import InputError
@@ -44,7 +41,10 @@ _OPTIONAL = {
     "train.lr_scheduler.gamma": "train.exponential_lr.lr_decay",
 }
 _NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
-_OTHER_STRIDES = ": its last layer has stride 3, Arion's 1: another network of the same shapes"
+_REASONS = {
+    "mpd": ": its last layer has stride 3, Arion's 1: another network of the same shapes",
+    "training": ": its state is not used",
+}
 _UNKNOWN = ": Arion has no such discriminator"
 
 
@@ -93,18 +93,13 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
     """
     if weights.name not in ACCELERATE_WEIGHTS:
         return TrainingNetworks()
-    tensors: dict[str, dict[str, Tensor]] = {}
+    networks = TrainingNetworks()
     unused: list[str] = []
-    for file in sorted(weights.parent.iterdir()):
+    for file in sorted(set(weights.parent.iterdir()) - {weights}):
         match = _NUMBERED.fullmatch(file.name)
-        number = int(match[1]) - 1 if match else -1
-        name = str(names[number]) if 0 <= number < len(names) else "unnamed"
+        name = dict(enumerate(names, 1)).get(int(match[1]), "unnamed") if match else "training"
         if name == "msd":
             networks = discriminators_in({"msd": read_weights(file)}, file)
-            tensors |= networks.tensors
-            unused += networks.unused
-        elif match:
-            unused += unused_in([name], file, _OTHER_STRIDES if name == "mpd" else _UNKNOWN)
-        elif file != weights and file.is_file():
-            unused.append(f"{file.name}: state of training")
-    return TrainingNetworks(tensors, tuple(unused))
+        else:
+            unused.append(f"{file.name}: {name}{_REASONS.get(str(name), _UNKNOWN)}")
+    return TrainingNetworks(networks.tensors, (*networks.unused, *unused))

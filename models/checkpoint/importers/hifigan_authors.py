@@ -4,12 +4,12 @@
 same folder. Published are such folders, and files called `generator_<name>`.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -21,7 +21,6 @@ from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from utils.arrays import read_pickled
 from utils.config_tree import read_values
-from utils.errors import InputError
 
 KIND = "HiFi-GAN of its authors (g_* with config.json)"
 FILES = FileNames(  # as training leaves it, or published under a name
@@ -107,31 +106,32 @@ def read(weights: Path) -> ImportedModel:
 
 
 def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str) -> ImportedModel:
-    """Reads the generator and puts a checkpoint together; the importer adds its source and step."""
-    tensors, unused = _generator_in(read_weights(weights), key, weights)
+    """Reads the generator and puts a checkpoint together; the importer adds its source and step.
+
+    Args:
+        key: The key of the generator in the file; a file without that key is the generator alone.
+    """
+    saved = read_weights(weights)
+    parts = saved if isinstance(saved, Mapping) and key in saved else {key: saved}
     kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
-    true_kind = "1" if any(".convs1." in name for name in tensors) else "2"
-    if kind != true_kind:
-        raise InputError(
-            f"{path}: resblock is "
-            f'{json.dumps(settings[_RESBLOCK], default=str)}, expected "{true_kind}": the residual '
-            "blocks of the weights are of that type"
-        )
     values = {
         "model_type": "HiFiGAN",
         "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         "preprocess.mel_padding": "hifigan",
         **_TRAIN,
+        **{name: value for name, value in settings.items() if name not in _BETAS},
+        _RESBLOCK: kind,
     }
-    values |= {name: value for name, value in settings.items() if name not in _BETAS}
     if settings.keys() >= set(_BETAS):
         values["train.adam.betas"] = [settings[name] for name in _BETAS]
-    values[_RESBLOCK] = kind
     if isinstance(rows := settings[_DILATIONS], list):
         n = _N_DILATIONS[kind]
         values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
-        tree=tree_of("vocoder", values, path), tensors=tensors, weights=weights, unused=unused
+        tree=tree_of("vocoder", values, path),
+        tensors=named_tensors(parts[key], f"{weights}: {key}"),
+        weights=weights,
+        unused=unused_in((name for name in parts if name != key), weights),
     )
 
 
@@ -162,25 +162,10 @@ def _discriminators(weights: Path) -> TrainingNetworks:
     path = weights.with_name(weights.name.replace("g_", "do_", 1))
     if path == weights or not path.is_file():
         return TrainingNetworks()
-    values = read_pickled(path)
-    if not isinstance(values, Mapping):
-        raise InputError(f"{path}: holds one {type(values).__name__}, expected mpd and msd")
+    values = cast("Mapping[str, object]", read_pickled(path))
     networks = discriminators_in({n: values[n] for n in _DISCRIMINATORS if n in values}, path)
     unused = unused_in((name for name in values if name not in _DISCRIMINATORS), path)
     return TrainingNetworks(networks.tensors, networks.unused + unused)
-
-
-def _generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """The generator's tensors in a file, under a key or alone, and the unused parts of the file."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"{path}: holds one {type(value).__name__}, expected a generator")
-    if key in value:
-        unused = unused_in((name for name in value if name != key), path)
-        return named_tensors(value[key], f"{path}: {key}"), unused
-    if any(str(name).endswith("conv_pre.bias") for name in value):
-        return named_tensors(value, str(path)), ()
-    names = ", ".join(sorted(map(str, value))[:10])
-    raise InputError(f"{path}: no {key!r} in it, and no layer of a generator; found {names}")
 
 
 def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

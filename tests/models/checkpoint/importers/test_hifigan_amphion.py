@@ -178,7 +178,7 @@ def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path,
             f"{form.format(2)}: mpd: its last layer has stride 3, Arion's 1: another "
             "network of the same shapes",
             f"{form.format(3)}: msstftd: Arion has no such discriminator",
-            "optimizer_1.bin: state of training",
+            "optimizer_1.bin: training: its state is not used",
         ]
     )
 
@@ -257,14 +257,6 @@ def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES | more))
 
     with pytest.raises(InputError, match=r"json: left over: .* more; of another shape: .* more$"):
-        load_model(root)
-
-
-def test_blocks_of_another_type_are_one_error(tmp_path):
-    root = accelerate_experiment(tmp_path, random_generator(SIZES_OF_TYPE_2))
-
-    expected = r'args\.json: resblock is "1", expected "2": the residual blocks of'
-    with pytest.raises(InputError, match=expected):
         load_model(root)
 
 

@@ -269,20 +269,16 @@ def test_settings_that_cannot_be_are_named_with_their_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["2", 1, None])
-def test_blocks_of_another_type_than_in_the_settings_are_one_error(tmp_path, kind):
+def test_blocks_of_another_type_than_in_the_settings_are_refused(tmp_path, kind):
     """The original code takes every other value than "1" for type 2."""
-    written = json.dumps(kind)
-    expected = (
-        rf'config\.json: resblock is {written}, expected "1": the residual blocks of the weig'
-    )
-    with pytest.raises(InputError, match=expected):
+    with pytest.raises(InputError, match=r"does not fit .*config\.json: .*left over: resblocks"):
         load_model(write_authors(tmp_path, random_generator(SIZES), resblock=kind))
 
 
 def test_a_file_without_a_generator_is_refused(tmp_path):
     write_authors(tmp_path, random_generator(SIZES))
     torch.save({"model": torch.ones(2), "epoch": 3}, tmp_path / "g_00000100")
-    with pytest.raises(InputError, match=r"no 'generator' in it.*found epoch, model"):
+    with pytest.raises(InputError, match=r"generator: 'epoch' is of type int, expected a"):
         load_model(tmp_path)
     torch.save({"generator": {"conv_pre.bias": 1.0}}, tmp_path / "g_00000100")
     with pytest.raises(InputError, match=r"'conv_pre\.bias' is of type float, expected a tensor"):
