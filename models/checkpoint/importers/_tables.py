@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from processors.dataset.statistics import Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError
 from utils.files import read_text
@@ -133,6 +134,11 @@ def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> 
         what = "missing" if shape is None else f"of the shape {shape}"
         raise InputError(f"{path}: the tensor {name} is {what}; is the file whole?")
     return shape[axis]
+
+
+def stat_without_range(mean: float, std: float) -> Stat:
+    """Statistics of a quantity, 0 or more, whose range is not stored: three deviations."""
+    return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
 
 
 def _pattern(beginning: str) -> re.Pattern[str]:

@@ -29,11 +29,12 @@ from models.checkpoint.importers._tables import (
     read_yaml,
     required,
     size_of,
+    stat_without_range,
     tree_of,
     value_at,
 )
 from models.checkpoint.tensors import named_tensors
-from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from processors.dataset.statistics import CorpusStats, SpeakerStats
 from processors.text.symbols import nvidia_vocabulary
 from utils.arrays import read_array
 from utils.errors import InputError
@@ -140,7 +141,10 @@ def read(weights: Path) -> ImportedModel:
     vocabulary = nvidia_vocabulary(_SYMBOLS)
     n_rows = size_of(tensors, "phone_embedding.weight", 0, weights)
     reads_text = len(vocabulary) == n_rows
-    pitch, energy = _stat(*stats["stats_f0"]), _stat(*stats["stats_energy"])
+    pitch, energy = (
+        stat_without_range(*(float(values[0]) for values in stats[name]))
+        for name in ("stats_f0", "stats_energy")
+    )
     return ImportedModel(
         tree=tree_of("tts", _FIXED | _settings(path) | _sizes(tensors, weights), path),
         tensors=tensors,
@@ -213,12 +217,6 @@ def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
             "standard deviations"
         )
     return rows[0], rows[1]
-
-
-def _stat(mean: Tensor, std: Tensor) -> Stat:
-    """Statistics of frames; their range is not stored."""
-    centre, spread = float(mean[0]), float(std[0])
-    return Stat(centre, spread, max(0.0, centre - 3 * spread), centre + 3 * spread)
 
 
 def _read_hdf5(path: Path) -> dict[str, Tensor]:
