@@ -365,7 +365,7 @@ def test_a_token_that_may_not_write(hub, voice, monkeypatch):
 
 def test_offline_nothing_is_sent(owner, voice, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match=r"^org/voice: offline mode is on"):
+    with pytest.raises(InputError, match=r"^org/voice: .*offline mode is enabled"):
         send(voice)
 
 
