@@ -164,7 +164,7 @@ def test_several_speakers(tmp_path, names):
     tensors = checkpoint(n_rows=152, n_speakers=2)
     root = write(tmp_path, tensors)
     statistics(root / "LJSpeech", names)
-    with pytest.raises(InputError, match=r"args.json: no spk2id.json in its folder; copy the"):
+    with pytest.raises(InputError, match=r"args.json: no spk2id.json in its folder; copy that"):
         load_model(root)
     write_json(root / "spk2id.json", {"LJSpeech_bob": 1, "LJSpeech_ann": 0})
     model = load_model(root)
@@ -260,7 +260,7 @@ FAULTS = {
     ),
     "whole numbers": (
         lambda t: t | {"mel_linear.bias": torch.ones(80, dtype=torch.int32)},
-        r"of another type: mel_linear.bias int32 instead of float32$",
+        r"of another type: mel_linear.bias torch.int32 instead of torch.float32$",
     ),
     "NaN": (
         lambda t: t | {"mel_linear.bias": torch.full((80,), torch.nan)},

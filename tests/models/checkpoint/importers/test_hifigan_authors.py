@@ -232,7 +232,7 @@ def test_a_missing_key_is_named_and_no_default_assumed(tmp_path):
         ),
         (
             lambda state: state.update({"conv_pre.bias": torch.ones(32, dtype=torch.int8)}),
-            r"of another type: conv_pre\.bias int8 instead of float32$",
+            r"of another type: conv_pre\.bias torch.int8 instead of torch.float32$",
         ),
         (
             lambda state: state["ups.0.weight_g"].fill_(torch.nan),
