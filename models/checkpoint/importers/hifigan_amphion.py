@@ -25,21 +25,10 @@ from models.checkpoint.importers.hifigan_authors import (
     discriminators_in,
 )
 from models.checkpoint.tensors import read_weights
-from utils.errors import InputError
 
 KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {_amphion.ARGS})"
 FILES = _amphion.FILES
 _GENERATOR = {f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS}
-_OPTIONAL = {
-    "dataset": "dataset",
-    "train.batch_size": "train.batch_size",
-    "train.random_seed": "train.random_seed",
-    "train.cut_mel_frame": "preprocess.cut_mel_frame",
-    "train.adam.lr": "train.adamw.lr",
-    "train.adam.b1": "train.adamw.adam_b1",
-    "train.adam.b2": "train.adamw.adam_b2",
-    "train.lr_scheduler.gamma": "train.exponential_lr.lr_decay",
-}
 _NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
 _REASONS = {
     "mpd": ": its last layer has stride 3, Arion's 1: another network of the same shapes",
@@ -51,24 +40,16 @@ _UNKNOWN = ": Arion has no such discriminator"
 def recognises(weights: Path) -> bool:
     """Whether args.json belongs to a vocoder with HiFi-GAN as its generator."""
     args = _lower_keys(_amphion.args_of(weights))
-    generator = value_at(args, "model.generator")
-    # Models of other tasks keep the settings of a generator there, in a section or next to
-    # `generator_config`.
-    if not isinstance(generator, str) or value_at(args, "model.generator_config") is not None:
-        return False
-    if generator != "hifigan":
-        raise InputError(
-            f"{_amphion.read(weights)[0]}: its generator is {generator}; of Amphion's vocoders,"
-            " only hifigan can be read"
-        )
-    return True
+    # models of other tasks have `generator_config` next to it
+    is_vocoder = value_at(args, "model.generator_config") is None
+    return is_vocoder and value_at(args, "model.generator") == "hifigan"
 
 
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the numbered files of its folder."""
     path, values = _amphion.read(weights)
     args = cast("Mapping[str, object]", _lower_keys(values))
-    settings = _amphion.mel_settings(args, path) | existing(args, _OPTIONAL)
+    settings = _amphion.mel_settings(args, path) | existing(args, {"dataset": "dataset"})
     settings |= required(args, _GENERATOR, path)
     names = value_at(args, "model.discriminators")
     return replace(

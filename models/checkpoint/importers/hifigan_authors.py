@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
-from models.checkpoint.importers._tables import existing, required, tree_of
+from models.checkpoint.importers._tables import required, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
@@ -37,18 +37,6 @@ GENERATOR_KEYS = (
     "resblock_kernel_sizes",
     "resblock_dilation_sizes",
 )
-_TRAIN = {  # as published by the authors, for settings that a checkpoint does not have
-    "train.batch_size": 16,
-    "train.max_steps": 2500000,
-    "train.grad_clip_thresh": 0,
-    "train.optimizer": "adamw",
-    "train.scheduler": "exponential",
-    "train.adam.lr": 2e-4,
-    "train.adam.betas": [0.8, 0.99],
-    "train.adam.eps": 1e-8,
-    "train.adam.weight_decay": 0.01,
-}
-_BETAS = ("train.adam.b1", "train.adam.b2")  # of tables; Arion has them in one key
 _RESBLOCK = "model.generator.resblock"
 _DILATIONS = "model.generator.resblock_dilation_sizes"
 _N_DILATIONS = {"1": 3, "2": 2}  # in a block of each type; of longer lists the first are used
@@ -68,15 +56,6 @@ _REQUIRED = {
     "preprocess.f_min": "fmin",
     "preprocess.f_max": "fmax",
 }
-_TRAINING = {
-    "train.batch_size": "batch_size",
-    "train.random_seed": "seed",
-    "train.cut_mel_frame": "segment_size",
-    "train.adam.lr": "learning_rate",
-    "train.adam.b1": "adam_b1",
-    "train.adam.b2": "adam_b2",
-    "train.lr_scheduler.gamma": "lr_decay",
-}
 _DISCRIMINATORS = ("mpd", "msd")
 
 
@@ -92,11 +71,7 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the `do_` file of the same step, if any."""
     path = beside(weights, _CONFIG)
-    values = read_values(path)
-    settings = required(values, _REQUIRED, path) | existing(values, _TRAINING)
-    segment, hop = settings.get("train.cut_mel_frame"), settings["preprocess.hop_length"]
-    if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
-        settings["train.cut_mel_frame"] = segment // hop  # theirs is in samples
+    settings = required(read_values(path), _REQUIRED, path)
     return replace(
         assemble(settings, path, weights, "generator"),
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
@@ -118,12 +93,9 @@ def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str
         "model_type": "HiFiGAN",
         "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         "preprocess.mel_padding": "hifigan",
-        **_TRAIN,
-        **{name: value for name, value in settings.items() if name not in _BETAS},
+        **settings,
         _RESBLOCK: kind,
     }
-    if settings.keys() >= set(_BETAS):
-        values["train.adam.betas"] = [settings[name] for name in _BETAS]
     if isinstance(rows := settings[_DILATIONS], list):
         n = _N_DILATIONS[kind]
         values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]

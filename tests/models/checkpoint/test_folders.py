@@ -79,7 +79,7 @@ def test_without_a_whole_checkpoint_there_is_an_error_and_no_fresh_start(tmp_pat
 
     with pytest.raises(
         InputError,
-        match=r"no whole checkpoint in it \(step-00000002: model\.safetensors has changed .*; copy ",
+        match=r"no whole checkpoint in it \(step-00000002: model\.safetensors has changed .*; co",
     ):
         latest_checkpoint(tmp_path)
 

@@ -122,9 +122,6 @@ def test_its_settings_are_imported(tmp_path):
     assert model.mel.padding == "hifigan"
     assert (model.mel.sample_rate, model.mel.hop_length, model.mel.n_mels) == (8000, 64, 8)
     assert (model.mel.f_min, model.mel.f_max) == (20, 4000)
-    assert (model.config.train.batch_size, model.config.train.cut_mel_frame) == (3, 8)
-    assert (model.config.train.adam.lr, model.config.train.adam.betas) == (1e-4, (0.7, 0.9))
-    assert model.config.train.lr_scheduler.gamma == 0.99
 
 
 @OLD_NAMES
@@ -262,8 +259,6 @@ def test_settings_that_cannot_be_are_named_with_their_file(tmp_path):
         load_model(write_authors(tmp_path / "a", state, upsample_rates="8"))
     with pytest.raises(InputError, match=r"config\.json: preprocess\.sample_ra"):
         load_model(write_authors(tmp_path / "c", state, sampling_rate="8 kHz"))
-    with pytest.raises(InputError, match=r"config\.json: train\.adam\.lr is"):
-        load_model(write_authors(tmp_path / "d", state, learning_rate="small"))
     with pytest.raises(InputError, match=r"config\.json: .*multiply to 64.*hop_length is 32"):
         load_model(write_authors(tmp_path / "b", state, hop_size=32))
 
