@@ -127,7 +127,9 @@ class AcousticTask(Generic[Network]):
             return self.losses_of(self.network, batch)
         alignment = self.aligner_training.align(batch)
         losses = self.losses_of(self.network, batch._replace(durations=alignment.durations))
-        return losses | self.aligner_training.validation_losses(alignment, batch)
+        # the aligner's do not choose the best checkpoint
+        terms = self.aligner_training.losses(alignment, batch).items()
+        return losses | {name: term._replace(weight=0.0) for name, term in terms}
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
         """Synthesises the batch from its phones."""

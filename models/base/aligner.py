@@ -155,11 +155,6 @@ class AlignerTraining:
             "binarization": LossTerm(distance, "frames", weight),
         }
 
-    def validation_losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Computes the losses with weight 0: they do not choose the best checkpoint."""
-        losses = self.losses(alignment, batch)
-        return {name: term._replace(weight=0.0) for name, term in losses.items()}
-
 
 def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
     """Builds the aligner of an experiment, with random weights."""

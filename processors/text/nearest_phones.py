@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from processors.records import SpokenText, Word
-from processors.text.symbols import APOSTROPHE, FULL_STOP, MARKS, PAUSES, UNNAMED, VOWELS
+from processors.text.symbols import APOSTROPHE, FULL_STOP, MARKS, PAUSES, VOWELS
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -153,8 +153,6 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 
 def _sound_of(phone: str) -> _Sound:
     """The segments of a phone of ARPAbet or the IPA; none if it is neither."""
-    if phone.startswith(UNNAMED):  # letters of its name are no sounds
-        return ()
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
@@ -211,20 +209,12 @@ class VoicePhones:
     """
 
     def __init__(self, trained: Iterable[str], unknown: Literal["replace", "refuse"]) -> None:
-        names = frozenset(trained)
-        self._n_unnamed = sum(name.startswith(UNNAMED) for name in names)
-        self._trained = PhoneSet(names)
+        self._trained = PhoneSet(frozenset(trained))
         self._unknown = unknown
         self._logged: set[str] = set()
 
     def fit(self, clauses: Iterable[SpokenText]) -> list[SpokenText]:
         """Returns clauses of a text in the phones of this voice."""
-        if self._n_unnamed:
-            raise InputError(
-                f"this voice cannot read text: its checkpoint does not name its {self._n_unnamed}"
-                " symbols, and their number is not that of a known symbol set; use a voice with"
-                " one of the sets in docs/text.md"
-            )
         replacements: dict[str, None] = {}
         fitted = [self._fitted(clause, replacements) for clause in clauses]
         if new := [name for name in replacements if name not in self._logged]:

@@ -1,7 +1,7 @@
 """Checkpoints of NVIDIA's DeepLearningExamples: one file with tensors, sizes and settings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,9 +9,9 @@ from pathlib import Path
 from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel
-from models.checkpoint.importers._tables import existing, size_of, tree_of, value_at
+from models.checkpoint.importers._tables import existing, size_of, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
-from processors.text.symbols import PAD, UNNAMED, Vocabulary, nvidia_vocabulary
+from processors.text.symbols import Vocabulary, nvidia_vocabulary
 from utils.errors import InputError
 
 _AVERAGED, _LATEST = "ema_state_dict", "state_dict"
@@ -73,25 +73,24 @@ class NvidiaCheckpoint:
         )
 
     def text(self, symbols: str) -> tuple[dict[str, object], Vocabulary]:
-        """Arion's settings of the text, and the vocabulary.
-
-        The embeddings of other sets than the two English ones keep their places under names that no
-        text contains: such a model loads, and cannot read text.
-        """
-        n_rows = self.size(symbols)
-        sets = {name: nvidia_vocabulary(name) for name in _SYMBOL_SETS}
-        name = next((name for name in sets if len(sets[name]) == n_rows), None)
-        p_arpabet = value_at(self.parts, "train_setup.p_arpabet") if name else None
+        """Arion's settings of the text, and the vocabulary, by the embeddings of symbols."""
+        name, vocabulary = symbol_set(self.size(symbols), _SYMBOL_SETS, self.path)
         settings = {
-            "preprocess.text.phone_extractor": name or _SYMBOL_SETS[0],
-            "preprocess.text.p_arpabet": p_arpabet or 0.0,  # none before 2022: always letters
+            "preprocess.text.phone_extractor": name,
+            "preprocess.text.p_arpabet": 0.0,  # before 2022: letters alone
         }
-        return settings, sets[name] if name else unnamed_symbols(n_rows)
+        table = {"preprocess.text.p_arpabet": "train_setup.p_arpabet"}
+        return settings | existing(self.parts, table), vocabulary
 
 
-def unnamed_symbols(n_rows: int) -> Vocabulary:
-    """Symbols of an unknown set, under names that no text contains."""
-    return Vocabulary((PAD, *(f"{UNNAMED}{number}>" for number in range(1, n_rows))))
+def symbol_set(n_symbols: int, names: Sequence[str], path: Path) -> tuple[str, Vocabulary]:
+    """The set with this number of symbols, and its vocabulary."""
+    sets = {name: nvidia_vocabulary(name) for name in names}
+    for name, vocabulary in sets.items():
+        if len(vocabulary) == n_symbols:
+            return name, vocabulary
+    expected = " or ".join(f"{len(vocabulary)} of {name}" for name, vocabulary in sets.items())
+    raise InputError(f"{path}: it has {n_symbols} symbols, expected the {expected}")
 
 
 def holds(weights: Path, model: str, names: FileNames) -> bool:

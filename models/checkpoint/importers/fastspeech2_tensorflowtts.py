@@ -1,9 +1,9 @@
 """FastSpeech 2 of TensorFlowTTS (github.com/TensorSpeech/TensorFlowTTS) and of Graphcore.
 
 A checkpoint is one `.h5` of Keras. Next to it are the yaml file of its training and, from the dump
-that it was trained on, `stats.npy`, `stats_f0.npy` and `stats_energy.npy`. A voice with other
-symbols than the 149 of LJ Speech loads, and cannot read text. TensorFlowTTS leaves the dropout of
-pitch and energy on in synthesis; here it is off, and the same text gives the same speech.
+that it was trained on, `stats.npy`, `stats_f0.npy` and `stats_energy.npy`. Its symbols are the 149
+of LJ Speech. TensorFlowTTS leaves the dropout of pitch and energy on in synthesis; here it is off,
+and the same text gives the same speech.
 
 The network computes normalised mels in log10; ours in nats. The last map of the decoder and of the
 postnet therefore take up the scale of each band, and the postnet reads its mel less the mean.
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import FileNames, ImportedModel, beside
-from models.checkpoint.importers._nvidia import unnamed_symbols
+from models.checkpoint.importers._nvidia import symbol_set
 from models.checkpoint.importers._tables import (
     TensorNames,
     below,
@@ -35,7 +35,6 @@ from models.checkpoint.importers._tables import (
 )
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats
-from processors.text.symbols import nvidia_vocabulary
 from utils.arrays import read_array
 from utils.errors import InputError
 
@@ -138,9 +137,8 @@ def read(weights: Path) -> ImportedModel:
     tensors = _translated(_read_hdf5(weights), *stats["stats"], path=weights)
     for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
         tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
-    vocabulary = nvidia_vocabulary(_SYMBOLS)
-    n_rows = size_of(tensors, "phone_embedding.weight", 0, weights)
-    reads_text = len(vocabulary) == n_rows
+    n_symbols = size_of(tensors, "phone_embedding.weight", 0, weights)
+    _, vocabulary = symbol_set(n_symbols, [_SYMBOLS], weights)
     pitch, energy = (
         stat_without_range(*(float(values[0]) for values in stats[name]))
         for name in ("stats_f0", "stats_energy")
@@ -150,10 +148,9 @@ def read(weights: Path) -> ImportedModel:
         tensors=tensors,
         weights=weights,
         source=f"FastSpeech 2 of TensorFlowTTS, {weights.name}",
-        vocabulary=vocabulary if reads_text else unnamed_symbols(n_rows),
+        vocabulary=vocabulary,
         speakers=(Speaker("speaker", "en-us"),),
         stats=CorpusStats({"speaker": SpeakerStats(pitch, pitch, energy, energy, 0.0)}),
-        unused=() if reads_text else ("names of the symbols: it cannot read text",),
         step=FILES.number_in(weights),
     )
 

@@ -125,19 +125,6 @@ def test_the_binarization_loss_begins_late_and_rises():
     assert at_once.binarization_at(0) == 1
 
 
-def test_validation_losses_have_no_weight():
-    training, batch = AlignerTraining(network_of(), SMALL), batch_of(range(3))
-    training.step = 9000
-    found = training.align(batch)
-    losses, validation = training.losses(found, batch), training.validation_losses(found, batch)
-    assert {name: term.weight for name, term in losses.items()} == {
-        "forward_sum": 1.0,
-        "binarization": 1.0,
-    }
-    assert {term.weight for term in validation.values()} == {0.0}
-    assert torch.equal(validation["forward_sum"].total, losses["forward_sum"].total)
-
-
 def test_attention_and_losses_are_float32_under_autocast(trained):
     batch = batch_of(range(4))
     exact = find_durations(trained, batch)
