@@ -198,14 +198,10 @@ class Model(Generic[C]):
         self.check(cast("C", config.model), config.preprocess)
         if config.task != "tts" or config.preprocess.has_aligner or not self.needs_durations:
             return
-        if config.preprocess.aligner == "none":
+        if config.preprocess.aligner == "none" or self.aligner is None:
             raise ValueError(
-                f"{config.model_type} needs durations, and preprocess.aligner none gives none:"
-                " choose another, such as learned"
-            )
-        if self.aligner is None:
-            raise ValueError(
-                f"{config.model_type} cannot learn durations: choose another preprocess.aligner"
+                f"{config.model_type} needs durations, and cannot get them from preprocess.aligner"
+                f" {config.preprocess.aligner}: choose another"
             )
 
 

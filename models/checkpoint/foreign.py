@@ -198,15 +198,10 @@ def kinds() -> str:
 
 
 def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
-    """Returns the local path of a model; downloads files on the Hub to its cache.
+    """Returns the local path of an experiment, or of the weights of another project.
 
-    Args:
-        reference: A local path, or `org/name` or `org/name@revision` on the Hub.
-        for_training: Whether to fetch the networks that only training needs; discriminators are
-            large.
-
-    Returns:
-        The path of an experiment, or of the weights of another project.
+    Files on the Hub are downloaded to its cache: networks that only training needs, such as
+    discriminators, with `for_training` alone.
     """
     selection = Selection([])
 

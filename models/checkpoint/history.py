@@ -195,10 +195,7 @@ def _what(card: Card) -> str:
             "`python -m bins.import_checkpoint`."
         )
     updates = "" if history.step is None else f" for {history.step} updates"
-    what = f"{card.config.model_type}, a {kind}, trained with Arion{updates}"
-    if card.config.train.synthetic_utterances:
-        return f"{what} on generated data: its output is not speech."
-    return f"{what}."
+    return f"{card.config.model_type}, a {kind}, trained with Arion{updates}."
 
 
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
@@ -235,7 +232,7 @@ def _datasets(config: Config) -> dict[str, CorpusConfig]:
 def _data(card: Card) -> str:
     """The datasets with their hours and licences."""
     if n := card.config.train.synthetic_utterances:
-        return f"generated (--synthetic), {n} utterances with the lengths of LJSpeech"
+        return f"generated (--synthetic), {n} utterances: its output is not speech"
     hours = card.history.hours
     amounts = {name: f", {number:.2f} hours" for name, number in hours.items() if number}
     return "; ".join(

@@ -5,11 +5,10 @@ its five layers): it is another network, and listed as unused.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from models.checkpoint.foreign import (
     ACCELERATE_WEIGHTS,
@@ -39,7 +38,7 @@ _UNKNOWN = ": Arion has no such discriminator"
 
 def recognises(weights: Path) -> bool:
     """Whether args.json belongs to a vocoder with HiFi-GAN as its generator."""
-    args = _lower_keys(_amphion.args_of(weights))
+    args = _amphion.args_of(weights)
     # models of other tasks have `generator_config` next to it
     is_vocoder = value_at(args, "model.generator_config") is None
     return is_vocoder and value_at(args, "model.generator") == "hifigan"
@@ -47,8 +46,7 @@ def recognises(weights: Path) -> bool:
 
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the numbered files of its folder."""
-    path, values = _amphion.read(weights)
-    args = cast("Mapping[str, object]", _lower_keys(values))
+    path, args = _amphion.read(weights)
     settings = _amphion.mel_settings(args, path) | existing(args, {"dataset": "dataset"})
     settings |= required(args, _GENERATOR, path)
     names = value_at(args, "model.discriminators")
@@ -58,13 +56,6 @@ def read(weights: Path) -> ImportedModel:
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights, names or []),
     )
-
-
-def _lower_keys(value: object) -> object:
-    """Settings with keys in lower case, as Amphion reads those of vocoders."""
-    if isinstance(value, dict):
-        return {str(key).lower(): _lower_keys(inner) for key, inner in value.items()}
-    return value
 
 
 def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:

@@ -210,14 +210,6 @@ def test_a_missing_args_json_is_asked_for(tmp_path):
         load_model(root / "checkpoint" / NEWEST)
 
 
-def test_capital_letters_in_the_names_of_settings_are_no_matter(tmp_path):
-    root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    text = (root / "args.json").read_text().replace('"hop_size"', '"Hop_Size"')
-    (root / "args.json").write_text(text.replace('"hifigan": {', '"HiFiGAN": {'))
-
-    assert load_model(root).mel.hop_length == 64
-
-
 def test_a_missing_setting_is_named(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
     text = (root / "args.json").read_text().replace('"hop_size"', '"hop"')
