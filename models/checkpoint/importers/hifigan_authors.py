@@ -38,8 +38,6 @@ GENERATOR_KEYS = (
     "resblock_dilation_sizes",
 )
 _RESBLOCK = "model.generator.resblock"
-_DILATIONS = "model.generator.resblock_dilation_sizes"
-_N_DILATIONS = {"1": 3, "2": 2}  # in a block of each type; of longer lists the first are used
 _SPECTRAL = {  # of torch.nn.utils.spectral_norm, and the names of parametrizations
     "weight_orig": "parametrizations.weight.original",
     "weight_u": "parametrizations.weight.0._u",
@@ -96,9 +94,6 @@ def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str
         **settings,
         _RESBLOCK: kind,
     }
-    if isinstance(rows := settings[_DILATIONS], list):
-        n = _N_DILATIONS[kind]
-        values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
         tree=tree_of("vocoder", values, path),
         tensors=named_tensors(parts[key], f"{weights}: {key}"),

@@ -41,9 +41,7 @@ def test_a_model_that_needs_none_accepts_every_aligner(aligner):
 
 def test_a_model_that_cannot_learn_durations_is_not_asked_to():
     FASTSPEECH2.check_config(config_of("learned"))
-    with pytest.raises(
-        ValueError, match="cannot get them from preprocess.aligner learned: choose another"
-    ):
+    with pytest.raises(ValueError, match=r"preprocess\.aligner learned: choose another"):
         replace(FASTSPEECH2, aligner=None).check_config(config_of("learned"))
 
 

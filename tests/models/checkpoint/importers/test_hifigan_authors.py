@@ -69,16 +69,6 @@ def test_half_precision_and_parallel_runs_load_as_well(tmp_path, mel):
     assert torch.allclose(wav, synthesise(widened, SIZES, mel), atol=1e-5)
 
 
-def test_lists_longer_than_a_block_has_layers_are_cut_as_the_original_cuts_them(tmp_path, mel):
-    state = random_generator(SIZES_OF_TYPE_2)
-    longer = SIZES_OF_TYPE_2 | {"resblock_dilation_sizes": [[1, 2, 9], [2, 6, 9]]}
-    model = load_model(write_authors(tmp_path, state, longer))
-
-    assert torch.allclose(
-        model.network.infer(mel), synthesise(state, SIZES_OF_TYPE_2, mel), atol=1e-5
-    )
-
-
 def test_the_newest_generator_is_taken_whatever_else_lies_there(tmp_path, mel):
     for step in (99_995_000, 5000, 100_000_000):
         write_authors(tmp_path, random_generator(SIZES, seed=step), step=step)
