@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from torch import Tensor
 
 from processors.dataset.statistics import Stat
@@ -68,10 +69,6 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
 
 def read_yaml(path: Path) -> Mapping[str, object]:
     """Reads a YAML file of keys: plain values, never objects."""
-    try:
-        import yaml  # not at the top: few models need it
-    except ImportError as error:
-        raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
     text = read_text(path)
     try:
         values = yaml.safe_load(text)
