@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from time import sleep
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple
 
 from utils.errors import InputError
 from utils.files import sha256_of
@@ -129,8 +129,7 @@ def _unpack(path: Path, root: Path, complete: str) -> None:
     folder.mkdir()
     _log.info("unpacking %s", path)
     try:
-        extract = _extract_zip if path.suffix == ".zip" else _extract_tar
-        extract(path, folder)
+        _extract(path, folder)
         _move_in(_corpus_in(folder, complete), root, complete)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, InputError) as error:
         raise InputError(f"{path} cannot be unpacked: {error}") from error
@@ -138,34 +137,15 @@ def _unpack(path: Path, root: Path, complete: str) -> None:
         shutil.rmtree(folder)
 
 
-def _extract_tar(path: Path, folder: Path) -> None:
-    """Files only: the filters of `tarfile` are not in every Python 3.10 and 3.11."""
+def _extract(path: Path, folder: Path) -> None:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+        return
     # Read as a stream: seeking backwards in a compressed file decompresses it from its start.
     with tarfile.open(path, "r|*") as tar:
-        for member in tar:
-            if member.isdir():
-                continue
-            if not member.isfile():
-                raise InputError(f"{member.name!r} is a link or a device")
-            target = folder / _relative(member.name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with cast("IO[bytes]", tar.extractfile(member)) as source, target.open("wb") as file:
-                shutil.copyfileobj(source, file, _BLOCK)
-
-
-def _extract_zip(path: Path, folder: Path) -> None:
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            _relative(name)
-        archive.extractall(folder)
-
-
-def _relative(name: str) -> PurePosixPath:
-    """The path of a file in an archive, if it is inside of the folder where that is unpacked."""
-    path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts:
-        raise InputError(f"{name!r} would be written outside of the folder")
-    return path
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # not in every Python 3.10
+        tar.extractall(folder)
 
 
 def _corpus_in(folder: Path, complete: str) -> Path:

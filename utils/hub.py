@@ -93,13 +93,8 @@ def _why_local(path: Path) -> str:
 
 def _fetch(repository: Repository, choose: Choice) -> Path:
     """The folder of the files in the Hub's cache, after downloading those that are missing."""
-    try:
-        from huggingface_hub import errors, snapshot_download
-    except ImportError as error:
-        raise InputError(
-            f"{repository}: not a local path, and a name on the Hub needs: pip install "
-            "huggingface_hub"
-        ) from error
+    from huggingface_hub import errors, snapshot_download
+
     names, unreachable = _list(repository)
     try:
         chosen = choose(names)
@@ -117,8 +112,8 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
         copy = Path(error.snapshot_path)
         lacking = [name for name in chosen if not (copy / name).is_file()]
         raise InputError(
-            f"{unreachable or repository}, and its copy in the Hub's cache, {copy}, lacks "
-            f"{', '.join(lacking)}: an earlier download was interrupted; run again online"
+            f"{unreachable or repository}; its copy in the Hub's cache, {copy}, lacks "
+            f"{', '.join(lacking)}: run again online"
         ) from error
     except (errors.HTTPError, OSError) as error:
         raise InputError(explain(repository, error)) from error
@@ -154,8 +149,7 @@ def _list(repository: Repository) -> tuple[list[str], str]:
             raise InputError(reason) from error
         if not cached:
             raise InputError(
-                f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give "
-                "a local folder, or fetch it once online"
+                f"{reason}; the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it"
             ) from error
         return cached, reason
     return [file.rfilename for file in info.siblings or ()], ""
@@ -163,25 +157,17 @@ def _list(repository: Repository) -> tuple[list[str], str]:
 
 def explain(name: object, error: BaseException) -> str:
     """The reason why a request for `name` to the Hub failed, as one sentence."""
-    from huggingface_hub import constants, errors
+    from huggingface_hub import errors
 
     if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__ is not None:
         return explain(name, error.__cause__)  # "not in the cache" hides the cause
-    reasons: dict[type[BaseException], str] = {  # the first that fits
-        errors.GatedRepoError: f"accept its conditions on its page ({constants.ENDPOINT}) and log "
-        "in (`hf auth login`)",
-        errors.RepositoryNotFoundError: "neither a local folder nor a repository on the Hub that "
-        "you can read; if it is private, log in (`hf auth login`, or HF_TOKEN)",
-        errors.RevisionNotFoundError: "the Hub has no such branch, tag or commit of it",
-        errors.OfflineModeIsEnabled: "offline mode is on (HF_HUB_OFFLINE)",
-    }
-    reason = next((reason for kind, reason in reasons.items() if isinstance(error, kind)), "")
-    text = " ".join(str(error).split()) or type(error).__name__
-    if not reason and isinstance(error, OSError) and error.errno is not None:  # such as a full disk
-        reason = f"{error.strerror} ({error.filename or constants.HF_HUB_CACHE})"
-    elif not reason and isinstance(error, errors.HTTPError) and _status_of(error) is None:
-        reason = f"the Hub cannot be reached ({text})"
-    return f"{name}: {reason or f'the request to the Hub failed: {text}'}"
+    if type(error) is errors.RepositoryNotFoundError:  # not its subclass for gated repositories
+        return (
+            f"{name}: neither a local folder nor a repository on the Hub that you can read; if it "
+            "is private, log in (`hf auth login`, or HF_TOKEN)"
+        )
+    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return f"{name}: the request to the Hub failed: {text}"
 
 
 def _status_of(error: BaseException) -> int | None:

@@ -1,1 +1,1 @@
-"""Shared by all models: task, model, assets, registry, and the jointly trained aligner."""
+"""Shared by all models: task, model, assets, registry; what acoustic models share."""

@@ -1,61 +1,22 @@
-"""Shared by acoustic models: their output, what they read from batches, the joint aligner."""
+"""Shared by acoustic models: what they read from assets and batches, and their training task."""
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from config.checks import require_at_least
-from config.schema import Config
+from models.base.aligner import ALIGNER, AlignerTraining
 from models.base.assets import Assets
-from models.base.task import LossTerm, Unit
-from modules.alignment.encoder import (
-    AlignmentEncoder,
-    beta_binomial_log_prior,
-    binarization_sum,
-    forward_sum,
-)
-from modules.alignment.search import monotonic_durations
-from modules.layers.basic import PhoneEmbedding, speaker_embedding
-from modules.variance.adaptor import ContourStats, Level, regulate
+from models.base.model import AcousticModel
+from models.base.samples import add_alignment_figures, synthesis_samples
+from models.base.task import LossTerm, Sample, Unit, Update
+from modules.variance.adaptor import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
-Control = Literal["pitch", "energy", "duration", "pitch_transform"]
-ALIGNER = "aligner"  # key of the network in a task, and name of its file
-
-
-class TtsOutput(NamedTuple):
-    """A synthesised mel and its prosody. Padding is 0 except in the mel.
-
-    Models that align by attention find durations in it, and predict no pitch and energy.
-    """
-
-    mel: Tensor  # (B, M, T), the log floor beyond the lengths
-    mel_lengths: Tensor  # (B,)
-    durations: Tensor  # (B, N) frames
-    pitch: Tensor | None = None  # Hz, (B, N), or (B, T) where pitch_level is "frame"
-    energy: Tensor | None = None  # (B, N) or (B, T), by energy_level
-    pitch_level: Level = "phone"
-    energy_level: Level = "phone"
-    alignment: Tensor | None = None  # attention, (B, T, N): weights of the phones in each frame
-    gate: Tensor | None = None  # (B, T), probability that speech ends with this frame
-    stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
-
-    def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
-        """Pitch and energy per frame, (B, T) each; values of phones are repeated over frames."""
-        return (
-            self._per_frame(self.pitch, self.pitch_level),
-            self._per_frame(self.energy, self.energy_level),
-        )
-
-    def _per_frame(self, values: Tensor | None, level: Level) -> Tensor | None:
-        if values is None or level == "frame":
-            return values
-        _, _, T = self.mel.shape
-        return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)
+Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/model.py)
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
@@ -66,21 +27,11 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
         names = ", ".join(missing) or "any speaker"
         raise InputError(
             f"no pitch and energy statistics of {names}: stage 1 found no utterance to train on;"
-            " delete stats.json in the dataset's folder and run stage 1 again, which leaves such"
-            " speakers out"
+            " delete stats.json in the dataset's folder and run stage 1 again"
         )
     stats = [getattr(statistics[speaker.name], quantity) for speaker in assets.speakers]
     keys = ("mean", "std", "min", "max")
     return ContourStats(*(torch.tensor([getattr(stat, key) for stat in stats]) for key in keys))
-
-
-def count_valid(batch: TtsBatch) -> dict[Unit, int]:
-    """Counts the valid elements of a batch, by unit; waits for the GPU if the batch is on one."""
-    return {
-        "frames": int(batch.mel_lengths.sum()),
-        "phones": int(batch.phone_lengths.sum()),
-        "items": len(batch.ids),
-    }
 
 
 def durations_in(batch: TtsBatch) -> Tensor:
@@ -131,154 +82,60 @@ def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) ->
         raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
 
 
-@dataclass(frozen=True)
-class JointAlignerConfig:
-    """Sizes and loss weights of the aligner; unused unless `preprocess.aligner` is "learned"."""
+class AcousticTask(Generic[Network]):
+    """A `Task` (models/base/task.py): one step, after that of the aligner if there is one."""
 
-    hidden: int = 256  # size of phone embeddings
-    attention_channels: int = 80  # of the space in which frames and phones are compared
-    temperature: float = 0.0005  # factor on squared distances
-    # A prior guides the attention along the diagonal until this update, after which boundaries
-    # become more exact. With a learning rate of 1e-3 from the start, 200 are enough.
-    prior_end: int = 1500
-    prior_scale: float = 1.0  # larger is narrower
-    # Weight of the distance between soft and hard alignment; the forward-sum loss has 1. It is 0
-    # before the update binarization_start, then rises over binarization_warmup updates. The paper
-    # has 1, for models that see the soft alignment; here boundaries are more exact with 0.
-    binarization_weight: float = 0.0
-    binarization_start: int = 2000
-    binarization_warmup: int = 1000
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "hidden", "attention_channels")
-        require_at_least(self, 0, "prior_end", "binarization_weight")
-        require_at_least(self, 0, "binarization_start", "binarization_warmup")
-        for key in ("temperature", "prior_scale"):
-            if not (value := getattr(self, key)) > 0:
-                raise ValueError(f"{key} is {value:g}, expected more than 0")
-
-    def binarization_at(self, step: int) -> float:
-        """Weight of the binarization loss after `step` updates."""
-        if step < self.binarization_start:
-            return 0.0
-        done = step + 1 - self.binarization_start
-        return self.binarization_weight * min(1.0, done / max(1, self.binarization_warmup))
-
-
-class JointAligner(nn.Module):
-    """Soft alignment of phones to the frames of a mel (`preprocess.aligner: "learned"`).
-
-    Badlani et al. 2021, "One TTS Alignment To Rule Them All", arXiv:2108.10447, for any acoustic
-    model. It departs from the paper:
-    - The aligner is a separate network with its own phone and speaker embeddings, its own optimizer
-      and its own file, aligner.safetensors, which synthesis does not need. The acoustic model
-      learns from hard durations only, which have no gradient.
-    - The prior is used only at the start. On six minutes of LJSpeech the median distance to MFA's
-      onsets fell from 17 to 14 ms in the 200 updates after it ended.
-    - The binarization loss has weight 0, since it reinforces the aligner's own errors: with it the
-      14 ms became 18 in as many updates.
-    """
+    exported = "model"
 
     def __init__(
-        self, config: JointAlignerConfig, n_phones: int, n_mels: int, n_speakers: int
-    ) -> None:
-        super().__init__()
-        self.phone_keys = PhoneEmbedding(n_phones, config.hidden, padding_idx=0)
-        self.speaker_keys = speaker_embedding(n_speakers, config.hidden)
-        self.attention = AlignmentEncoder(
-            config.hidden, n_mels, config.attention_channels, config.temperature
-        )
-
-    def forward(
         self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor,
-        mel: Tensor,
-        mel_lengths: Tensor,
-    ) -> Tensor:
-        """Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones."""
-        speakers = None if self.speaker_keys is None else self.speaker_keys(speaker_ids)
-        phones = self.phone_keys(phone_ids)  # (B, N, H)
-        return self.attention(phones, mel.mT, phone_lengths, mel_lengths, speakers=speakers)
-
-
-def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
-    log_attention: Tensor = network(
-        batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths
-    )
-    return log_attention
-
-
-@torch.no_grad()
-def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """Durations by a trained aligner: frames per phone, (B, N); needs a frame for each phone."""
-    return monotonic_durations(_attend(network, batch), batch.phone_lengths, batch.mel_lengths)
-
-
-class AlignerOutput(NamedTuple):
-    """Soft and hard alignment of a batch."""
-
-    log_attention: Tensor  # (B, T, N)
-    durations: Tensor  # (B, N) frames of the most likely monotonic alignment
-
-
-class AlignerTraining:
-    """Training of the aligner, as part of the task of an acoustic model.
-
-    The task sets `step` in `begin_update`, and does in each training step:
-
-        alignment = aligner_training.align(batch)
-        yield Update(ALIGNER, aligner_training.losses(alignment, batch))
-        batch = batch._replace(durations=alignment.durations)
-
-    Attributes:
-        step: Updates done.
-    """
-
-    def __init__(self, network: JointAligner, config: JointAlignerConfig) -> None:
+        network: Network,
+        assets: Assets,
+        losses_of: Callable[[Network, TtsBatch], dict[str, LossTerm]],
+        aligner_training: AlignerTraining | None = None,
+    ) -> None:
         self.network = network
-        self.config = config
-        self.step = 0
+        self.assets = assets
+        self.losses_of = losses_of
+        self.aligner_training = aligner_training
+        self.networks: dict[str, nn.Module] = {self.exported: network}
+        if aligner_training is not None:
+            self.networks[ALIGNER] = aligner_training.network
 
-    def align(self, batch: TtsBatch) -> AlignerOutput:
-        """Aligns phones and mels, with the prior before `prior_end`."""
-        log_attention = _attend(self.network, batch)
-        lengths = batch.phone_lengths, batch.mel_lengths
-        if self.step < self.config.prior_end:
-            _, T, N = log_attention.shape
-            prior = beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
-            log_attention = log_attention + prior
-        return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
+    def begin_update(self, step: int) -> None:
+        """Sets the weights of the losses for the update after so many."""
+        if self.aligner_training is not None:
+            self.aligner_training.step = step
 
-    def losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Computes the forward-sum and binarization loss (modules/alignment/encoder.py)."""
-        all_alignments = forward_sum(
-            alignment.log_attention, batch.phone_lengths, batch.mel_lengths
-        )
-        distance = binarization_sum(alignment.log_attention, alignment.durations)
-        weight = self.config.binarization_at(self.step)
-        return {
-            "forward_sum": LossTerm(all_alignments.sum(), "frames"),
-            "binarization": LossTerm(distance, "frames", weight),
-        }
+    def counts(self, batch: TtsBatch) -> dict[Unit, int]:
+        """Counts the valid elements of the batch, by unit; waits for the GPU if it is on one."""
+        frames, phones = int(batch.mel_lengths.sum()), int(batch.phone_lengths.sum())
+        return {"frames": frames, "phones": phones, "items": len(batch.ids)}
 
-    def validation_losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Computes the losses with weight 0: they do not choose the best checkpoint."""
-        losses = self.losses(alignment, batch)
-        return {name: term._replace(weight=0.0) for name, term in losses.items()}
+    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
+        """Yields the update of the network, after that of the aligner if durations are learned."""
+        if self.aligner_training is not None:
+            alignment = self.aligner_training.align(batch)
+            yield Update(ALIGNER, self.aligner_training.losses(alignment, batch))
+            batch = batch._replace(durations=alignment.durations)
+        yield Update(self.exported, self.losses_of(self.network, batch))
 
+    @torch.no_grad()
+    def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
+        """Computes the losses of training, with teacher forcing."""
+        if self.aligner_training is None:
+            return self.losses_of(self.network, batch)
+        alignment = self.aligner_training.align(batch)
+        losses = self.losses_of(self.network, batch._replace(durations=alignment.durations))
+        # the aligner's do not choose the best checkpoint
+        terms = self.aligner_training.losses(alignment, batch).items()
+        return losses | {name: term._replace(weight=0.0) for name, term in terms}
 
-def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
-    """Builds the aligner of an experiment, with random weights."""
-    n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
-    return JointAligner(aligner, n_phones, assets.mel.n_mels, n_speakers)
-
-
-def build_aligner_training(
-    config: Config, assets: Assets, aligner: JointAlignerConfig
-) -> AlignerTraining | None:
-    """Builds the training of an experiment's aligner; None if stage 1 stored durations."""
-    if config.preprocess.aligner != "learned":
-        return None
-    return AlignerTraining(build_aligner(aligner, assets), aligner)
+    def samples(self, batch: TtsBatch) -> Iterator[Sample]:
+        """Synthesises the batch from its phones."""
+        voice = cast("AcousticModel", self.network)
+        samples = synthesis_samples(voice, batch, self.assets)
+        if self.aligner_training is None:
+            return samples
+        durations = self.aligner_training.align(batch).durations
+        return add_alignment_figures(samples, batch, durations, self.assets)

@@ -117,10 +117,8 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
         if len(names) > 1:
             raise InputError(f"the model has {len(names)} speakers; choose one ({listed})")
         return 0
-    if not isinstance(name, str):
-        raise InputError(f"speaker is {name!r}; expected a name ({listed})")
     if name not in names:
-        raise InputError(f"the model has no speaker {name!r}{nearest(name, names)} ({listed})")
+        raise InputError(f"the model has no speaker {name!r}{nearest(str(name), names)} ({listed})")
     return names.index(name)
 
 
@@ -134,8 +132,7 @@ def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)
 
 
 def _vocabulary(plain: Any) -> Vocabulary:  # noqa: ANN401  (JSON)
-    if not isinstance(plain, list) or not all(isinstance(symbol, str) for symbol in plain):
-        raise ValueError("expected a list of phone names")
+    _phones(plain)
     return Vocabulary(plain)
 
 

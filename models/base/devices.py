@@ -26,14 +26,12 @@ def resolved_device(name: str | torch.device = "auto") -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-    except (RuntimeError, TypeError) as error:
-        raise InputError(
-            f"device is {name!r}; expected 'auto', 'cpu', 'cuda' or, of several GPUs, 'cuda:1'"
-        ) from error
-    try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {name!r}: {str(error).splitlines()[0]}") from error
+    except (RuntimeError, TypeError, AssertionError) as error:
+        raise InputError(
+            f"device {name!r}: {str(error).splitlines()[0]}; expected 'auto', 'cpu', 'cuda' or, of"
+            " several GPUs, 'cuda:1'"
+        ) from error
     return str(device)
 
 

@@ -11,14 +11,47 @@ from torch import Tensor, nn
 from config.preprocess import PreprocessConfig
 from config.schema import AcousticPrecision, Config, VocoderPrecision
 from config.train import CompileMode
-from models.base.acoustic import Control, JointAlignerConfig, TtsOutput
+from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.task import Task
+from modules.variance.adaptor import Level, regulate
 from processors.dataset.batch import TtsBatch
 
+Control = Literal["pitch", "energy", "duration", "pitch_transform"]
 C = TypeVar("C")  # dataclass of the `model` section
 EXAMPLE_LENGTH = 400  # of phones and frames: several windows of Griffin-Lim
 _FACTORS = ("duration", "pitch", "energy")
+
+
+class TtsOutput(NamedTuple):
+    """A synthesised mel and its prosody. Padding is 0 except in the mel.
+
+    Models that align by attention find durations in it, and predict no pitch and energy.
+    """
+
+    mel: Tensor  # (B, M, T), the log floor beyond the lengths
+    mel_lengths: Tensor  # (B,)
+    durations: Tensor  # (B, N) frames
+    pitch: Tensor | None = None  # Hz, (B, N), or (B, T) where pitch_level is "frame"
+    energy: Tensor | None = None  # (B, N) or (B, T), by energy_level
+    pitch_level: Level = "phone"
+    energy_level: Level = "phone"
+    alignment: Tensor | None = None  # attention, (B, T, N): weights of the phones in each frame
+    gate: Tensor | None = None  # (B, T), probability that speech ends with this frame
+    stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
+
+    def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
+        """Pitch and energy per frame, (B, T) each; values of phones are repeated over frames."""
+        return (
+            self._per_frame(self.pitch, self.pitch_level),
+            self._per_frame(self.energy, self.energy_level),
+        )
+
+    def _per_frame(self, values: Tensor | None, level: Level) -> Tensor | None:
+        if values is None or level == "frame":
+            return values
+        _, _, T = self.mel.shape
+        return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)
 
 
 class AcousticModel(Protocol):
@@ -126,14 +159,6 @@ class Graph(NamedTuple):
 Graphs = Mapping[str, Graph]
 
 
-def _accept(_model: object, _preprocess: PreprocessConfig) -> None:
-    """Accepts every mel definition."""
-
-
-def _no_scales(_network: object) -> Mapping[str, str]:
-    return {}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Model(Generic[C]):
     """A model: its configuration, its network, its training task, and what they need of others."""
@@ -146,10 +171,10 @@ class Model(Generic[C]):
     # the joint aligner's section of `config`, for `preprocess.aligner: "learned"`
     aligner: Callable[[C], JointAlignerConfig] | None = None
     # raises a ValueError that names the keys if the network cannot read the mels of stage 1
-    check: Callable[[C, PreprocessConfig], None] = _accept
+    check: Callable[[C, PreprocessConfig], None] = lambda _model, _preprocess: None
     # names of tensors that are only valid on one scale, and that scale: --init_from leaves out
     # tensors of another one
-    scales: Callable[[Any], Mapping[str, str]] = _no_scales
+    scales: Callable[[Any], Mapping[str, str]] = lambda _network: {}
 
     # precision of synthesis where "auto" is asked for, on CPUs with bfloat16
     cpu_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
@@ -173,14 +198,10 @@ class Model(Generic[C]):
         self.check(cast("C", config.model), config.preprocess)
         if config.task != "tts" or config.preprocess.has_aligner or not self.needs_durations:
             return
-        if config.preprocess.aligner == "none":
+        if config.preprocess.aligner == "none" or self.aligner is None:
             raise ValueError(
-                f"{config.model_type} needs durations, and preprocess.aligner none gives none:"
-                " choose another, such as learned"
-            )
-        if self.aligner is None:
-            raise ValueError(
-                f"{config.model_type} cannot learn durations: choose another preprocess.aligner"
+                f"{config.model_type} needs durations, and cannot get them from preprocess.aligner"
+                f" {config.preprocess.aligner}: choose another"
             )
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, VocoderPrecision
-from models.base.acoustic import TtsOutput
+from models.base.model import TtsOutput
 from models.base.registry import model_of
 from models.benchmark.results import Work
 from models.synthesizer.synthesizer import Synthesizer

@@ -44,7 +44,7 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
     """Writes one checkpoint.
 
     Raises:
-        InputError: If the disk is full or not writable; older checkpoints, if any, are kept.
+        InputError: If the disk is full or not writable; older checkpoints are kept.
     """
     final = step_folder(folder, step)
     partial = folder / (final.name + _PARTIAL)
@@ -62,10 +62,9 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        older = "older checkpoints are intact; free disk space, then continue with --resume"
-        remedy = older if steps_of(folder) else "free disk space, then train again"
         raise InputError(
-            f"{final}: the checkpoint could not be written: {error.strerror}; {remedy}"
+            f"{final}: the checkpoint could not be written: {error.strerror}; free disk space, then"
+            " train again (with --resume from an older checkpoint, if there is one)"
         ) from error
     return final
 
@@ -117,12 +116,10 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
             return checkpoint
         faults.append(f"{checkpoint.name}: {fault}")
         get_logger(__name__).warning("%s is not used: %s", checkpoint, fault)
-    if faults:
-        raise InputError(
-            f"{folder}: no checkpoint is whole ({faults[0]}); copy them again, or train again with"
-            " --restart"
-        )
-    raise InputError(f"{folder}: no checkpoint in it; train first")
+    raise InputError(
+        f"{folder}: no whole checkpoint in it ({'; '.join(faults[:1]) or 'empty'}); copy one again,"
+        " or train with --restart"
+    )
 
 
 def remove_partial(folder: Path) -> None:

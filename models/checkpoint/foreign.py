@@ -70,12 +70,9 @@ def newest(paths: Iterable[P], names: FileNames) -> P | None:
     Raises:
         InputError: If the weights are in several folders, or there are several without a number.
     """
-    weights = [path for path in paths if is_weights(path, names)]
+    weights = [path for path in paths if names.weights.fullmatch(path.name)]
     numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
-    if numbers:
-        places = {named_part(path).parent for path in numbers}
-    else:
-        places = {named_part(path) for path in weights}
+    places = {named_part(path).parent for path in numbers} or set(map(named_part, weights))
     if len(places) > 1:
         raise several_models(places)
     return max(
@@ -85,20 +82,13 @@ def newest(paths: Iterable[P], names: FileNames) -> P | None:
     )
 
 
-def is_weights(path: PurePath, names: FileNames) -> bool:
-    """Whether a path has the name of weights, and is not in a folder of results."""
-    return bool(names.weights.fullmatch(path.name)) and RESULTS.isdisjoint(path.parts[-4:-1])
-
-
 def beside(weights: Path, name: str, levels: int = 0) -> Path:
     """Finds a file of settings in the folder of weights, or in the nearest of `levels` above."""
     for folder in weights.parents[: levels + 1]:
         if (folder / name).is_file():
             return folder / name
-    above = f", nor in the {levels} above" if levels else ""
     raise InputError(
-        f"{weights}: no {name} in its folder{above}; copy the {name} that it was trained with to "
-        f"{weights.parent}"
+        f"{weights}: no {name} in its folder; copy that of its training to {weights.parent}"
     )
 
 
@@ -157,18 +147,13 @@ class Importer(Protocol):
     FILES: FileNames  # the names of its files, in a folder and in a repository on the Hub
 
     def recognises(self, weights: Path) -> bool:
-        """Whether a file holds the weights of such a checkpoint, by names and small files alone.
+        """Whether a file holds such weights; an InputError names a file next to it that is missing.
 
-        Raises:
-            InputError: If a file next to it is missing; names it and its place.
+        Names and small files tell; only NVIDIA's weights have to be opened.
         """
 
     def read(self, weights: Path) -> ImportedModel:
-        """Reads a checkpoint that `recognises` accepted.
-
-        Raises:
-            InputError: If it is broken, incomplete or of an unknown architecture.
-        """
+        """Reads a checkpoint that `recognises` accepted."""
 
 
 class Foreign(NamedTuple):
@@ -202,13 +187,9 @@ def find(path: Path) -> Foreign | None:
 
 def importers() -> list[Importer]:
     """Imports all importers, sorted by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(_importers.__path__))
-    modules = [
-        importlib.import_module(f"{_importers.__name__}.{name}")
-        for name in names
-        if not name.startswith("_")
-    ]
-    return cast("list[Importer]", modules)
+    found = sorted(module.name for module in pkgutil.iter_modules(_importers.__path__))
+    names = [f"{_importers.__name__}.{name}" for name in found if not name.startswith("_")]
+    return cast("list[Importer]", [importlib.import_module(name) for name in names])
 
 
 def kinds() -> str:
@@ -217,15 +198,10 @@ def kinds() -> str:
 
 
 def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
-    """Returns the local path of a model; downloads files on the Hub to its cache.
+    """Returns the local path of an experiment, or of the weights of another project.
 
-    Args:
-        reference: A local path, or `org/name` or `org/name@revision` on the Hub.
-        for_training: Whether to fetch the networks that only training needs; discriminators are
-            large.
-
-    Returns:
-        The path of an experiment, or of the weights of another project.
+    Files on the Hub are downloaded to its cache: networks that only training needs, such as
+    discriminators, with `for_training` alone.
     """
     selection = Selection([])
 
@@ -279,7 +255,8 @@ def _foreign_files(
     weights = newest(paths, kind)
     if weights is None:
         return None
-    older = {path.parent for path in paths if is_weights(path, kind)} - set(weights.parents)
+    homes = {path.parent for path in paths if kind.weights.fullmatch(path.name)}
+    older = homes - set(weights.parents)
     chosen = {weights}
     chosen |= {p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older}
     if for_training:

@@ -6,8 +6,8 @@ The history of a model is what is in neither its config nor its assets.
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,8 +15,8 @@ from config.preprocess import CorpusConfig
 from config.schema import Config
 from models.base.assets import Assets
 from preprocessors.corpora import licence_of, on_the_hub
-from utils.config import ConfigError, build, plain_tree
-from utils.errors import InputError
+from utils.config import build, plain_tree
+from utils.errors import listed
 from utils.files import read_json, read_text, replacing, write_json
 
 HISTORY = "history.json"
@@ -25,7 +25,6 @@ UNKNOWN = "unknown"  # the identifier of the Hub for a licence that is not given
 _NOTES = "\n## Notes\n"  # text of the user follows, and is kept
 _FIRST_NOTE = "The licence of the recordings and the consent of their speakers limit its use.\n"
 _HUB_NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@[0-9a-f]{40}", re.ASCII)
-_SHOWN = 10  # speakers
 _TEXT = """---
 {header}
 ---
@@ -80,28 +79,12 @@ class History:
     imported_from: str = ""  # model and project, if another project trained it; else empty
     not_imported: tuple[str, ...] = ()  # unused parts of the checkpoint of another project
     step: int | None = None  # updates; None if unknown
-    epoch: int | None = None  # epochs begun; None if unknown
     # losses and scores of the last validation, by name
     losses: dict[str, float] = field(default_factory=dict)
-    best: float | None = None  # smallest validation loss
-    best_step: int | None = None  # the update of the smallest validation loss
 
     def at(self, step: int | None) -> "History":
         """Returns the history of another update's weights, without the losses of these weights."""
-        if step is None or step == self.step:
-            return self
-        return replace(self, step=step, epoch=None, losses={}, best=None, best_step=None)
-
-    def trained(self, position: Position, losses: Mapping[str, float]) -> "History":
-        """Returns the history after more training."""
-        return replace(
-            self,
-            step=position.step,
-            epoch=position.epoch + 1,
-            losses={n: v for n, v in (self.losses | dict(losses)).items() if math.isfinite(v)},
-            best=position.best,
-            best_step=position.best_step,
-        )
+        return self if step in (None, self.step) else replace(self, step=step, losses={})
 
     def save(self, folder: Path) -> None:
         """Writes history.json."""
@@ -113,13 +96,9 @@ class History:
         path = folder / HISTORY
         if not path.exists():
             return cls()
-        plain = read_json(path)
-        if not isinstance(plain, Mapping):
-            raise InputError(f"{path}: not a history; remove it to continue without")
-        try:
-            return build(cls, plain_tree(plain, path))
-        except ConfigError as error:
-            raise InputError(f"{error}; or remove it to continue without") from error
+        plain = cast("dict[str, Any]", read_json(path))
+        names = {key.name for key in fields(cls)}  # earlier versions wrote more
+        return build(cls, plain_tree({n: plain[n] for n in names & plain.keys()}, path))
 
 
 def history_of(config: Config, folders: Sequence[Path]) -> History:
@@ -153,20 +132,16 @@ def write_card(folder: Path, card: Card) -> None:
         temporary.write_text(card_text(card, notes_in(path)), encoding="utf-8")
 
 
-def card_writer(
-    folder: Path, config: Config, assets: Assets, history: History
-) -> Callable[[Position, Mapping[str, float]], None]:
-    """Returns a function that writes the card of an experiment while it is trained.
+def update_card(folder: Path, card: Card, position: Position, losses: Mapping[str, float]) -> None:
+    """Writes the card of an experiment and its history while it is trained.
 
-    Returns:
-        A function of the position of training and the losses of the last validation, by name.
+    Args:
+        losses: Losses and scores of the last validation, by name; others are those of `card`.
     """
-    name = folder.name if folder.is_absolute() else folder.as_posix()
-
-    def write(position: Position, losses: Mapping[str, float]) -> None:
-        write_card(folder, Card(name, config, assets, history.trained(position, losses)))
-
-    return write
+    measured = {**card.history.losses, **losses}
+    finite = {name: value for name, value in measured.items() if math.isfinite(value)}
+    history = replace(card.history, step=position.step, losses=finite)
+    write_card(folder, replace(card, history=history))
 
 
 def notes_in(path: Path) -> str:
@@ -220,11 +195,7 @@ def _what(card: Card) -> str:
             "`python -m bins.import_checkpoint`."
         )
     updates = "" if history.step is None else f" for {history.step} updates"
-    epoch = "" if history.epoch is None else f" (epoch {history.epoch})"
-    what = f"{card.config.model_type}, a {kind}, trained with Arion{updates}{epoch}"
-    if card.config.train.synthetic_utterances:
-        return f"{what} on generated data: its output is not speech."
-    return f"{what}."
+    return f"{card.config.model_type}, a {kind}, trained with Arion{updates}."
 
 
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
@@ -232,24 +203,22 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     history, assets, mel = card.history, card.assets, card.assets.mel
     yield "data", _data(card)
     names = [speaker.name for speaker in assets.speakers]
-    shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], "..."]
-    yield "speakers", f"{len(names)}: {', '.join(shown)}" if names else ""
+    yield "speakers", f"{len(names)}: {listed(names, 10)}" if names else ""
     yield "audio", f"{mel.sample_rate} Hz"
     yield (
         "mel",
         f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}, window "
         f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm",
     )
-    if card.config.task == "vocoder":
-        yield "mels", _mels_of(history)
+    if history.mels_from:
+        mels = f"predicted by {history.mels_from} from the true durations, pitch and energy"
+        yield "mels", mels
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
     if (decay := card.config.train.ema_decay) and card.config.inference.ema:
         yield "weights", f"moving average over the updates, decay {decay:g}"
     losses = (f"{name} {value:.4g}" for name, value in history.losses.items())
     yield "validation", ", ".join(losses)
-    best = "" if history.best is None else f"{history.best:.4g} at update {history.best_step}"
-    yield "best validation loss", best
     yield "scores", "; ".join(card.scores)
     yield "not imported", "; ".join(history.not_imported)
 
@@ -263,21 +232,10 @@ def _datasets(config: Config) -> dict[str, CorpusConfig]:
 def _data(card: Card) -> str:
     """The datasets with their hours and licences."""
     if n := card.config.train.synthetic_utterances:
-        return f"generated (--synthetic), {n} utterances with the lengths of LJSpeech"
-    names, stats, hours = card.config.dataset, card.assets.stats, dict(card.history.hours)
-    if stats is not None and len(names) == 1:
-        seconds = sum(speaker.seconds for speaker in stats.speakers.values())
-        hours.setdefault(names[0], seconds / 3600)
+        return f"generated (--synthetic), {n} utterances: its output is not speech"
+    hours = card.history.hours
     amounts = {name: f", {number:.2f} hours" for name, number in hours.items() if number}
     return "; ".join(
         f"{name}{amounts.get(name, '')}, licence of the recordings: {licence or UNKNOWN}"
         for name, licence in licences_of(card.config).items()
     )
-
-
-def _mels_of(history: History) -> str:
-    """The origin of the mels that a vocoder was trained on."""
-    if history.mels_from:
-        return f"predicted by {history.mels_from} from the true durations, pitch and energy"
-    is_own = history.step is not None and not history.imported_from
-    return "of the recordings" if is_own else ""

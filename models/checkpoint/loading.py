@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +22,7 @@ from processors.text.symbols import Vocabulary
 from utils.arrays import read_pickled
 from utils.config import Tree
 from utils.config_tree import overridden, read_tree
-from utils.errors import InputError, described
+from utils.errors import InputError
 from utils.hub import origin_of
 from utils.logging import get_logger
 
@@ -35,19 +34,35 @@ CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
-class LoadedModel:
-    """A network with its configuration and assets."""
+class OpenedModel:
+    """A model on disk, of Arion or another project, whose network is not built yet."""
 
-    network: nn.Module  # in eval mode
+    tree: Tree  # the values that `config` was built from
     config: Config  # the experiment's configuration
     assets: Assets  # mel definition, vocabulary, speakers and statistics
-    weights: Path  # the file that the network was filled from
-    home: Path  # the folder of its config: the same, or the experiment of a checkpoint
+    weights: Path  # the file of the inference network
     step: int | None  # updates of training; None if unknown
-    tree: Tree  # the values that `config` was built from
     # reads the tensors of a network by the name of its file without the suffix, such as "model"
     # (the inference network) or "discriminator"; None if there is no such file
     stored: Callable[[str], dict[str, Tensor] | None]
+
+    def load(self, device: str | torch.device = "cpu") -> "LoadedModel":
+        """Builds and fills the network, on the device and in eval mode."""
+        path = self.tree.path
+        tensors = self.stored(INFERENCE_NETWORK) or {}
+        try:
+            network = model_of(self.config).build_network(self.config, self.assets)
+        except (InputError, RuntimeError) as error:  # of torch: sizes that fit no memory
+            fault = str(error).splitlines()[0]
+            raise InputError(f"{path}: its network cannot be built: {fault}") from error
+        fill_network(network, tensors, self.weights, str(path))
+        network.to(resolved_device(device)).eval()
+        return LoadedModel(**vars(self), network=network)
+
+    @property
+    def home(self) -> Path:
+        """The folder of its config: that of the weights, or the experiment of a checkpoint."""
+        return self.tree.path.parent
 
     @property
     def folder(self) -> Path:
@@ -81,33 +96,11 @@ class LoadedModel:
         return name if self.step is None else f"{name}, {self.step} updates"
 
 
-class OpenedModel(NamedTuple):
-    """A model on disk, of Arion or another project, whose network is not built yet."""
+@dataclass(frozen=True)
+class LoadedModel(OpenedModel):
+    """A network with its configuration and assets."""
 
-    tree: Tree  # the values that `config` was built from
-    config: Config  # the experiment's configuration
-    assets: Assets  # mel definition, vocabulary, speakers and statistics
-    weights: Path  # the file of the inference network
-    step: int | None
-    inference: Callable[[], dict[str, Tensor]]  # reads the tensors of the inference network
-    stored: Callable[[str], dict[str, Tensor] | None]  # as LoadedModel.stored
-
-    def load(self, device: str | torch.device = "cpu") -> LoadedModel:
-        """Builds and fills the network, on the device and in eval mode."""
-        path = self.tree.path
-        tensors = self.inference()
-        try:
-            network = model_of(self.config).build_network(self.config, self.assets)
-        except InputError as error:
-            raise InputError(f"{path.parent}: {error}") from error
-        except RuntimeError as error:  # of torch, such as sizes that fit no memory
-            raise InputError(
-                f"{path}: its network cannot be built: {described(error)[:200]}"
-            ) from error
-        fill_network(network, tensors, self.weights, str(path))
-        network.to(resolved_device(device)).eval()
-        origin = self.weights, path.parent, self.step, self.tree
-        return LoadedModel(network, self.config, self.assets, *origin, self.stored)
+    network: nn.Module  # in eval mode
 
 
 def load_model(
@@ -162,22 +155,22 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> OpenedModel:
         file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
-    facts = load_assets(home), weights, step_of(folder)
-    return OpenedModel(tree, config, *facts, lambda: read_tensors(weights), stored)
+    return OpenedModel(tree, config, load_assets(home), weights, step_of(folder), stored)
 
 
 def _imported(checkpoint: Foreign) -> OpenedModel:
     model = checkpoint.read()
     get_logger(__name__).info("%s: %s", model.weights, model.source)
+    unused = [model]  # the first use takes it, so that inference does not keep it in memory
 
     def stored(name: str) -> dict[str, Tensor] | None:
-        again = checkpoint.read()  # inference should not keep it in memory
+        read = unused.pop() if unused else checkpoint.read()
         if name == INFERENCE_NETWORK:
-            return again.tensors
-        return again.training_networks().tensors.get(name)
+            return read.tensors
+        return read.training_networks().tensors.get(name)
 
-    facts = model.assets, model.weights, model.step
-    return OpenedModel(model.tree, config_of(model.tree), *facts, lambda: model.tensors, stored)
+    config = config_of(model.tree)
+    return OpenedModel(model.tree, config, model.assets, model.weights, model.step, stored)
 
 
 def read_config(home: Path) -> tuple[Tree, Config]:
@@ -218,27 +211,28 @@ def load_assets(home: Path) -> Assets:
 def _find_weights(path: Path) -> Path:
     """The folder of model.safetensors: given itself, as a file, or as an experiment."""
     if path.is_file():
+        if path.suffix in (".pt", ".pth", ".tar"):
+            read_pickled(path)  # explains a damaged file
         if path.name != WEIGHTS:
-            if path.suffix in (".pt", ".pth", ".tar"):
-                read_pickled(path)  # explains a damaged file
-            raise InputError(
-                f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
-                f"folder with {WEIGHTS}, or a checkpoint of another project: {foreign.kinds()}"
-            )
+            raise _no_model(path)
         path = path.parent
     if not (path / WEIGHTS).is_file():
         checkpoints = path if path.resolve().name == CHECKPOINTS else path / CHECKPOINTS
         if not checkpoints.is_dir():
-            raise InputError(
-                f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of "
-                f"another project: {foreign.kinds()}; of one in a folder below it, give the path"
-            )
+            raise _no_model(path)
         return latest_checkpoint(checkpoints, (WEIGHTS,))
     # weights of an experiment that were copied next to its other files are in no manifest
     is_listed = step_of(path) is not None or WEIGHTS in checksums_in(path)
     if (path / MANIFEST).is_file() and is_listed and (fault := fault_of(path, (WEIGHTS,))):
         raise InputError(f"{path}: {fault}; use another checkpoint")
     return path
+
+
+def _no_model(path: Path) -> InputError:
+    return InputError(
+        f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of another "
+        f"project: {foreign.kinds()}; of one in a folder below it, give the path"
+    )
 
 
 def _home_of(folder: Path) -> Path:

@@ -4,7 +4,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -32,6 +32,7 @@ from models.checkpoint.loading import (
     WEIGHTS,
     LoadedModel,
     foreign_checkpoint,
+    is_experiment,
     load_model,
 )
 from modules.layers.normalisation import adapt_weight_norm
@@ -46,6 +47,8 @@ _NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
 # A push removes these files of an earlier push unless it has them: they would be loaded, too.
 _REPLACED = {*_NETWORKS, CONFIG, *ASSET_FILES, MANIFEST, CARD, SCORES}
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+# beginnings of paths of this machine, on POSIX and Windows; "/" alone is a delimiter
+_LOCAL = re.compile(r"/.|(~[^/\\]*|\.\.|[A-Za-z]:|\\)[/\\]")
 
 
 def export(
@@ -71,7 +74,12 @@ def export(
             f"--license {licence!r}: expected an identifier of the Hub, such as cc-by-4.0, mit, "
             "apache-2.0 or cc0-1.0"
         )
-    model = _load(experiment)
+    if experiment.exists() and not is_experiment(experiment):
+        raise InputError(
+            f"{experiment}: not an experiment; first import a checkpoint of another project by "
+            "python -m bins.import_checkpoint"
+        )
+    model = load_model(experiment)  # damaged ones are not published
     with new_folder(target) as folder:
         if half:
             (folder / WEIGHTS).write_bytes(_half(model))
@@ -90,21 +98,12 @@ def export(
     log = get_logger(__name__)
     for file, size in files.items():
         log.info("%-26s %10.1f kB", file, size / 1e3)
-    _warn_of_licences(model, licence)
-
-
-def _warn_of_licences(model: LoadedModel, licence: str | None) -> None:
-    """Warns of licences that the card does not name: of the weights, and of the recordings."""
-    log = get_logger(__name__)
     if licence is None:
         log.warning("no --license: the card says that the licence of the weights is unknown")
-    if unknown := [name for name, licence in licences_of(model.config).items() if not licence]:
+    for name in [name for name, known in licences_of(model.config).items() if not known]:
         log.warning(
-            "the licence of the recordings of %s is unknown, and the card says so; if you know it,"
-            " set preprocess.corpus.%s.licence in %s",
-            ", ".join(unknown),
-            unknown[0],
-            model.home / CONFIG,
+            "unknown licence of the recordings of %s: set preprocess.corpus.%s.licence in %s",
+            *(name, name, model.home / CONFIG),
         )
 
 
@@ -133,16 +132,6 @@ def publish(
             push(folder, target, replaces=_REPLACED)
 
 
-def _load(experiment: Path) -> LoadedModel:
-    """A model of Arion, fully loaded: damaged ones are not published."""
-    if experiment.exists() and foreign_checkpoint(experiment) is not None:
-        raise InputError(
-            f"{experiment}: a checkpoint of another project; first import it by "
-            "python -m bins.import_checkpoint"
-        )
-    return load_model(experiment)
-
-
 def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> Card:
     """Writes the scores of the published weights, if there are any, and gives the card."""
     history = History.load(model.home)
@@ -155,7 +144,11 @@ def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> 
         return card
     report = without_local_paths(read_json(path))
     write_json(folder / SCORES, report)
-    return replace(card, scores=_listed(report, path))
+    lines = [
+        f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
+        for name, score in report["scores"].items()
+    ]
+    return replace(card, scores=(*lines, f"vocoder {report['vocoder']}"))
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
@@ -171,7 +164,7 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
         }
     if isinstance(value, list):
         return [without_local_paths(inner) for inner in value]
-    if isinstance(value, str) and _is_of_this_machine(value):
+    if isinstance(value, str) and _LOCAL.match(value):
         return PurePosixPath(value.replace("\\", "/")).name
     return value
 
@@ -181,16 +174,6 @@ def _published_config(path: Path) -> Any:  # noqa: ANN401  (JSON)
     config = without_local_paths(read_json(path))
     config.get("inference", {}).pop("ema", None)
     return config
-
-
-def _is_of_this_machine(text: str) -> bool:
-    if len(text) == 1:  # a delimiter
-        return False
-    for path in (PurePosixPath(text), PureWindowsPath(text)):
-        first, *more = path.parts or ("",)
-        if path.is_absolute() or (more and (first == ".." or first.startswith("~"))):
-            return True
-    return False
 
 
 def _half(model: LoadedModel) -> bytes:
@@ -210,19 +193,6 @@ def _other_networks(folder: Path) -> list[Path]:
     return networks
 
 
-def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
-    try:
-        lines = [
-            f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
-            for name, score in report["scores"].items()
-        ]
-        return (*lines, f"vocoder {report['vocoder']}")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{path}: not scores of stage 4; run it again, or remove the file"
-        ) from error
-
-
 def convert_to_experiment(source: str, target: Path) -> None:
     """Writes a checkpoint of another project as an experiment; logs its used and unused tensors."""
     log = get_logger(__name__)
@@ -237,7 +207,6 @@ def convert_to_experiment(source: str, target: Path) -> None:
         imported = checkpoint.read()
         others = imported.training_networks()
         log.info("found: %s: %s", checkpoint.kind, imported.weights)
-        log.info("settings: %s", imported.tree.path)
         for name, tensors in {INFERENCE_NETWORK: imported.tensors, **others.tensors}.items():
             # not by save_file, which makes files that only their owner can read
             (folder / f"{name}.safetensors").write_bytes(save(_storable(tensors)))

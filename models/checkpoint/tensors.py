@@ -48,21 +48,20 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
 def misfits(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
     """Explains why stored tensors do not fit a network; empty if they do."""
     both = {name: (expected[name], stored[name]) for name in expected if name in stored}
-    alike = {n: pair for n, pair in both.items() if pair[0].shape == pair[1].shape}
     faults = {
         "missing": [name for name in expected if name not in stored],
         "left over": [name for name in stored if name not in expected],
         "of another shape": [
             f"{n} {tuple(tensor.shape)} instead of {tuple(like.shape)}"
             for n, (like, tensor) in both.items()
-            if n not in alike
+            if tensor.shape != like.shape
         ],
         "of another type": [
-            f"{n} {_name_of(tensor.dtype)} instead of {_name_of(like.dtype)}"
-            for n, (like, tensor) in alike.items()
+            f"{n} {tensor.dtype} instead of {like.dtype}"
+            for n, (like, tensor) in both.items()
             if tensor.is_floating_point() != like.is_floating_point()
         ],
-        "with infinity or NaN": not_finite({n: tensor for n, (_, tensor) in alike.items()}),
+        "with infinity or NaN": not_finite(stored),
     }
     return "; ".join(f"{what}: {listed(names)}" for what, names in faults.items() if names)
 
@@ -86,7 +85,3 @@ def weights_digest(*networks: nn.Module) -> str:
 
 def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {n: t.float() if t.dtype in _HALVES else t for n, t in tensors.items()}
-
-
-def _name_of(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

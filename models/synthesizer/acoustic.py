@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, InferenceConfig
-from models.base.acoustic import Control, TtsOutput
 from models.base.devices import chosen_precision, require_compiler
-from models.base.model import AcousticModel, Vocoder
+from models.base.model import AcousticModel, Control, TtsOutput, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel
 from models.synthesizer.passages import Passage

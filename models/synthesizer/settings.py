@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
-from models.base.acoustic import Control
+from models.base.model import Control
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
 from processors.text.nearest_phones import is_voiced

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from models.base.acoustic import TtsOutput
 from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
+from models.base.model import TtsOutput
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels, PassageSounds, to_numpy
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.base.acoustic import ALIGNER, JointAligner, build_aligner, find_durations
+from models.base.aligner import ALIGNER, JointAligner, build_aligner, find_durations
 from models.base.devices import resolved_device
 from models.base.model import AttentiveModel
 from models.base.registry import model_of

@@ -17,7 +17,7 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.acoustic import JointAligner, find_durations
+from models.base.aligner import JointAligner, find_durations
 from models.base.devices import resolved_device
 from models.base.model import AcousticModel
 from models.base.registry import model_of

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from models.checkpoint.folders import (
     steps_of,
     write_manifest,
 )
-from models.checkpoint.history import History, card_writer
+from models.checkpoint.history import Card, History, update_card
 from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model, read_config
 from models.training.checkpointing import Run
 from models.training.data import (
@@ -113,9 +114,10 @@ def train(
         checkpoints = folder / CHECKPOINTS
         run = Run(task, data, config.train, accelerator, checkpoints, Tracker(folder))
         if accelerator.is_main_process:
+            name = folder.name if folder.is_absolute() else folder.as_posix()
             run = run._replace(
                 tracker=stack.enter_context(_tracker(folder, config, assets, data, step)),
-                write_card=card_writer(folder, config, assets, history),
+                write_card=partial(update_card, folder, Card(name, config, assets, history)),
                 scoring=build_scoring(config, data),
             )
         trainer = Trainer(run)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.checks import require_at_least, require_odd, require_share
-from models.base.acoustic import JointAlignerConfig
+from models.base.aligner import JointAlignerConfig
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from config.checks import require_at_least, require_odd, require_share
-from models.base.acoustic import JointAlignerConfig
+from models.base.aligner import JointAlignerConfig
 from modules.layers.transformer import Activation
 from modules.variance.adaptor import Level
 

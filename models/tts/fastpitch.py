@@ -11,7 +11,7 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 - energy is that of the spectrum: more is louder. NVIDIA's is the norm of the log-mel, which falls
   as speech gets louder; its checkpoints keep it (`model.energy: "log_mel"`);
 - with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py);
-- the aligner is a separate network (models/base/acoustic.py), and its prior ends.
+- the aligner is a separate network (models/base/aligner.py), and its prior ends.
 """
 
 from typing import ClassVar, NamedTuple
@@ -22,9 +22,7 @@ from torch import Tensor, nn
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
 from models.base.acoustic import (
-    Control,
-    TtsOutput,
-    build_aligner_training,
+    AcousticTask,
     check_given_pitch,
     contour_stats,
     durations_in,
@@ -32,9 +30,9 @@ from models.base.acoustic import (
     resolve_speakers,
     teacher_forcing_inputs,
 )
-from models.base.acoustic_task import AcousticTask
+from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
-from models.base.model import Model, feed_forward_graphs
+from models.base.model import Control, Model, TtsOutput, feed_forward_graphs
 from models.base.task import LossTerm
 from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig
 from modules.execution.prepared import packed

@@ -34,9 +34,7 @@ from torch import Tensor, nn
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
 from models.base.acoustic import (
-    Control,
-    TtsOutput,
-    build_aligner_training,
+    AcousticTask,
     check_given_pitch,
     contour_stats,
     durations_in,
@@ -44,9 +42,9 @@ from models.base.acoustic import (
     resolve_speakers,
     teacher_forcing_inputs,
 )
-from models.base.acoustic_task import AcousticTask
+from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
-from models.base.model import Model, feed_forward_graphs
+from models.base.model import Control, Model, TtsOutput, feed_forward_graphs
 from models.base.task import LossTerm, Unit
 from models.tts._fastspeech2_settings import FastSpeech2Config
 from models.tts._fastspeech2_variance import (

@@ -27,10 +27,9 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask, finished_mel, resolve_speakers
 from models.base.assets import Assets
-from models.base.model import Graphs, Model
+from models.base.model import Control, Graphs, Model, TtsOutput
 from models.base.task import LossTerm
 from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
 from models.tts._tacotron2_graphs import (

@@ -1,6 +1,6 @@
 """The value "learned": stage 1 aligns nothing, it only trims the silence around the speech.
 
-The acoustic model learns the durations in training (models/base/acoustic.py). The
+The acoustic model learns the durations in training (models/base/aligner.py). The
 phones are those of the text, with a pause at both ends and at punctuation, and none elsewhere.
 """
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from processors.records import SpokenText, Word
-from processors.text.symbols import APOSTROPHE, FULL_STOP, IPA_OF_ARPABET, MARKS, PAUSES, UNNAMED
+from processors.text.symbols import APOSTROPHE, FULL_STOP, IPA_OF_ARPABET, MARKS, PAUSES
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -146,8 +146,6 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 
 def _sound_of(phone: str) -> _Sound:
     """The segments of a phone of ARPAbet or the IPA; none if it is neither."""
-    if phone.startswith(UNNAMED):  # letters of its name are no sounds
-        return ()
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
@@ -207,12 +205,6 @@ class VoicePhones:
 
     def fit(self, clauses: Iterable[SpokenText]) -> list[SpokenText]:
         """Returns clauses of a text in the phones of this voice."""
-        if n_unnamed := sum(name.startswith(UNNAMED) for name in self._names):
-            raise InputError(
-                f"this voice cannot read text: its checkpoint does not name its {n_unnamed}"
-                " symbols, and their number is not that of a known symbol set; use a voice with"
-                " one of the sets in docs/text.md"
-            )
         replaced: dict[str, None] = {}
         fitted = [self._fitted(clause, replaced) for clause in clauses]
         if new := [name for name in replaced if name not in self._logged]:

@@ -15,7 +15,6 @@ from utils.errors import InputError
 PAD = "<pad>"  # id 0 in every vocabulary
 SILENCE = "<sil>"  # before the first and, in audio, after the last word
 SHORT_PAUSE = "<sp>"  # a silence in the audio without punctuation in the text
-UNNAMED = "<symbol:"  # starts the names of symbols whose meaning is unknown
 NOISE = "<spn>"  # speech that could not be transcribed: not a pause
 FULL_STOP = "<.>"  # also the end of a text without punctuation
 PUNCTUATION_PAUSES = ("<,>", FULL_STOP, "<?>", "<!>")

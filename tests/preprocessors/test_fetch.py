@@ -187,27 +187,13 @@ def test_a_server_that_cannot_be_reached_is_an_error(server, tmp_path):
         fetch(archive, tmp_path / "tiny", attempts=2)
 
 
-@pytest.mark.parametrize("name", ["../evil", "Tiny-1.0/../../evil", "{}/evil"])
-@pytest.mark.parametrize(("pack", "ending"), [(tar_of, "tar.bz2"), (zip_of, "zip")])
-def test_an_archive_that_would_write_outside_of_its_folder_is_refused(
-    server, tmp_path, name, pack, ending
-):
-    server.content = pack({**FILES, name.format(tmp_path): b"evil"})
+@pytest.mark.parametrize("name", ["../evil", "Tiny-1.0/../../evil"])
+def test_a_tar_that_would_write_outside_of_its_folder_is_refused(server, tmp_path, name):
+    server.content = tar_of({**FILES, name: b"evil"})
     with pytest.raises(InputError, match=r"tiny\.\S+ cannot be unpacked: .*outside"):
-        fetch(server.archive(f"tiny.{ending}"), tmp_path / "in/tiny")
+        fetch(server.archive("tiny.tar.bz2"), tmp_path / "in/tiny")
     assert list(tmp_path.rglob("evil")) == []
     assert not (tmp_path / "in/tiny").exists()
-
-
-def test_a_link_is_refused(server, tmp_path):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        member = tarfile.TarInfo("Tiny-1.0/link")
-        member.type, member.linkname = tarfile.SYMTYPE, "/etc"
-        tar.addfile(member)
-    server.content = buffer.getvalue()
-    with pytest.raises(InputError, match=r"cannot be unpacked: .*link"):
-        fetch(server.archive("tiny.tar.gz"), tmp_path / "tiny")
 
 
 def test_an_archive_of_another_corpus_is_an_error(server, tmp_path):

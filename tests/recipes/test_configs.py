@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.base.acoustic import JointAlignerConfig
+from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.registry import find, load_config
 from models.tts._fastpitch_settings import FastPitchConfig

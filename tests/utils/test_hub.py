@@ -165,7 +165,7 @@ def test_a_repository_that_is_missing_or_private(hub, monkeypatch, token):
 def test_a_gated_repository(hub, monkeypatch, token):
     hub.publish("org/gated", FILES, gated=True)
     use_token(monkeypatch, token)
-    assert "accept its conditions" in refusal("org/gated")
+    assert "gated repo" in refusal("org/gated")
 
 
 def test_a_token_that_the_hub_does_not_know(hub, monkeypatch):
@@ -176,8 +176,8 @@ def test_a_token_that_the_hub_does_not_know(hub, monkeypatch):
 
 def test_a_missing_revision(hub):
     hub.publish("org/name", FILES)
-    assert "has no such branch, tag or commit" in refusal("org/name@v9")
-    assert "has no such branch, tag or commit" in refusal(f"org/name@{'0' * 40}")
+    assert "Revision Not Found" in refusal("org/name@v9")
+    assert "Revision Not Found" in refusal(f"org/name@{'0' * 40}")
 
 
 def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
@@ -213,7 +213,7 @@ def test_a_hub_that_cannot_be_reached(hub, monkeypatch):
     folder = resolve("org/name", model_files)
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")  # nobody listens there
     assert resolve("org/name", model_files) == folder
-    assert "cannot be reached" in refusal("org/other")
+    assert "Connection refused" in refusal("org/other")
 
 
 def test_offline_the_cache_is_used_if_it_holds_all(hub, monkeypatch, caplog):
@@ -245,7 +245,7 @@ def test_a_download_that_fails_leaves_what_came_whole(hub, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda _: None)
     hub.publish("org/name", FILES)
     hub.cuts["model.safetensors"] = 100
-    assert "cannot be reached" in refusal("org/name")
+    assert "the request to the Hub failed" in refusal("org/name")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "lacks model.safetensors" in refusal("org/name")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -262,13 +262,7 @@ def test_a_full_disk(hub, monkeypatch):
 
     hub.publish("org/name", FILES)
     monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
-    assert "No space left on device (/cache/blobs/1)" in refusal("org/name")
-
-
-def test_without_the_client_a_local_path_still_works(hub, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert resolve(tmp_path, model_files) == tmp_path
-    assert "pip install huggingface_hub" in refusal("org/name")
+    assert "No space left on device: '/cache/blobs/1'" in refusal("org/name")
 
 
 def test_the_environment_decides(hub, tmp_path):
@@ -302,7 +296,7 @@ def test_the_environment_decides(hub, tmp_path):
     hub.asked.clear()
     offline = run(HF_HUB_OFFLINE="1")
     assert offline.stdout == online.stdout
-    assert "offline mode is on (HF_HUB_OFFLINE); using the copy in the cache, commit" in (
+    assert "`HF_HUB_OFFLINE` environment variable; using the copy in the cache, commit" in (
         offline.stderr
     )
     assert hub.asked == []

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from models.checkpoint.foreign import FileNames, beside
+from models.checkpoint.importers._tables import required, value_at
 from utils.config_tree import read_values
+from utils.errors import InputError
 
 ARGS = "args.json"
 FILES = FileNames(  # a folder of accelerate, or one file with everything
@@ -17,7 +19,7 @@ FILES = FileNames(  # a folder of accelerate, or one file with everything
     r"(model|pytorch_model)_\d+\.(safetensors|bin)",
     ("*/*", "checkpoint/*/*"),
 )
-MEL = {
+_MEL = {
     "preprocess.sample_rate": "preprocess.sample_rate",
     "preprocess.n_fft": "preprocess.n_fft",
     "preprocess.win_length": "preprocess.win_size",
@@ -44,3 +46,14 @@ def read(weights: Path) -> tuple[Path, Mapping[str, object]]:
     values = read_values(path)
     values.pop("base_config", None)
     return path, values
+
+
+def mel_settings(args: Mapping[str, object], path: Path) -> dict[str, object]:
+    """Settings of the mel."""
+    if value_at(args, "preprocess.use_min_max_norm_mel"):
+        raise InputError(
+            f"{path}: preprocess.use_min_max_norm_mel: mels scaled to another range cannot be used"
+        )
+    is_centred = value_at(args, "preprocess.mel_extract_mode") == "taco"
+    padding = {"preprocess.mel_padding": "centre" if is_centred else "hifigan"}
+    return required(args, _MEL, path) | padding

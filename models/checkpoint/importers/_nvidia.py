@@ -1,7 +1,7 @@
 """Checkpoints of NVIDIA's DeepLearningExamples: one file with tensors, sizes and settings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,12 +9,13 @@ from pathlib import Path
 from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel
-from models.checkpoint.importers._tables import size_of, tree_of
+from models.checkpoint.importers._tables import existing, size_of, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
-from processors.text.symbols import PAD, UNNAMED, Vocabulary, nvidia_vocabulary
+from processors.text.symbols import Vocabulary, nvidia_vocabulary
 from utils.errors import InputError
 
 _AVERAGED, _LATEST = "ema_state_dict", "state_dict"
+_READ = ("config", "train_setup", "epoch", "iteration")  # other parts that are used
 _MODELS = {  # names of tensors that only this model has
     "FastPitch": r"pitch_predictor\.",
     "Tacotron 2": r"decoder\.attention_rnn\.",
@@ -29,7 +30,10 @@ MEL = {  # by the keys of NVIDIA's code
     "preprocess.f_min": "mel_fmin",
     "preprocess.f_max": "mel_fmax",
 }
-_LJSPEECH = dict(zip(MEL, (22050, 1024, 1024, 256, 0.0, 8000.0), strict=True))
+_SETUP = {ours: f"train_setup.{key}" for ours, key in MEL.items()} | {
+    "preprocess.n_mels": "config.n_mel_channels"
+}
+_LJSPEECH = dict(zip(_SETUP, (22050, 1024, 1024, 256, 0.0, 8000.0, 80), strict=True))
 
 
 def file_names(model: str) -> FileNames:
@@ -44,13 +48,9 @@ class NvidiaCheckpoint:
 
     path: Path
     model: str  # "FastPitch", "Tacotron 2" or "WaveGlow"
-    tensors: dict[str, Tensor]  # without the prefix of parallel training
-    averaged: bool  # whether the tensors are those averaged over the updates
-    config: Mapping[str, object]  # sizes of the network
-    setup: Mapping[str, object]  # settings of training; empty in files before 2022
-    epoch: int | None
-    step: int | None  # updates of training
-    unused: tuple[str, ...]  # a line for each other part of the file, with the reason
+    parts: Mapping[str, object]  # of the file; empty sizes and settings in some files before 2022
+    weights: str  # the part that is used: those averaged over the updates, if there are any
+    tensors: dict[str, Tensor]  # of that part, without the prefix of parallel training
 
     def size(self, name: str, axis: int = 0) -> int:
         """Looks up one size of a tensor, as `size_of`."""
@@ -58,42 +58,39 @@ class NvidiaCheckpoint:
 
     def imported(self, settings: Mapping[str, object], tensors: dict[str, Tensor]) -> ImportedModel:
         """Puts a model together."""
-        mel = {ours: self.setup.get(key, _LJSPEECH[ours]) for ours, key in MEL.items()}
-        mel["preprocess.n_mels"] = self.config.get("n_mel_channels", 80)
-        mel["preprocess.mel_padding"] = "centre"
-        epoch = "" if self.epoch is None else f", epoch {self.epoch}"
-        averaged = ", weights averaged over updates" if self.averaged else ""
+        mel = {**_LJSPEECH, **existing(self.parts, _SETUP), "preprocess.mel_padding": "centre"}
         task = "vocoder" if self.model == "WaveGlow" else "tts"
+        step, epoch = (self.parts.get(name) for name in ("iteration", "epoch"))
+        after = f", epoch {epoch}" if isinstance(epoch, int) else ""
+        others = [name for name, part in self.parts.items() if part is not None]
         return ImportedModel(
             tree=tree_of(task, {**mel, **settings}, self.path),
             tensors=tensors,
             weights=self.path,
-            source=f"{self.model} of NVIDIA, {self.path.name}{epoch}{averaged}",
-            step=self.step,
-            unused=self.unused,
+            source=f"{self.model} of NVIDIA, {self.path.name}, {self.weights}{after}",
+            step=step if isinstance(step, int) else None,
+            unused=tuple(name for name in others if name not in (self.weights, *_READ)),
         )
 
     def text(self, symbols: str) -> tuple[dict[str, object], Vocabulary]:
-        """Arion's settings of the text, and the vocabulary.
-
-        The embeddings of other sets than the two English ones keep their places under names that no
-        text contains: such a model loads, and cannot read text.
-        """
-        n_rows = self.size(symbols)
-        sets = {name: nvidia_vocabulary(name) for name in _SYMBOL_SETS}
-        name = next((name for name in sets if len(sets[name]) == n_rows), None)
-        # before 2022, words were always in letters
-        p_arpabet = self.setup.get("p_arpabet", 0.0) if name else 0.0
+        """Arion's settings of the text, and the vocabulary, by the embeddings of symbols."""
+        name, vocabulary = symbol_set(self.size(symbols), _SYMBOL_SETS, self.path)
         settings = {
-            "preprocess.text.phone_extractor": name or _SYMBOL_SETS[0],
-            "preprocess.text.p_arpabet": p_arpabet,
+            "preprocess.text.phone_extractor": name,
+            "preprocess.text.p_arpabet": 0.0,  # before 2022: letters alone
         }
-        return settings, sets[name] if name else unnamed_symbols(n_rows)
+        table = {"preprocess.text.p_arpabet": "train_setup.p_arpabet"}
+        return settings | existing(self.parts, table), vocabulary
 
 
-def unnamed_symbols(n_rows: int) -> Vocabulary:
-    """Symbols of an unknown set, under names that no text contains."""
-    return Vocabulary((PAD, *(f"{UNNAMED}{number}>" for number in range(1, n_rows))))
+def symbol_set(n_symbols: int, names: Sequence[str], path: Path) -> tuple[str, Vocabulary]:
+    """The set with this number of symbols, and its vocabulary."""
+    sets = {name: nvidia_vocabulary(name) for name in names}
+    for name, vocabulary in sets.items():
+        if len(vocabulary) == n_symbols:
+            return name, vocabulary
+    expected = " or ".join(f"{len(vocabulary)} of {name}" for name, vocabulary in sets.items())
+    raise InputError(f"{path}: it has {n_symbols} symbols, expected the {expected}")
 
 
 def holds(weights: Path, model: str, names: FileNames) -> bool:
@@ -115,29 +112,10 @@ def _model_in(path: Path, changed_ns: int) -> str:
 def open_checkpoint(path: Path) -> NvidiaCheckpoint:
     """Reads a checkpoint. Tensors stay on disk until used."""
     saved = _saved(path)
-    if _model_of(saved):  # tensors alone
-        saved = {_LATEST: saved}
-    averaged = bool(isinstance(saved.get(_AVERAGED), Mapping) and saved[_AVERAGED])
-    weights = _AVERAGED if averaged else _LATEST
-    reasons = {
-        _LATEST: f"the averaged weights ({_AVERAGED}) are used",
-        _AVERAGED: f"holds no weights; {_LATEST} is used",
-    }
-    new = "training starts with a new one"
-    parts = ("config", "train_setup", "epoch", "iteration")
-    config, setup, epoch, step = map(saved.get, parts)
-    others = [n for n in saved if n not in (weights, *parts) and saved[n] is not None]
-    return NvidiaCheckpoint(
-        path=path,
-        model=_model_of(saved[_LATEST]),
-        tensors=named_tensors(saved[weights], f"{path}: {weights}"),
-        averaged=averaged,
-        config=config if isinstance(config, Mapping) else {},
-        setup=setup if isinstance(setup, Mapping) else {},
-        epoch=epoch if isinstance(epoch, int) else None,
-        step=step if isinstance(step, int) else None,
-        unused=tuple(f"{name}: {reasons.get(name, new)}" for name in others),
-    )
+    parts = {_LATEST: saved} if _model_of(saved) else saved
+    weights = _AVERAGED if parts.get(_AVERAGED) else _LATEST
+    tensors = named_tensors(parts[weights], f"{path}: {weights}")
+    return NvidiaCheckpoint(path, _model_of(parts[_LATEST]), parts, weights, tensors)
 
 
 def _saved(path: Path) -> Mapping[str, object]:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from torch import Tensor
 
+from processors.dataset.statistics import Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError
 from utils.files import read_text
@@ -67,10 +69,6 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
 
 def read_yaml(path: Path) -> Mapping[str, object]:
     """Reads a YAML file of keys: plain values, never objects."""
-    try:
-        import yaml  # not at the top: few models need it
-    except ImportError as error:
-        raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
     text = read_text(path)
     try:
         values = yaml.safe_load(text)
@@ -133,6 +131,11 @@ def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> 
         what = "missing" if shape is None else f"of the shape {shape}"
         raise InputError(f"{path}: the tensor {name} is {what}; is the file whole?")
     return shape[axis]
+
+
+def stat_without_range(mean: float, std: float) -> Stat:
+    """Statistics of a quantity, 0 or more, whose range is not stored: three deviations."""
+    return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
 
 
 def _pattern(beginning: str) -> re.Pattern[str]:

@@ -4,6 +4,7 @@ A checkpoint is one file; nothing else is needed. Files of version 1.0 say nothi
 is then that of NVIDIA's recipe for LJSpeech, and nothing of the symbols but their number.
 """
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,15 @@ import torch
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
-from models.checkpoint.importers._tables import TensorNames, below, required
+from models.checkpoint.importers._tables import (
+    TensorNames,
+    below,
+    existing,
+    required,
+    stat_without_range,
+)
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from utils.errors import InputError, listed
+from utils.errors import InputError
 
 KIND = "FastPitch of NVIDIA (one .pt file)"
 FILES = file_names("fastpitch")
@@ -49,14 +56,10 @@ _NAMES = TensorNames(
         "{contour}_emb.": "{contour}.embedding.",
     }
 )
-_LEFT_OUT = {  # tensors that are not used, and why
-    r"(encoder|decoder)\.pos_emb\.inv_freq": "of the positions, which are computed",
-    r"pitch_(mean|std)": "",  # are read
-    r"attention\.": (
-        "the aligner that learned the durations; that of Arion compares single symbols, this one"
-        " also their neighbours. Training starts with a new one"
-    ),
-}
+_PITCH = ("pitch_mean", "pitch_std")
+_ALIGNER = "attention."  # its keys depend on neighbouring symbols, those of Arion's aligner do not
+# statistics, which are read; positions, which are computed
+_LEFT_OUT = re.compile(rf"{'|'.join(_PITCH)}|(encoder|decoder)\.pos_emb\.inv_freq|{_ALIGNER}")
 _STACK = {  # of encoder (in_fft) and decoder (out_fft)
     "n_layers": "{}_n_layers",
     "heads": "{}_n_heads",
@@ -90,11 +93,7 @@ def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     checkpoint = open_checkpoint(weights)
     stored = checkpoint.tensors
-    groups = {
-        why: [name for name in stored if re.match(pattern, name)]
-        for pattern, why in _LEFT_OUT.items()
-    }
-    left_out = {name for names in groups.values() for name in names}
+    left_out = {name for name in stored if _LEFT_OUT.match(name)}
     tensors = _NAMES.renamed({n: tensor for n, tensor in stored.items() if n not in left_out})
     text, vocabulary = checkpoint.text(_SYMBOLS)
     stat = _pitch_of(checkpoint)
@@ -104,15 +103,15 @@ def read(weights: Path) -> ImportedModel:
     tensors["pitch.norm.std"] = torch.full((n_speakers,), stat.std)
     none = Stat(0.0, 1.0, 0.0, 0.0, count=0)  # energy is not normalised
     speaker = SpeakerStats(stat, stat, none, none, seconds=0.0)
+    imported = checkpoint.imported(_settings(checkpoint) | text, tensors)
+    has_aligner = any(name.startswith(_ALIGNER) for name in stored)
+    aligner = ("attention: the aligner; training starts with a new one",) if has_aligner else ()
     return replace(
-        checkpoint.imported(_settings(checkpoint) | text, tensors),
+        imported,
         vocabulary=vocabulary,
         speakers=tuple(Speaker(name, "en-us") for name in names),
         stats=CorpusStats(dict.fromkeys(names, speaker)),
-        unused=(
-            *(f"{listed(names)}: {why}" for why, names in groups.items() if why and names),
-            *checkpoint.unused,
-        ),
+        unused=(*aligner, *imported.unused),
     )
 
 
@@ -137,27 +136,22 @@ def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
         "preprocess.aligner": "learned",
         "model.variant": "1.1" if has_energy else "1.0",
         "model.energy": "log_mel",
-        "model.speaker_emb_weight": checkpoint.config.get("speaker_emb_weight", 1.0),
-        **required({"config": checkpoint.config}, table, checkpoint.path),
+        "model.speaker_emb_weight": 1.0,
+        **existing(checkpoint.parts, {"model.speaker_emb_weight": "config.speaker_emb_weight"}),
+        **required(checkpoint.parts, table, checkpoint.path),
         **kernels,
     }
 
 
 def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
     """Mean and deviation of the pitch in Hz, of all speakers together; its range is not stored."""
-    mean, std = _LJSPEECH_PITCH
-    if checkpoint.tensors.keys() & {"pitch_mean", "pitch_std"}:
-        stored = _number(checkpoint, "pitch_mean"), _number(checkpoint, "pitch_std")
-        if stored[1] > 0:
-            mean, std = stored
-    return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
-
-
-def _number(checkpoint: NvidiaCheckpoint, name: str) -> float:
-    tensor = checkpoint.tensors.get(name, torch.empty(0))
-    if tensor.numel() != 1 or not tensor.isfinite().all() or tensor.item() < 0:
+    stored = [checkpoint.tensors[name] for name in _PITCH if name in checkpoint.tensors]
+    numbers = [number for tensor in stored for number in tensor.flatten().tolist()]
+    if not stored or numbers[1:] == [0]:
+        numbers = [*_LJSPEECH_PITCH]
+    if len(numbers) != 2 or not all(0 <= number < math.inf for number in numbers):
         raise InputError(
-            f"{checkpoint.path}: {name} is {tensor.tolist()}, expected one number, 0 or more; is "
-            "the file whole?"
+            f"{checkpoint.path}: {' and '.join(_PITCH)} are {numbers}, expected two numbers, 0 or "
+            "more; is the file whole?"
         )
-    return tensor.item()
+    return stat_without_range(*numbers)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel, beside, named_part
 from models.checkpoint.importers import _amphion
 from models.checkpoint.importers._tables import existing, required, value_at
@@ -16,8 +17,8 @@ from models.checkpoint.importers.fastspeech2_ming024 import (
     assemble,
     by_id,
     model_settings,
+    n_speakers_in,
     stat_of,
-    translate,
 )
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.dataset.statistics import Stat
@@ -26,21 +27,14 @@ from utils.files import read_json
 
 KIND = "FastSpeech 2 of Amphion (args.json, checkpoint/ and statistics.json)"
 FILES = _amphion.FILES
-_MEL = _amphion.MEL | {"preprocess.mel_padding": "preprocess.mel_extract_mode"}
 _F0 = {key: key for key in ("preprocess.f0_min", "preprocess.f0_max")}
 _REFUSED = {  # keys of `preprocess` by which the network computes other quantities
-    "use_min_max_norm_mel": "mels scaled to another range",
     "use_log_scale_pitch": "the logarithm of pitch",
     "use_log_scale_energy": "the logarithm of energy",
 }
 _SYMBOLS = "symbols.dict"  # written if phones are not those of a lexicon
 _SPEAKERS = "spk2id.json"
-_FOLDERS = {  # of the statistics: the key that names it, and its usual name
-    ("pitch", "phone"): ("phone_pitch_dir", "phone_pitches"),
-    ("pitch", "frame"): ("pitch_dir", "pitches"),
-    ("energy", "phone"): ("phone_energy_dir", "phone_energys"),
-    ("energy", "frame"): ("energy_dir", "energys"),
-}
+_FOLDERS = {"pitch": "pitches", "energy": "energys"}  # of the statistics, unless a key names it
 
 
 def recognises(weights: Path) -> bool:
@@ -56,24 +50,23 @@ def read(weights: Path) -> ImportedModel:
     if not isinstance(datasets, list) or not datasets:
         raise InputError(f"{path}: dataset is {datasets!r}, expected a list of names")
     datasets = [str(name) for name in datasets]
-    settings = required(args, _MEL, path) | existing(args, _F0)
-    settings |= model_settings(args.get("model"), path)
-    centred = settings["preprocess.mel_padding"] == "taco"
     praat = value_at(args, "preprocess.pitch_extractor") == "parselmouth"
-    settings |= {
+    levels = {q: _level(args, q) for q in Contours._fields}
+    settings = {
+        **required(args, {"preprocess.mel_padding": "preprocess.mel_extract_mode"}, path),
+        **_amphion.mel_settings(args, path),
+        **existing(args, _F0),
+        **model_settings(args.get("model"), path),
         "dataset": datasets,
-        "preprocess.mel_padding": "centre" if centred else "hifigan",
         "preprocess.pitch_extractor": "parselmouth" if praat else "pyworld",
-        **{f"model.{quantity}_level": _level(args, quantity) for quantity in Contours._fields},
+        **{f"model.{quantity}_level": level for quantity, level in levels.items()},
     }
     tensors = named_tensors(read_weights(weights), str(weights))
-    translated = translate(tensors, weights)
     # of several datasets, the network was trained with the statistics of the first
-    speakers = _speakers(args, datasets[0], path, translated.n_speakers)
-    name = named_part(weights).name
+    speakers = _speakers(args, datasets[0], path, n_speakers_in(tensors))
     return replace(
-        assemble(translated, settings, speakers, path),
-        source=f"FastSpeech 2 of Amphion (github.com/open-mmlab/Amphion), {name}",
+        assemble(tensors, weights, settings, speakers, path),
+        source=f"FastSpeech 2 of Amphion (open-mmlab/Amphion), {named_part(weights).name}",
         step=FILES.number_in(weights),
     )
 
@@ -82,7 +75,7 @@ def _check(args: Mapping[str, object], path: Path) -> None:
     """Refuses settings with which the output would be wrong."""
     for key, what in _REFUSED.items():
         if value_at(args, f"preprocess.{key}"):
-            raise InputError(f"{path}: preprocess.{key}: {what} cannot be used in Arion")
+            raise InputError(f"{path}: preprocess.{key}: {what} cannot be used")
     is_lexicon = value_at(args, "preprocess.phone_extractor") == "lexicon"
     if not is_lexicon and (path.parent / _SYMBOLS).is_file():
         raise InputError(
@@ -97,33 +90,30 @@ def _level(args: Mapping[str, object], quantity: str) -> str:
 
 def _speakers(
     args: Mapping[str, object], dataset: str, path: Path, n_speakers: int
-) -> dict[str, Contours]:
+) -> dict[Speaker, Contours]:
     """Statistics of pitch and energy by speaker, in the order of their ids."""
     files = []
-    for quantity in Contours._fields:
-        key, usual = _FOLDERS[quantity, _level(args, quantity)]
-        folder = str(value_at(args, f"preprocess.{key}") or usual)
-        files.append(path.parent / dataset / folder / "statistics.json")
-    if missing := [file for file in files if not file.is_file()]:
+    for quantity, usual in _FOLDERS.items():
+        prefix = "" if _level(args, quantity) == "frame" else "phone_"
+        folder = value_at(args, f"preprocess.{prefix}{quantity}_dir") or f"{prefix}{usual}"
+        files.append(path.parent / dataset / str(folder) / "statistics.json")
+    if missing := [str(file) for file in files if not file.is_file()]:
         raise InputError(
-            f"{path.parent}: the statistics of pitch and energy are missing; copy them from the "
-            "data that Amphion prepared (processed_dir): "
-            + "; ".join(f"{Path(*file.parts[-3:])} to {file}" for file in missing)
+            f"{' and '.join(missing)} missing; copy the statistics of pitch and energy there from "
+            "the data that Amphion prepared (processed_dir)"
         )
     contents = {file: read_json(file) for file in files}
-    whole, prefix, pitch = f"{dataset}_{dataset}", f"{dataset}_", contents[files[0]]
+    pitch = contents[files[0]]
+    whole = f"{dataset}_{dataset}"
+    keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole]
     if n_speakers > 1:
         ids = beside(path, _SPEAKERS)
         keys = by_id(read_json(ids), n_speakers, ids)
-    else:
-        keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole]
-    stats = [
-        Contours(*(_stat(values, (key, whole), file) for file, values in contents.items()))
-        for key in keys
-    ]
-    if all(key.startswith(prefix) and key != prefix for key in keys):
-        keys = [key.removeprefix(prefix) for key in keys]
-    return dict(zip(keys, stats, strict=True))
+    stats = {}
+    for key in keys:
+        speaker = Speaker(key.removeprefix(f"{dataset}_"), "en-us")
+        stats[speaker] = Contours(*(_stat(v, (key, whole), file) for file, v in contents.items()))
+    return stats
 
 
 def _stat(values: object, keys: tuple[str, str], path: Path) -> Stat:

@@ -11,7 +11,7 @@ under names that no text contains, so that a model of Mandarin loads and cannot 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from models.checkpoint.importers._tables import (
     join,
     read_yaml,
     required,
+    size_of,
     tree_of,
     value_at,
 )
@@ -104,6 +105,8 @@ _SETTINGS = (  # of `model`; the keys of these projects that are Arion's too
     "variance_embedding.n_bins",
 )
 _DEPTHS = {f"model.transformer.n_{p}_layers": f"model.transformer.{p}_layer" for p in _PARTS}
+_SYMBOLS, _SPEAKERS = "encoder.src_word_emb.weight", "speaker_emb.weight"
+_LAST_BIAS = re.compile(r"encoder\.layers\.\d+\.conv_norm\.bias")
 _TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 
@@ -119,34 +122,26 @@ def read(weights: Path) -> ImportedModel:
     model_path, path = (beside(weights, f"{n}.yaml", _LEVELS) for n in ("model", "preprocess"))
     values = read_yaml(path)
     saved = read_pickled(weights, _numpy_scalars())
-    if not isinstance(saved, Mapping) or "model" not in saved:
-        raise InputError(
-            f"{weights}: expected 'model' and 'optimizer' in it, as ming024's code saves"
-        )
-    translated = translate(named_tensors(saved["model"], f"{weights}: model"), weights)
+    tensors = named_tensors(value_at(saved, "model"), f"{weights}: model")
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
     contours = Contours(*(_stat(stats, quantity, stats_path) for quantity in Contours._fields))
-    dataset = values.get("dataset")
-    names = [str(dataset or "speaker")]
-    if translated.n_speakers > 1:
+    dataset = str(values.get("dataset") or "unnamed")
+    names = [dataset]
+    if (n_speakers := n_speakers_in(tensors)) > 1:
         speakers_path = beside(weights, "speakers.json", _LEVELS)
-        names = by_id(read_json(speakers_path), translated.n_speakers, speakers_path)
+        names = by_id(read_json(speakers_path), n_speakers, speakers_path)
+    levels = required(values, {q: f"preprocessing.{q}.feature" for q in Contours._fields}, path)
     settings = {
         **required(values, _MEL, path),
         **model_settings(read_yaml(model_path), model_path),
         **_FIXED,
-        "dataset": [str(dataset or "unnamed")],
-        **{f"model.{q}_level": _level(values, q, path) for q in Contours._fields},
+        "dataset": [dataset],
+        **{f"model.{q}_level": _LEVEL_NAMES.get(str(level), level) for q, level in levels.items()},
     }
     language = str(value_at(values, "preprocessing.text.language") or "en")
-    imported = assemble(
-        translated,
-        settings,
-        dict.fromkeys(names, contours),
-        path,
-        _LANGUAGES.get(language, language),
-    )
+    speakers = {Speaker(name, _LANGUAGES.get(language, language)): contours for name in names}
+    imported = assemble(tensors, weights, settings, speakers, path)
     tree, where = imported.tree, str(model_path)
     origins = {key: where if key[0] == "model" else name for key, name in tree.origins.items()}
     return replace(
@@ -165,78 +160,53 @@ class Contours(NamedTuple):
     energy: Stat
 
 
-@dataclass(frozen=True)
-class Weights:
-    """The tensors of a checkpoint under Arion's names."""
-
-    path: Path  # their file
-    tensors: dict[str, Tensor]  # all but the statistics of pitch and energy
-    n_positions: int | None  # rows of the tables of positions; None without tables
-    n_speakers: int  # rows of the speaker embedding, 1 without one
-    unused: tuple[str, ...]  # tensors that were left out, with the reason
-
-    def vocabulary(self) -> Vocabulary:
-        """Names of the rows of the phone embedding."""
-        table = self.tensors.get("phone_embedding.weight", torch.empty(0))
-        n_rows = len(table) if table.ndim else 0
-        for n_pinyin in (0, _N_PINYIN):
-            symbols = _symbols(n_pinyin)
-            if len(symbols) == n_rows:
-                return Vocabulary(symbols)
-        raise InputError(
-            f"{self.path}: encoder.src_word_emb.weight has {n_rows} rows, one per symbol; expected "
-            "the symbols of 152 (Amphion) or of 361 (ming024)"
-        )
-
-
-def translate(stored: Mapping[str, Tensor], path: Path) -> Weights:
-    """Converts tensors to Arion's names and shapes; others are left for the strict check."""
-    tensors = NAMES.renamed(stored)
-    for name in [name for name in tensors if ".attention.q." in name]:
-        parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
-        join(tensors, parts, name.replace(".q.", ".qkv."))
-    n_positions, computed = _take_positions(tensors)
-    return Weights(path, tensors, n_positions, _take_speakers(tensors), computed)
+def n_speakers_in(stored: Mapping[str, Tensor]) -> int:
+    """Rows of the speaker embedding, 1 without one."""
+    table = stored.get(_SPEAKERS)
+    return 1 if table is None or table.ndim != 2 else len(table)
 
 
 def assemble(
-    weights: Weights,
+    stored: Mapping[str, Tensor],
+    weights: Path,
     settings: Mapping[str, object],
-    speakers: Mapping[str, Contours],
+    speakers: Mapping[Speaker, Contours],
     path: Path,
-    language: str = "en-us",
 ) -> ImportedModel:
     """Puts a checkpoint together; its source and step are added by the importer.
 
     Args:
+        stored: Tensors by their names in the file `weights`.
         settings: By Arion's dotted keys: `model_settings`, mel, levels and pitch extraction.
-        speakers: By name, in the order of their ids.
+        speakers: In the order of their ids.
+        path: The file of the settings.
     """
-    quantization, norms = {}, {}
+    tensors, unused = translated(stored)
+    quantization = {}
     for quantity in Contours._fields:
         stats: list[Stat] = [getattr(contours, quantity) for contours in speakers.values()]
         # Edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
         # the same only for values that are not normalised.
         if any((stat.mean, stat.std) != (0, 1) for stat in stats):
             quantization[f"model.variance_embedding.{quantity}_quantization"] = "linear"
-        norms[f"{quantity}.norm.mean"] = torch.tensor([stat.mean for stat in stats])
-        norms[f"{quantity}.norm.std"] = torch.tensor([stat.std for stat in stats])
-    positions = {} if weights.n_positions is None else {"model.max_seq_len": weights.n_positions}
+        tensors[f"{quantity}.norm.mean"] = torch.tensor([stat.mean for stat in stats])
+        tensors[f"{quantity}.norm.std"] = torch.tensor([stat.std for stat in stats])
     fixed = {
         "model_type": "FastSpeech2",
         "preprocess.text.pauses": "sp",
-        "model.use_postnet": any(name.startswith("postnet.") for name in weights.tensors),
-        "model.stored_positions": any(name.endswith(".positions") for name in weights.tensors),
+        "model.use_postnet": any(name.startswith("postnet.") for name in tensors),
     }
     return ImportedModel(
-        tree=tree_of("tts", {**settings, **fixed, **quantization, **positions}, path),
-        tensors=weights.tensors | norms,
-        weights=weights.path,
-        vocabulary=weights.vocabulary(),
-        speakers=tuple(Speaker(name, language) for name in speakers),
+        tree=tree_of("tts", {**settings, **fixed, **quantization}, path),
+        tensors=tensors,
+        weights=weights,
+        vocabulary=vocabulary_of(size_of(stored, _SYMBOLS, 0, weights), weights),
+        speakers=tuple(speakers),
         # one kind of statistics serves for phones and frames
-        stats=CorpusStats({n: SpeakerStats(p, p, e, e, 0.0) for n, (p, e) in speakers.items()}),
-        unused=weights.unused,
+        stats=CorpusStats(
+            {s.name: SpeakerStats(p, p, e, e, 0.0) for s, (p, e) in speakers.items()}
+        ),
+        unused=unused,
     )
 
 
@@ -284,56 +254,52 @@ def _numpy_scalars() -> list[SafeGlobal]:
 
 
 def _stat(stats: object, quantity: str, path: Path) -> Stat:
-    """Statistics in Hz or linear energy; min and max are normalised in the file."""
+    """Statistics in Hz or linear energy, from normalised min and max, then mean and std."""
     numbers = value_at(stats, quantity)
-    if not isinstance(numbers, list) or len(numbers) != 4:
-        raise InputError(f"{path}: {quantity}: expected [min, max, mean, std], found {numbers}")
-    low, high, mean, std = numbers
-    stat = stat_of([mean, std, low, high], path, quantity)
-    return Stat(stat.mean, stat.std, stat.min * std + mean, stat.max * std + mean)
+    turned = [*numbers[2:], *numbers[:2]] if isinstance(numbers, list) else numbers
+    stat = stat_of(turned, path, quantity)
+    low, high = (limit * stat.std + stat.mean for limit in (stat.min, stat.max))
+    return replace(stat, min=low, max=high)
 
 
-def _level(values: Mapping[str, object], quantity: str, path: Path) -> str:
-    name = value_at(values, key := f"preprocessing.{quantity}.feature")
-    if name not in _LEVEL_NAMES:
-        expected = ", ".join(_LEVEL_NAMES)
-        raise InputError(f"{path}: {key} is {name!r}, expected one of {expected}")
-    return _LEVEL_NAMES[name]
-
-
-def _symbols(n_pinyin: int) -> tuple[str, ...]:
+def vocabulary_of(n_rows: int, path: Path) -> Vocabulary:
+    """Names of the rows of the phone embedding."""
     characters = [f"<character:{char}>" for char in _CHARACTERS.replace(" ", "␣")]
-    pinyin = [f"<pinyin:{number}>" for number in range(n_pinyin)]
-    return (PAD, *characters, *sorted(ARPABET), *pinyin, *_SILENCES, _SPARE)
+    for n_pinyin in (0, _N_PINYIN):
+        pinyin = [f"<pinyin:{number}>" for number in range(n_pinyin)]
+        symbols = (PAD, *characters, *sorted(ARPABET), *pinyin, *_SILENCES, _SPARE)
+        if len(symbols) == n_rows:
+            return Vocabulary(symbols)
+    raise InputError(
+        f"{path}: {_SYMBOLS} has {n_rows} rows, one per symbol; expected the symbols of 152 "
+        "(Amphion) or of 361 (ming024)"
+    )
 
 
-def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, tuple[str, ...]]:
-    """Removes tables of sinusoids; gives the number of positions and what was removed."""
-    names = [f"{part}.positions" for part in ("encoder", "decoder")]
-    # The last row of a table, (1, L + 1, H), is never read: further positions are computed.
-    stored = {n: tensors[n] for n in names if n in tensors and tensors[n].ndim == 3}
-    tables = {n: table[0, :-1] for n, table in stored.items() if len(table)}
-    tensors |= tables
-    sinusoidal = [
-        torch.allclose(table, sinusoids(*table.shape), rtol=0, atol=_TOLERANCE)
-        for table in tables.values()
-    ]
-    n_positions = max(map(len, tables.values()), default=None)
-    if not all(sinusoidal):
-        return n_positions, ()
-    for name in tables:
+def translated(stored: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """Tensors by Arion's names, and what was left out; others are left for the strict check."""
+    tensors = NAMES.renamed(stored)
+    for name in [name for name in tensors if ".attention.q." in name]:
+        parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
+        join(tensors, parts, name.replace(".q.", ".qkv."))
+    computed = [f"{part}.positions" for part in _PARTS if _is_sinusoidal(tensors, part)]
+    for name in computed:
         del tensors[name]
-    return n_positions, tuple(f"{name}: sinusoids, which are computed" for name in tables)
+    biases = filter(_LAST_BIAS.fullmatch, tensors)
+    last = max(biases, key=lambda name: (len(name), name), default="")
+    if n_speakers_in(stored) == 1 and _SPEAKERS in stored and last:
+        # the vector of an only speaker is added to what the encoder returns
+        vector = tensors["speaker_embedding.weight"]  # (1, H)
+        if vector.shape[1:] == tensors[last].shape:
+            tensors[last] = tensors[last] + tensors.pop("speaker_embedding.weight")[0]
+    return tensors, tuple(f"{name}: sinusoids, which are computed" for name in computed)
 
 
-def _take_speakers(tensors: dict[str, Tensor]) -> int:
-    """The number of speakers; a single one's vector is added to the encoder's last bias."""
-    table = tensors.get("speaker_embedding.weight")  # (n_speakers, H)
-    if table is None or table.ndim != 2 or len(table) != 1:
-        return 1 if table is None or table.ndim != 2 else len(table)
-    matches = [re.match(r"encoder\.layers\.(\d+)\.conv_norm\.bias", name) for name in tensors]
-    last = max((int(match[1]) for match in matches if match), default=0)
-    bias = tensors.get(name := f"encoder.layers.{last}.conv_norm.bias")  # (H,)
-    if bias is not None and bias.shape == table[0].shape:
-        tensors[name] = bias + tensors.pop("speaker_embedding.weight")[0]
-    return 1
+def _is_sinusoidal(tensors: Mapping[str, Tensor], part: str) -> bool:
+    """Whether there is a table of positions, (1, L, H), with the values that Arion computes."""
+    table = tensors.get(f"{part}.positions", torch.empty(0))
+    if table.ndim != 3 or len(table) != 1:
+        return False
+    # the last row is never read: further positions are computed
+    positions = table[0, :-1]
+    return torch.allclose(positions, sinusoids(*positions.shape), rtol=0, atol=_TOLERANCE)

@@ -1,9 +1,9 @@
 """FastSpeech 2 of TensorFlowTTS (github.com/TensorSpeech/TensorFlowTTS) and of Graphcore.
 
 A checkpoint is one `.h5` of Keras. Next to it are the yaml file of its training and, from the dump
-that it was trained on, `stats.npy`, `stats_f0.npy` and `stats_energy.npy`. A voice with other
-symbols than the 149 of LJ Speech loads, and cannot read text. TensorFlowTTS leaves the dropout of
-pitch and energy on in synthesis; here it is off, and the same text gives the same speech.
+that it was trained on, `stats.npy`, `stats_f0.npy` and `stats_energy.npy`. Its symbols are the 149
+of LJ Speech. TensorFlowTTS leaves the dropout of pitch and energy on in synthesis; here it is off,
+and the same text gives the same speech.
 
 The network computes normalised mels in log10; ours in nats. The last map of the decoder and of the
 postnet therefore take up the scale of each band, and the postnet reads its mel less the mean.
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import FileNames, ImportedModel, beside
-from models.checkpoint.importers._nvidia import unnamed_symbols
+from models.checkpoint.importers._nvidia import symbol_set
 from models.checkpoint.importers._tables import (
     TensorNames,
     below,
@@ -29,11 +29,12 @@ from models.checkpoint.importers._tables import (
     read_yaml,
     required,
     size_of,
+    stat_without_range,
     tree_of,
+    value_at,
 )
 from models.checkpoint.tensors import named_tensors
-from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.symbols import nvidia_vocabulary
+from processors.dataset.statistics import CorpusStats, SpeakerStats
 from utils.arrays import read_array
 from utils.errors import InputError
 
@@ -126,7 +127,7 @@ _EPS, _OUR_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
 
 def recognises(weights: Path) -> bool:
     """Whether it is a `.h5` with its yaml file."""
-    return bool(FILES.weights.fullmatch(weights.name)) and _settings_of(weights).is_file()
+    return bool(FILES.weights.fullmatch(weights.name) and _settings_of(weights))
 
 
 def read(weights: Path) -> ImportedModel:
@@ -136,20 +137,20 @@ def read(weights: Path) -> ImportedModel:
     tensors = _translated(_read_hdf5(weights), *stats["stats"], path=weights)
     for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
         tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
-    vocabulary = nvidia_vocabulary(_SYMBOLS)
-    n_rows = size_of(tensors, "phone_embedding.weight", 0, weights)
-    reads_text = len(vocabulary) == n_rows
-    pitch, energy = _stat(*stats["stats_f0"]), _stat(*stats["stats_energy"])
-    settings = _FIXED | _settings(path) | _sizes(tensors, weights)
+    n_symbols = size_of(tensors, "phone_embedding.weight", 0, weights)
+    _, vocabulary = symbol_set(n_symbols, [_SYMBOLS], weights)
+    pitch, energy = (
+        stat_without_range(*(float(values[0]) for values in stats[name]))
+        for name in ("stats_f0", "stats_energy")
+    )
     return ImportedModel(
-        tree=tree_of("tts", settings, path),
+        tree=tree_of("tts", _FIXED | _settings(path) | _sizes(tensors, weights), path),
         tensors=tensors,
         weights=weights,
         source=f"FastSpeech 2 of TensorFlowTTS, {weights.name}",
-        vocabulary=vocabulary if reads_text else unnamed_symbols(n_rows),
+        vocabulary=vocabulary,
         speakers=(Speaker("speaker", "en-us"),),
         stats=CorpusStats({"speaker": SpeakerStats(pitch, pitch, energy, energy, 0.0)}),
-        unused=() if reads_text else ("names of the symbols: it cannot read text",),
         step=FILES.number_in(weights),
     )
 
@@ -181,9 +182,9 @@ def _settings_of(weights: Path) -> Path:
 
 def _settings(path: Path) -> dict[str, object]:
     values = read_yaml(path)
-    # Arion has one activation
-    both = {f"{part}_act": f"{_PARAMS}.{part}_hidden_act" for part in ("encoder", "decoder")}
-    encoder, decoder = required(values, both, path).values()
+    encoder, decoder = (
+        value_at(values, f"{_PARAMS}.{part}_hidden_act") for part in ("encoder", "decoder")
+    )
     if encoder != decoder:
         raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
     return required(values, _SETTINGS, path)
@@ -215,12 +216,6 @@ def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
     return rows[0], rows[1]
 
 
-def _stat(mean: Tensor, std: Tensor) -> Stat:
-    """Statistics of frames; their range is not stored."""
-    centre, spread = float(mean[0]), float(std[0])
-    return Stat(centre, spread, max(0.0, centre - 3 * spread), centre + 3 * spread)
-
-
 def _read_hdf5(path: Path) -> dict[str, Tensor]:
     """All arrays of a `.h5` file under their paths in it."""
     try:
@@ -247,11 +242,6 @@ def _translated(
     stored: Mapping[str, Tensor], mean: Tensor, scale: Tensor, path: Path
 ) -> dict[str, Tensor]:
     """Converts tensors to Arion's names, layouts and units: `mean` and `scale` in log10, (M,)."""
-    if any("/speaker_embeddings/" in f"/{name}" or "/speaker_fc/" in name for name in stored):
-        raise InputError(
-            f"{path}: it has several speakers; TensorFlowTTS adds them in five places of the"
-            " network, and Arion in one: only voices of one speaker can be used"
-        )
     # kernels: (in, out) or (K, in, out) -> (out, in) or (out, in, K)
     tensors = {
         translated_name(name): t.permute(tuple(reversed(range(t.ndim))))
@@ -273,9 +263,7 @@ def _translated(
 
 def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path) -> None:
     """Gives the mel maps the mean and scale of each band, (M,) each."""
-    n_norms = sum(
-        re.fullmatch(r"postnet\.norms\.\d+\.weight", name) is not None for name in tensors
-    )
+    n_norms = sum(name.startswith("postnet.norms.") for name in tensors) // 4
     first, last = "postnet.convs.0.weight", f"postnet.norms.{n_norms - 1}"
     bands = {"mel_linear.weight": 0, "mel_linear.bias": 0, first: 1}
     bands |= {f"{last}.weight": 0, f"{last}.bias": 0}

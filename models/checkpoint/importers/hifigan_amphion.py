@@ -5,13 +5,10 @@ its five layers): it is another network, and listed as unused.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
-
-from torch import Tensor
 
 from models.checkpoint.foreign import (
     ACCELERATE_WEIGHTS,
@@ -25,60 +22,33 @@ from models.checkpoint.importers.hifigan_authors import (
     GENERATOR_KEYS,
     assemble,
     discriminators_in,
-    unused_in,
 )
 from models.checkpoint.tensors import read_weights
-from utils.errors import InputError
 
 KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {_amphion.ARGS})"
 FILES = _amphion.FILES
-_REQUIRED = {
-    **{f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS},
-    **_amphion.MEL,
-}
-_OPTIONAL = {
-    "dataset": "dataset",
-    "train.batch_size": "train.batch_size",
-    "train.random_seed": "train.random_seed",
-    "train.cut_mel_frame": "preprocess.cut_mel_frame",
-    "train.adam.lr": "train.adamw.lr",
-    "train.adam.b1": "train.adamw.adam_b1",
-    "train.adam.b2": "train.adamw.adam_b2",
-    "train.lr_scheduler.gamma": "train.exponential_lr.lr_decay",
-}
+_GENERATOR = {f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS}
 _NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
-_OTHER_STRIDES = ": its last layer has stride 3, Arion's 1: another network of the same shapes"
+_REASONS = {
+    "mpd": ": its last layer has stride 3, Arion's 1: another network of the same shapes",
+    "training": ": its state is not used",
+}
 _UNKNOWN = ": Arion has no such discriminator"
 
 
 def recognises(weights: Path) -> bool:
     """Whether args.json belongs to a vocoder with HiFi-GAN as its generator."""
-    args = _lower_keys(_amphion.args_of(weights))
-    generator = value_at(args, "model.generator")
-    # Models of other tasks keep the settings of a generator there, in a section or next to
-    # `generator_config`.
-    if not isinstance(generator, str) or value_at(args, "model.generator_config") is not None:
-        return False
-    if generator != "hifigan":
-        raise InputError(
-            f"{_amphion.read(weights)[0]}: its generator is {generator}; of Amphion's vocoders,"
-            " only hifigan can be read"
-        )
-    return True
+    args = _amphion.args_of(weights)
+    # models of other tasks have `generator_config` next to it
+    is_vocoder = value_at(args, "model.generator_config") is None
+    return is_vocoder and value_at(args, "model.generator") == "hifigan"
 
 
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the numbered files of its folder."""
-    path, values = _amphion.read(weights)
-    args = cast("Mapping[str, object]", _lower_keys(values))
-    if value_at(args, "preprocess.use_min_max_norm_mel"):
-        raise InputError(
-            f"{path}: preprocess.use_min_max_norm_mel: its generator reads mels scaled to another "
-            "range; only plain log-mels can be used in Arion"
-        )
-    settings = required(args, _REQUIRED, path) | existing(args, _OPTIONAL)
-    if value_at(args, "preprocess.mel_extract_mode") == "taco":
-        settings["preprocess.mel_padding"] = "centre"
+    path, args = _amphion.read(weights)
+    settings = _amphion.mel_settings(args, path) | existing(args, {"dataset": "dataset"})
+    settings |= required(args, _GENERATOR, path)
     names = value_at(args, "model.discriminators")
     return replace(
         assemble(settings, path, weights, "generator_state_dict"),
@@ -88,13 +58,6 @@ def read(weights: Path) -> ImportedModel:
     )
 
 
-def _lower_keys(value: object) -> object:
-    """Settings with keys in lower case, as Amphion reads those of vocoders."""
-    if isinstance(value, dict):
-        return {str(key).lower(): _lower_keys(inner) for key, inner in value.items()}
-    return value
-
-
 def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
     """Discriminators in the numbered files of accelerate's folder, in the order of the config.
 
@@ -102,18 +65,13 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
     """
     if weights.name not in ACCELERATE_WEIGHTS:
         return TrainingNetworks()
-    tensors: dict[str, dict[str, Tensor]] = {}
+    networks = TrainingNetworks()
     unused: list[str] = []
-    for file in sorted(weights.parent.iterdir()):
+    for file in sorted(set(weights.parent.iterdir()) - {weights}):
         match = _NUMBERED.fullmatch(file.name)
-        number = int(match[1]) - 1 if match else -1
-        name = str(names[number]) if 0 <= number < len(names) else "unnamed"
+        name = dict(enumerate(names, 1)).get(int(match[1]), "unnamed") if match else "training"
         if name == "msd":
             networks = discriminators_in({"msd": read_weights(file)}, file)
-            tensors |= networks.tensors
-            unused += networks.unused
-        elif match:
-            unused += unused_in([name], file, _OTHER_STRIDES if name == "mpd" else _UNKNOWN)
-        elif file != weights and file.is_file():
-            unused.append(f"{file.name}: state of training")
-    return TrainingNetworks(tensors, tuple(unused))
+        else:
+            unused.append(f"{file.name}: {name}{_REASONS.get(str(name), _UNKNOWN)}")
+    return TrainingNetworks(networks.tensors, (*networks.unused, *unused))

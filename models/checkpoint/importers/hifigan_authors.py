@@ -4,24 +4,23 @@
 same folder. Published are such folders, and files called `generator_<name>`.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
-from models.checkpoint.importers._tables import existing, required, tree_of
+from models.checkpoint.importers._tables import required, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from utils.arrays import read_pickled
 from utils.config_tree import read_values
-from utils.errors import InputError
 
 KIND = "HiFi-GAN of its authors (g_* with config.json)"
 FILES = FileNames(  # as training leaves it, or published under a name
@@ -38,21 +37,7 @@ GENERATOR_KEYS = (
     "resblock_kernel_sizes",
     "resblock_dilation_sizes",
 )
-_TRAIN = {  # as published by the authors, for settings that a checkpoint does not have
-    "train.batch_size": 16,
-    "train.max_steps": 2500000,
-    "train.grad_clip_thresh": 0,
-    "train.optimizer": "adamw",
-    "train.scheduler": "exponential",
-    "train.adam.lr": 2e-4,
-    "train.adam.betas": [0.8, 0.99],
-    "train.adam.eps": 1e-8,
-    "train.adam.weight_decay": 0.01,
-}
-_BETAS = ("train.adam.b1", "train.adam.b2")  # of tables; Arion has them in one key
 _RESBLOCK = "model.generator.resblock"
-_DILATIONS = "model.generator.resblock_dilation_sizes"
-_N_DILATIONS = {"1": 3, "2": 2}  # in a block of each type; of longer lists the first are used
 _SPECTRAL = {  # of torch.nn.utils.spectral_norm, and the names of parametrizations
     "weight_orig": "parametrizations.weight.original",
     "weight_u": "parametrizations.weight.0._u",
@@ -69,15 +54,6 @@ _REQUIRED = {
     "preprocess.f_min": "fmin",
     "preprocess.f_max": "fmax",
 }
-_TRAINING = {
-    "train.batch_size": "batch_size",
-    "train.random_seed": "seed",
-    "train.cut_mel_frame": "segment_size",
-    "train.adam.lr": "learning_rate",
-    "train.adam.b1": "adam_b1",
-    "train.adam.b2": "adam_b2",
-    "train.lr_scheduler.gamma": "lr_decay",
-}
 _DISCRIMINATORS = ("mpd", "msd")
 
 
@@ -93,11 +69,7 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the `do_` file of the same step, if any."""
     path = beside(weights, _CONFIG)
-    values = read_values(path)
-    settings = required(values, _REQUIRED, path) | existing(values, _TRAINING)
-    segment, hop = settings.get("train.cut_mel_frame"), settings["preprocess.hop_length"]
-    if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
-        settings["train.cut_mel_frame"] = segment // hop  # theirs is in samples
+    settings = required(read_values(path), _REQUIRED, path)
     return replace(
         assemble(settings, path, weights, "generator"),
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
@@ -107,31 +79,26 @@ def read(weights: Path) -> ImportedModel:
 
 
 def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str) -> ImportedModel:
-    """Reads the generator and puts a checkpoint together; the importer adds its source and step."""
-    tensors, unused = _generator_in(read_weights(weights), key, weights)
+    """Reads the generator and puts a checkpoint together; the importer adds its source and step.
+
+    Args:
+        key: The key of the generator in the file; a file without that key is the generator alone.
+    """
+    saved = read_weights(weights)
+    parts = saved if isinstance(saved, Mapping) and key in saved else {key: saved}
     kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
-    true_kind = "1" if any(".convs1." in name for name in tensors) else "2"
-    if kind != true_kind:
-        raise InputError(
-            f"{path}: resblock is "
-            f'{json.dumps(settings[_RESBLOCK], default=str)}, expected "{true_kind}": the residual '
-            "blocks of the weights are of that type"
-        )
     values = {
         "model_type": "HiFiGAN",
         "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         "preprocess.mel_padding": "hifigan",
-        **_TRAIN,
+        **settings,
+        _RESBLOCK: kind,
     }
-    values |= {name: value for name, value in settings.items() if name not in _BETAS}
-    if settings.keys() >= set(_BETAS):
-        values["train.adam.betas"] = [settings[name] for name in _BETAS]
-    values[_RESBLOCK] = kind
-    if isinstance(rows := settings[_DILATIONS], list):
-        n = _N_DILATIONS[kind]
-        values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
-        tree=tree_of("vocoder", values, path), tensors=tensors, weights=weights, unused=unused
+        tree=tree_of("vocoder", values, path),
+        tensors=named_tensors(parts[key], f"{weights}: {key}"),
+        weights=weights,
+        unused=unused_in((name for name in parts if name != key), weights),
     )
 
 
@@ -162,25 +129,10 @@ def _discriminators(weights: Path) -> TrainingNetworks:
     path = weights.with_name(weights.name.replace("g_", "do_", 1))
     if path == weights or not path.is_file():
         return TrainingNetworks()
-    values = read_pickled(path)
-    if not isinstance(values, Mapping):
-        raise InputError(f"{path}: holds one {type(values).__name__}, expected mpd and msd")
+    values = cast("Mapping[str, object]", read_pickled(path))
     networks = discriminators_in({n: values[n] for n in _DISCRIMINATORS if n in values}, path)
     unused = unused_in((name for name in values if name not in _DISCRIMINATORS), path)
     return TrainingNetworks(networks.tensors, networks.unused + unused)
-
-
-def _generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """The generator's tensors in a file, under a key or alone, and the unused parts of the file."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"{path}: holds one {type(value).__name__}, expected a generator")
-    if key in value:
-        unused = unused_in((name for name in value if name != key), path)
-        return named_tensors(value[key], f"{path}: {key}"), unused
-    if any(str(name).endswith("conv_pre.bias") for name in value):
-        return named_tensors(value, str(path)), ()
-    names = ", ".join(sorted(map(str, value))[:10])
-    raise InputError(f"{path}: no {key!r} in it, and no layer of a generator; found {names}")
 
 
 def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -53,8 +53,8 @@ _SIZES = {  # Arion's key, and the tensor and its axis
 }
 _COUNTS = {"model.encoder.n_convolutions": "encoder", "model.postnet.n_layers": "postnet"}
 _DROPOUT = {
-    "model.decoder.attention_dropout": "p_attention_dropout",
-    "model.decoder.decoder_dropout": "p_decoder_dropout",
+    "model.decoder.attention_dropout": "config.p_attention_dropout",
+    "model.decoder.decoder_dropout": "config.p_decoder_dropout",
 }
 
 
@@ -72,7 +72,7 @@ def read(weights: Path) -> ImportedModel:
         "preprocess.aligner": "none",
         **text,
         **_sizes(checkpoint),
-        **existing(checkpoint.config, _DROPOUT),
+        **existing(checkpoint.parts, _DROPOUT),
     }
     return replace(
         checkpoint.imported(settings, _NAMES.renamed(checkpoint.tensors)),

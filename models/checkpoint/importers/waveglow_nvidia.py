@@ -26,18 +26,6 @@ KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
 FILES = file_names("waveglow")
 _MODEL = "WaveGlow"
 _AUDIO = {ours: f"data_config.{key}" for ours, key in MEL.items()}  # of NVIDIA/waveglow
-_TRAIN = {
-    "train.batch_size": 10,
-    "train.cut_mel_frame": 32,
-    "train.max_steps": 580000,
-    "train.grad_clip_thresh": 0,
-    "train.optimizer": "adam",
-    "train.adam.lr": 1e-4,
-    "train.adam.betas": [0.9, 0.999],
-    "train.adam.eps": 1e-8,
-    "train.adam.weight_decay": 0.0,
-    "train.scheduler": "constant",
-}
 _COUPLING = "flows.{n}.coupling"
 _NAMES = TensorNames(
     {
@@ -69,7 +57,6 @@ def read(weights: Path) -> ImportedModel:
         **audio,
         "preprocess.n_mels": checkpoint.size("upsample.bias"),
         **_sizes_of(tensors, weights),
-        **_TRAIN,
     }
     imported = checkpoint.imported(settings, tensors)
     mel = path.name if audio else "NVIDIA's recipe"

@@ -26,7 +26,7 @@ def test_a_number_is_that_of_a_gpu(monkeypatch):
 
 @pytest.mark.parametrize("name", ["gpu", None, 1.5])
 def test_what_is_no_device_is_refused(name):
-    with pytest.raises(InputError, match=r"^device is .*; expected 'auto', 'cpu', 'cuda' or"):
+    with pytest.raises(InputError, match=r"^device .*; expected 'auto', 'cpu', 'cuda' or"):
         resolved_device(name)
 
 

@@ -1,9 +1,11 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
+from models.base.model import TtsOutput
 from models.base.registry import find
 from models.vocoder.hifigan import HiFiGANConfig
 
@@ -23,7 +25,9 @@ def config_of(aligner: str) -> Config:
 
 
 def test_a_model_that_needs_durations_refuses_data_without():
-    with pytest.raises(ValueError, match=r"Mine needs durations, and preprocess\.aligner none"):
+    with pytest.raises(
+        ValueError, match=r"Mine needs durations, .* preprocess\.aligner none: choose"
+    ):
         FASTSPEECH2.check_config(config_of("none"))
 
 
@@ -37,10 +41,35 @@ def test_a_model_that_needs_none_accepts_every_aligner(aligner):
 
 def test_a_model_that_cannot_learn_durations_is_not_asked_to():
     FASTSPEECH2.check_config(config_of("learned"))
-    with pytest.raises(ValueError, match="Mine cannot learn durations: choose another"):
+    with pytest.raises(ValueError, match=r"preprocess\.aligner learned: choose another"):
         replace(FASTSPEECH2, aligner=None).check_config(config_of("learned"))
 
 
 def test_aligners_do_not_matter_to_vocoders():
     config = replace(config_of("none"), task="vocoder", model=HiFiGANConfig())
     assert find("vocoder", "HiFiGAN").check_config(config) is None
+
+
+def output(pitch_level: str, n_frames: int) -> TtsOutput:
+    """Two items of three phones; the second one has two phones of no frames and one of two."""
+    return TtsOutput(
+        mel=torch.zeros(2, 4, n_frames),
+        mel_lengths=torch.tensor([3, 2]),
+        durations=torch.tensor([[2, 0, 1], [0, 0, 2]]),
+        pitch=torch.tensor([[10.0, 20, 30], [40, 50, 60]]),
+        energy=torch.arange(2.0 * n_frames).view(2, n_frames),
+        pitch_level=pitch_level,
+        energy_level="frame",
+    )
+
+
+def test_values_of_a_phone_are_repeated_over_its_frames():
+    # as many frames as phones: the shapes do not tell one from the other
+    pitch, energy = output("phone", n_frames=3).contours_per_frame()
+    assert pitch.tolist() == [[10, 10, 30], [60, 60, 0]]
+    assert energy.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_pitch_of_frames_stays_as_it_is():
+    pitch, _ = output("frame", n_frames=3).contours_per_frame()
+    assert pitch.tolist() == [[10, 20, 30], [40, 50, 60]]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.base.acoustic import TtsOutput
 from models.base.assets import Assets
+from models.base.model import TtsOutput
 from models.base.samples import synthesis_samples
 from models.training.checkpointing import eval_mode
 from modules.mel import MelSpectrogram

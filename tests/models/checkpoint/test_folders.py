@@ -1,11 +1,9 @@
-import errno
 import json
 import logging
 import os
 import resource
 import signal
 from itertools import count
-from pathlib import Path
 
 import pytest
 import torch
@@ -81,13 +79,13 @@ def test_without_a_whole_checkpoint_there_is_an_error_and_no_fresh_start(tmp_pat
 
     with pytest.raises(
         InputError,
-        match=r"no checkpoint is whole \(step-00000002: model\.safetensors has changed .*; copy ",
+        match=r"no whole checkpoint in it \(step-00000002: model\.safetensors has changed .*; co",
     ):
         latest_checkpoint(tmp_path)
 
 
 def test_a_folder_without_checkpoints_says_so(tmp_path):
-    with pytest.raises(InputError, match="no checkpoint in it"):
+    with pytest.raises(InputError, match=r"no whole checkpoint in it \(empty\)"):
         latest_checkpoint(tmp_path / "nowhere")
 
 
@@ -141,22 +139,16 @@ def test_a_full_disk_keeps_older_checkpoints_and_leaves_nothing_behind(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
-        with pytest.raises(InputError, match="step-00000002: the checkpoint could not be written"):
+        with pytest.raises(
+            InputError,
+            match=r"step-00000002: the checkpoint could not be written: .*; free disk space",
+        ):
             write_checkpoint(tmp_path, 2, FILES | {"big.pt": bytes(1_000_000)})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert [path.name for path in tmp_path.iterdir()] == [older.name]
     assert fault_of(older) == ""
-
-
-def test_a_disk_that_is_full_at_the_first_save_speaks_of_no_older_checkpoint(tmp_path, monkeypatch):
-    def full(*_arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(InputError, match="No space left on device; free disk space, then train a"):
-        write_checkpoint(tmp_path, 1, FILES)
 
 
 def save_for_ever(folder, log):

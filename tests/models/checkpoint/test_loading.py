@@ -206,7 +206,7 @@ class Malicious:
     [
         ("model.pt", "not a file of tensors that torch can read"),
         ("model.safetensors", "not a whole safetensors file"),
-        ("model", "only tensors in safetensors are loaded, never pickled objects"),
+        ("model", "neither an experiment nor"),
     ],
 )
 def test_a_pickle_is_refused_and_not_run(experiment, tmp_path, name, message):
@@ -299,7 +299,5 @@ def test_half_precision_is_loaded_as_float32(experiment):
 
 def test_a_network_that_fits_no_memory_is_refused(experiment):
     edit(experiment, model={"transformer": {"conv_filter_size": 10**15}})
-    with pytest.raises(
-        InputError, match=r"config\.json: its network cannot be built: RuntimeError"
-    ):
+    with pytest.raises(InputError, match=r"config\.json: its network cannot be built: "):
         load_model(experiment)

@@ -229,11 +229,6 @@ def test_scores_of_stage_4_are_published_with_the_weights_they_are_of(owner, voi
     send(voice / "checkpoints" / "step-00000002")
     assert "scores.json" not in owner.files("org/voice")
     assert "mel_l1" not in owner.files("org/voice")["README.md"].decode()
-    without_numbers = SCORES | {"scores": {"wer": SCORES["scores"]["pesq"] | {"mean": "low"}}}
-    for other in ({"scores": [1, 2]}, without_numbers):
-        write_json(voice / "result" / "scores.json", other)
-        with pytest.raises(InputError, match=r"scores\.json: not scores of stage 4"):
-            send(voice)
 
 
 def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
@@ -289,6 +284,7 @@ def test_local_paths_are_cut_to_their_last_part():
         "dataset_path": {"a": "relative/to/it"},
         "textgrid_dir": "/corpora/a/TextGrid",
         "many": ["~/a/b.txt", "~anna/d.txt", "../anna/e.txt", r"C:\data\c.txt", "ckpts/tts", 3],
+        "shares": [r"\\server\a\f.txt", "//server/a/g.txt"],
         "delimiter": "/",
         "name": "~",
     }
@@ -296,6 +292,7 @@ def test_local_paths_are_cut_to_their_last_part():
         "dataset_path": {},
         "textgrid_dir": "TextGrid",
         "many": ["b.txt", "d.txt", "e.txt", "c.txt", "ckpts/tts", 3],
+        "shares": ["f.txt", "g.txt"],
         "delimiter": "/",
         "name": "~",
     }
@@ -315,7 +312,7 @@ def test_the_card_names_the_repository_and_the_licence_and_keeps_the_notes(owner
 def test_unknown_licences_are_warned_of(hub, voice, caplog):
     send(voice, licence=None, dry_run=True)
     assert "no --license: the card says that the licence of the weights is unknown" in caplog.text
-    assert "the licence of the recordings of mini is unknown" in caplog.text
+    assert "unknown licence of the recordings of mini: set preprocess.corpus.mini" in caplog.text
     config = json.loads((voice / "config.json").read_text())
     config["preprocess"]["corpus"] = {"mini": {"licence": "public domain"}}
     (voice / "config.json").write_text(json.dumps(config))
@@ -368,7 +365,7 @@ def test_a_token_that_may_not_write(hub, voice, monkeypatch):
 
 def test_offline_nothing_is_sent(owner, voice, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match=r"^org/voice: offline mode is on"):
+    with pytest.raises(InputError, match=r"^org/voice: .*offline mode is enabled"):
         send(voice)
 
 

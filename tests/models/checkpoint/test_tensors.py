@@ -132,7 +132,7 @@ def test_what_does_not_fill_a_network_is_listed_by_kind():
     assert misfits(own, own) == ""
     assert misfits(own, stored) == (
         "missing: e; left over: x; of another shape: b (3,) instead of (2,); "
-        "of another type: c int32 instead of float32; with infinity or NaN: d"
+        "of another type: c torch.int32 instead of torch.float32; with infinity or NaN: d"
     )
     assert misfits({f"a{n}": torch.ones(1) for n in range(9)}, {}) == (
         "missing: a0, a1, a2, a3, a4 and 4 more"

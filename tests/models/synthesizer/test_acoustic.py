@@ -5,8 +5,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.base.acoustic import TtsOutput
 from models.base.assets import Assets, Speaker
+from models.base.model import TtsOutput
 from models.base.registry import find, load_config
 from models.synthesizer.acoustic import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer

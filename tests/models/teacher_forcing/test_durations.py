@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import torch
 
-from models.base.acoustic import JointAlignerConfig, build_aligner
+from models.base.aligner import JointAlignerConfig, build_aligner
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
 from models.teacher_forcing.durations import (

@@ -7,7 +7,7 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.checkpoint.folders import latest_checkpoint
 from models.tts import fastpitch, fastspeech2, tacotron2

@@ -191,7 +191,7 @@ def test_resuming_from_broken_checkpoints_only_is_refused(root):
     for path in (root / "ckpts" / "voice" / "checkpoints").iterdir():
         (path / "model.safetensors").write_bytes(b"")
 
-    with pytest.raises(InputError, match="no checkpoint is whole"):
+    with pytest.raises(InputError, match="no whole checkpoint in it"):
         run(root, resume=True)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from config.train import CompileMode
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask
 from modules.layers.basic import length_mask
 from modules.mel import MelConfig
 from modules.variance.adaptor import ContourStats

@@ -6,8 +6,8 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic import AlignerTraining, JointAligner, JointAlignerConfig
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask
+from models.base.aligner import AlignerTraining, JointAligner, JointAlignerConfig
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastpitch

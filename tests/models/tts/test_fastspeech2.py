@@ -5,7 +5,7 @@ import torch
 
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastspeech2

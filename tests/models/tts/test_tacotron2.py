@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.training.initialisation import tensors_of
 from models.tts import tacotron2

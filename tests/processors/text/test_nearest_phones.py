@@ -70,7 +70,6 @@ def test_what_is_no_phone_has_no_nearest():
     assert GERMAN.nearest("ǃ") == ()
     assert PhoneSet(["<.>"]).nearest("a") == ()
     assert PhoneSet(["AH0"]).nearest("<.>") == ()
-    assert PhoneSet(["<symbol:10>"]).nearest("b") == ()
 
 
 @pytest.mark.parametrize("language", ["en-us", "fr-fr", "nl", "ru", "hi", "ar", "ja", "cmn", "vi"])
@@ -173,10 +172,3 @@ def test_an_apostrophe_that_was_not_trained_is_left_out(caplog):
     assert fitted.phones == ("<sil>", "i", "t", "s", "<.>")
     assert fitted.words == (("it's", 1, 4),)
     assert "' in 'it's' by nothing" in caplog.text
-
-
-@pytest.mark.parametrize("unknown", ["replace", "refuse"])
-def test_a_voice_of_unknown_symbols_reads_no_text(unknown):
-    phones = VoicePhones(["<pad>", "<symbol:1>", "<symbol:2>"], unknown)
-    with pytest.raises(InputError, match=r"cannot read text: .* does not name its 2 symbols"):
-        phones.fit([PLAIN])

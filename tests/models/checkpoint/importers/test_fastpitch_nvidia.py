@@ -136,7 +136,7 @@ def test_parallel_training_and_averaged_weights_are_recognised(tmp_path, caplog,
         model = load_model(path)
     check(infer(model.network), speak(averaged, SMALL, IDS))
     assert model.step == 48_000
-    assert "epoch 1000, weights averaged over updates" in caplog.text
+    assert "ema_state_dict, epoch 1000" in caplog.text
 
 
 def test_averaged_weights_that_are_none_are_not_used(tmp_path):
@@ -149,16 +149,13 @@ def test_averaged_weights_that_are_empty_are_not_used_and_listed(tmp_path):
     tensors = tensors_of(SMALL)
     path = write_checkpoint(tmp_path / "model.pt", tensors, SMALL, ema_state_dict={})
     check(infer(imported(path)), speak(tensors, SMALL, IDS))
-    assert read_foreign(path).unused[-1] == "ema_state_dict: holds no weights; state_dict is used"
+    assert read_foreign(path).unused[-1] == "ema_state_dict"
 
 
 def test_latest_weights_are_listed_if_the_averaged_ones_are_used(tmp_path):
     tensors = tensors_of(SMALL)
     path = write_checkpoint(tmp_path / NAME, tensors, SMALL, ema_state_dict=dict(tensors))
-    assert (
-        read_foreign(path).unused[-1]
-        == "state_dict: the averaged weights (ema_state_dict) are used"
-    )
+    assert read_foreign(path).unused[-1] == "state_dict"
 
 
 def test_a_file_describes_network_and_mel(tmp_path):
@@ -212,15 +209,11 @@ def test_a_text_is_spoken_in_nvidias_symbols(tmp_path):
     assert len(speech.wav) == 256 * len(expected.mel.T)
 
 
-def test_other_symbols_load_and_cannot_be_read(tmp_path):
+def test_other_symbols_are_refused(tmp_path):
     config = {**SMALL, "n_symbols": 220}  # english_mandarin_basic
-    tensors = tensors_of(config)
-    path = write_checkpoint(tmp_path / NAME, tensors, config)
-    ids = [219, *IDS]
-    check(infer(imported(path), ids), speak(tensors, config, ids))
-    for text in ("A text.", "hello"):
-        with pytest.raises(InputError, match=r"cannot read text: .* does not name its 219 symbols"):
-            Synthesizer(path, vocoder="griffin_lim")(text)
+    path = write_checkpoint(tmp_path / NAME, tensors_of(config), config)
+    with pytest.raises(InputError, match=r"has 220 symbols, expected the 148 of nvidia_english or"):
+        imported(path)
 
 
 def test_pitch_statistics_that_were_not_stored_are_those_of_ljspeech(tmp_path):
@@ -247,9 +240,8 @@ def test_what_is_not_used_is_listed_and_an_experiment_speaks_alike(tmp_path, cap
     with caplog.at_level(logging.INFO):
         convert_to_experiment(str(path), tmp_path / "experiment")
     lines = [line for line in caplog.messages if line.startswith("not used: ")]
-    assert any("pos_emb.inv_freq: of the positions, which are computed" in line for line in lines)
-    assert any("attention.attn_proj.weight" in line and "7 more: the al" in line for line in lines)
-    assert {"not used: optimizer: training starts with a new one"} <= set(lines)
+    aligner = "not used: attention: the aligner; training starts with a new one"
+    assert lines == [aligner, "not used: optimizer", "not used: scaler"]
     own = load_model(tmp_path / "experiment")
     assert torch.equal(infer(own.network).mel, infer(imported(path)).mel)
 
@@ -317,14 +309,14 @@ def test_code_in_a_file_does_not_run(tmp_path, monkeypatch):
         ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: mel_linear\.bias"),
         (
             {"pitch_std": torch.ones(1), "pitch_mean": None},
-            r"\.pt: pitch_mean is \[\], exp",
+            r"\.pt: pitch_mean and pitch_std are \[1\.0\], exp",
         ),
-        ({"pitch_std": torch.ones(0)}, r"\.pt: pitch_std is \[\], expected one number"),
-        ({"pitch_std": torch.tensor([torch.nan])}, r"\.pt: pitch_std is \[nan\], expected"),
-        ({"pitch_mean": torch.tensor([torch.nan])}, r"\.pt: pitch_mean is \[nan\], expected"),
+        ({"pitch_std": torch.ones(0)}, r"pitch_std are \[\d.*\], expected two numbers"),
+        ({"pitch_std": torch.tensor([torch.nan])}, r"\.pt: .*, nan\], expected"),
+        ({"pitch_mean": torch.tensor([torch.nan])}, r"\.pt: .* \[nan, .*, expected"),
         (
             {"pitch_std": -torch.ones(1)},
-            r"pitch_std is \[-1\.0\], .* 0 or more",
+            r"pitch_std are \[.*-1\.0\], .* 0 or more",
         ),
         (
             {"encoder.word_emb.weight": torch.tensor(1.0)},

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic import AcousticTask
 from models.checkpoint.foreign import find
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
@@ -150,14 +150,6 @@ def test_everything_but_the_sinusoids_is_used(experiment):
     assert imported.tensors.keys() == load_model(experiment).network.state_dict().keys()
 
 
-def test_positions_that_are_no_sinusoids_are_kept(tmp_path, tensors):
-    changed = tensors | {"encoder.position_enc": tensors["encoder.position_enc"] * 0.9}
-    model = load_model(write(tmp_path, changed))
-    check(model, changed)
-    assert len(model.network.encoder.positions) == SIZES["max_seq_len"]  # the file has one more
-    assert read_foreign(tmp_path).unused == ()
-
-
 def test_values_per_frame(tmp_path, tensors):
     root = write(tmp_path, tensors, use_frame_energy=True)
     statistics(root / "LJSpeech", level="", factor=2.0)
@@ -172,7 +164,7 @@ def test_several_speakers(tmp_path, names):
     tensors = checkpoint(n_rows=152, n_speakers=2)
     root = write(tmp_path, tensors)
     statistics(root / "LJSpeech", names)
-    with pytest.raises(InputError, match=r"args.json: no spk2id.json in its folder; copy the"):
+    with pytest.raises(InputError, match=r"args.json: no spk2id.json in its folder; copy that"):
         load_model(root)
     write_json(root / "spk2id.json", {"LJSpeech_bob": 1, "LJSpeech_ann": 0})
     model = load_model(root)
@@ -187,8 +179,7 @@ def test_statistics_are_asked_for_by_their_place(tmp_path, tensors):
     with pytest.raises(InputError) as error:
         load_model(tmp_path)
     for kind in ("phone_pitches", "phone_energys"):
-        place = f"LJSpeech/{kind}/statistics.json"
-        assert f"{place} to {tmp_path}/{place}" in str(error.value)
+        assert f"{tmp_path}/LJSpeech/{kind}/statistics.json" in str(error.value)
     (tmp_path / "moved").rename(tmp_path / "LJSpeech")
     check(load_model(tmp_path), tensors)
 
@@ -196,7 +187,7 @@ def test_statistics_are_asked_for_by_their_place(tmp_path, tensors):
 def test_a_path_of_another_machine_does_no_harm(tmp_path, tensors):
     root = write(tmp_path, tensors, processed_dir="/" + "x" * 300)
     (root / "LJSpeech/phone_pitches/statistics.json").unlink()
-    with pytest.raises(InputError, match=r"LJSpeech/phone_pitches/statistics.json to"):
+    with pytest.raises(InputError, match=r"LJSpeech/phone_pitches/statistics.json missing"):
         load_model(root)
 
 
@@ -238,11 +229,15 @@ FAULTS = {
     ),
     "a flat table of positions": (
         lambda t: t | {"encoder.position_enc": torch.ones(5)},
-        r"encoder.positions \(5,\) instead",
+        r"left over: encoder.positions",
+    ),
+    "positions that are no sinusoids": (
+        lambda t: t | {"encoder.position_enc": t["encoder.position_enc"] * 0.9},
+        r"left over: encoder.positions",
     ),
     "no rows": (
         lambda t: t | {"encoder.src_word_emb.weight": torch.tensor(1.0)},
-        r"src_word_emb.weight has 0 rows",
+        r"src_word_emb.weight is of the shape \(\)",
     ),
     "no bins": (
         lambda t: t | {"variance_adaptor.energy_bins": torch.ones(0)},
@@ -265,7 +260,7 @@ FAULTS = {
     ),
     "whole numbers": (
         lambda t: t | {"mel_linear.bias": torch.ones(80, dtype=torch.int32)},
-        r"of another type: mel_linear.bias int32 instead of float32$",
+        r"of another type: mel_linear.bias torch.int32 instead of torch.float32$",
     ),
     "NaN": (
         lambda t: t | {"mel_linear.bias": torch.full((80,), torch.nan)},

@@ -178,7 +178,7 @@ def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path,
             f"{form.format(2)}: mpd: its last layer has stride 3, Arion's 1: another "
             "network of the same shapes",
             f"{form.format(3)}: msstftd: Arion has no such discriminator",
-            "optimizer_1.bin: state of training",
+            "optimizer_1.bin: training: its state is not used",
         ]
     )
 
@@ -189,9 +189,6 @@ def test_its_settings_are_imported(tmp_path):
     assert (model.mel.sample_rate, model.mel.padding, model.mel.f_max) == (8000, "hifigan", 4000)
     assert model.config.dataset == ("ljspeech",)
     assert model.config.dataset_path == {}  # those of another machine
-    assert (model.config.train.batch_size, model.config.train.cut_mel_frame) == (5, 16)
-    assert (model.config.train.adam.lr, model.config.train.adam.betas) == (3e-4, (0.6, 0.8))
-    assert model.config.train.lr_scheduler.gamma == 0.98
 
 
 def test_the_mel_is_the_one_it_was_trained_on(tmp_path):
@@ -201,7 +198,7 @@ def test_the_mel_is_the_one_it_was_trained_on(tmp_path):
     assert load_model(root).mel.padding == "centre"
 
     (root / "args.json").write_text(text.replace('"fmin"', '"use_min_max_norm_mel": true, "fmin"'))
-    with pytest.raises(InputError, match=r"use_min_max_norm_mel: its generator reads mels scaled"):
+    with pytest.raises(InputError, match=r"use_min_max_norm_mel: mels scaled"):
         load_model(root)
 
 
@@ -213,14 +210,6 @@ def test_a_missing_args_json_is_asked_for(tmp_path):
         load_model(root / "checkpoint" / NEWEST)
 
 
-def test_capital_letters_in_the_names_of_settings_are_no_matter(tmp_path):
-    root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    text = (root / "args.json").read_text().replace('"hop_size"', '"Hop_Size"')
-    (root / "args.json").write_text(text.replace('"hifigan": {', '"HiFiGAN": {'))
-
-    assert load_model(root).mel.hop_length == 64
-
-
 def test_a_missing_setting_is_named(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
     text = (root / "args.json").read_text().replace('"hop_size"', '"hop"')
@@ -230,20 +219,15 @@ def test_a_missing_setting_is_named(tmp_path):
         load_model(root)
 
 
-def test_another_generator_of_amphion_is_refused_by_name(tmp_path):
-    root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    text = (root / "args.json").read_text().replace('"hifigan",', '"bigvgan",')
-    (root / "args.json").write_text(text)
-
-    with pytest.raises(InputError, match=r"args\.json: its generator is bigvgan; of"):
-        load_model(root)
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
-    [('"hifigan": {', '"generator_config": {}, "hifigan": {'), ('"hifigan",', '{"ngf": 32},')],
+    [
+        ('"hifigan": {', '"generator_config": {}, "hifigan": {'),
+        ('"hifigan",', '{"ngf": 32},'),
+        ('"hifigan",', '"bigvgan",'),
+    ],
 )
-def test_a_model_with_a_generator_for_a_part_is_left_to_others(tmp_path, before, after):
+def test_another_generator_and_one_that_is_a_part_are_left_to_others(tmp_path, before, after):
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
     text = (root / "args.json").read_text()
     assert find(root).kind == hifigan_amphion.KIND
@@ -257,14 +241,6 @@ def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES | more))
 
     with pytest.raises(InputError, match=r"json: left over: .* more; of another shape: .* more$"):
-        load_model(root)
-
-
-def test_blocks_of_another_type_are_one_error(tmp_path):
-    root = accelerate_experiment(tmp_path, random_generator(SIZES_OF_TYPE_2))
-
-    expected = r'args\.json: resblock is "1", expected "2": the residual blocks of'
-    with pytest.raises(InputError, match=expected):
         load_model(root)
 
 

@@ -4,11 +4,10 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic import (
+from models.base.aligner import (
     AlignerTraining,
     JointAligner,
     JointAlignerConfig,
-    TtsOutput,
     build_aligner_training,
     find_durations,
 )
@@ -16,32 +15,6 @@ from models.base.assets import Assets
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch, TtsItem, collate
 from processors.text.symbols import Vocabulary
-
-
-def output(pitch_level: str, n_frames: int) -> TtsOutput:
-    """Two items of three phones; the second one has two phones of no frames and one of two."""
-    return TtsOutput(
-        mel=torch.zeros(2, 4, n_frames),
-        mel_lengths=torch.tensor([3, 2]),
-        durations=torch.tensor([[2, 0, 1], [0, 0, 2]]),
-        pitch=torch.tensor([[10.0, 20, 30], [40, 50, 60]]),
-        energy=torch.arange(2.0 * n_frames).view(2, n_frames),
-        pitch_level=pitch_level,
-        energy_level="frame",
-    )
-
-
-def test_values_of_a_phone_are_repeated_over_its_frames():
-    # as many frames as phones: the shapes do not tell one from the other
-    pitch, energy = output("phone", n_frames=3).contours_per_frame()
-    assert pitch.tolist() == [[10, 10, 30], [60, 60, 0]]
-    assert energy.tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
-def test_pitch_of_frames_stays_as_it_is():
-    pitch, _ = output("frame", n_frames=3).contours_per_frame()
-    assert pitch.tolist() == [[10, 20, 30], [40, 50, 60]]
-
 
 N_PHONES, N_MELS = 9, 12
 FLOOR = MelConfig().log_floor_value
@@ -150,19 +123,6 @@ def test_the_binarization_loss_begins_late_and_rises():
         binarization_weight=1.0, binarization_start=0, binarization_warmup=0
     )
     assert at_once.binarization_at(0) == 1
-
-
-def test_validation_losses_have_no_weight():
-    training, batch = AlignerTraining(network_of(), SMALL), batch_of(range(3))
-    training.step = 9000
-    found = training.align(batch)
-    losses, validation = training.losses(found, batch), training.validation_losses(found, batch)
-    assert {name: term.weight for name, term in losses.items()} == {
-        "forward_sum": 1.0,
-        "binarization": 1.0,
-    }
-    assert {term.weight for term in validation.values()} == {0.0}
-    assert torch.equal(validation["forward_sum"].total, losses["forward_sum"].total)
 
 
 def test_attention_and_losses_are_float32_under_autocast(trained):
