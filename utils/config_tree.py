@@ -21,7 +21,8 @@ class Tree:
     """The values of a configuration before validation."""
 
     values: Mapping[str, object]  # sections (dicts), lists and plain values
-    origins: Mapping[Keys, str]  # for each key path, the file that set it last, or `--set`
+    # for each key path, the file that set it last, or `--set`; in the order of the chain
+    origins: Mapping[Keys, str]
     path: Path  # the file at the end of the chain
 
     def origin(self, keys: Keys) -> str:
@@ -162,7 +163,9 @@ def _merge(
             _merge(merged, origins, value, origin, (*keys, name))
         else:
             values[name] = value
-            origins |= {(*keys, *path): origin for path in _key_paths({name: value})}
+            for path in _key_paths({name: value}):
+                origins.pop((*keys, *path), None)  # the order is that of the chain
+                origins[(*keys, *path)] = origin
 
 
 def _key_paths(values: Mapping[str, object]) -> Iterator[Keys]:
