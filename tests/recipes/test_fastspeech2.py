@@ -80,8 +80,7 @@ def test_stage_4_scores_sentences_recordings_second_readings_and_copies(trained,
     done = trained.run(
         "--stage", "4", "--infer_expt_dir", str(trained.experiment), "--infer_output_dir",
         "my wavs", "--recordings", str(trained.folder / "corpus"), "--natural", "2nd takes",
-        "--metrics", "wer,duration_rmse,energy_rmse", "--checks", "all", "--num_workers", "1",
-        cwd=tmp_path,
+        "--metrics", "wer,duration_rmse,energy_rmse", "--checks", "all", *ONE_PROCESS, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "my wavs" / "scores.json").read_text())
