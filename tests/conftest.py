@@ -7,6 +7,27 @@ import pytest
 
 from tests.utils.hub_server import HubServer
 
+SLOW = ("tests/recipes/", "tests/test_try_it.py", "tests/models/")
+TOGETHER = "tests/models/export/"  # with what was exported for all of its files
+
+
+def pytest_collection_modifyitems(items):
+    """Puts the slow tests first, so that the workers end at the same time."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Gives whole files to the workers: fixtures of a file are made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+    config.option.loadscopereorder = False  # by the number of tests
+    return Scheduling(config, log) if config.option.dist == "load" else None
+
 
 @pytest.fixture(autouse=True, scope="session")
 def _hang_up():

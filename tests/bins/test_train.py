@@ -1,15 +1,12 @@
 """The command of stage 2."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from models.checkpoint.folders import fault_of
 from processors.dataset.store import FeatureStore, write_index
-from tests.commands import ROOT, command
+from tests.commands import command
 from tests.models.training.small_tasks import (
     PREPROCESS,
     make_features,
@@ -17,6 +14,7 @@ from tests.models.training.small_tasks import (
     write_corpus,
     write_voice_config,
 )
+from tests.processes import Process, run_together
 from tests.processors.stores import write_shard
 
 
@@ -58,24 +56,17 @@ def test_two_processes_train_one_experiment(root):
     """Saving, validation, scores and resuming with random states of both processes."""
     write_corpus(root, FeatureStore(root / "data" / "mini"))
     config = write_voice_config(root, score_steps=2)
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    arguments = [*launcher, "-m", "bins.train", "--config", config, "--name", "voice"]
-    for flags in ([], ["--resume", "--set", "train.max_steps=6"]):
-        result = subprocess.run(
-            [sys.executable, *map(str, arguments), *flags],
-            cwd=ROOT,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert result.returncode == 0, result.stderr
+    train = "-m", "bins.train", "--config", config, "--name", "voice"
+    launch = "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"
+    launched = Process(*launch, *train).finish()
+    assert launched.returncode == 0, launched.stderr
+    resumed, _ = run_together(2, *train, "--resume", "--set", "train.max_steps=6")
     checkpoint = root / "ckpts" / "voice" / "checkpoints" / "step-00000006"
 
     assert fault_of(checkpoint) == ""
     assert len(json.loads((checkpoint / "trainer_state.json").read_text())["random"]) == 2
-    assert "begins again" not in result.stderr
-    assert result.stderr.count("update 6: scores of 2 utterances: mcd ") == 1
+    assert "begins again" not in resumed.stderr
+    assert resumed.stderr.count("update 6: scores of 2 utterances: mcd ") == 1
 
 
 def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):

@@ -4,7 +4,7 @@ import pytest
 import soundfile
 from safetensors.torch import load_file
 
-from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, train_and_speak
+from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, prepare, train_and_speak
 
 RECIPE = EGS / "tts" / "FastPitch"
 
@@ -34,7 +34,7 @@ TINY = {
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Place:
-    return train_and_speak(tmp_path_factory.mktemp("a recipe"), RECIPE, **TINY)
+    return train_and_speak(prepare(tmp_path_factory.mktemp("a recipe"), RECIPE, **TINY))
 
 
 def test_three_stages_give_speech_for_every_test_sentence(trained):

@@ -14,6 +14,7 @@ from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
 
 RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
 VOCODER = EGS / "vocoder" / "HiFiGAN" / "run.sh"
+ONE_PROCESS = ("--set", "preprocess.backend=sequential")  # others would have to import PyTorch
 
 
 def write_config(folder: Path) -> Path:
@@ -79,8 +80,7 @@ def test_stage_4_scores_sentences_recordings_second_readings_and_copies(trained,
     done = trained.run(
         "--stage", "4", "--infer_expt_dir", str(trained.experiment), "--infer_output_dir",
         "my wavs", "--recordings", str(trained.folder / "corpus"), "--natural", "2nd takes",
-        "--metrics", "wer,duration_rmse,energy_rmse", "--checks", "all", "--num_workers", "1",
-        cwd=tmp_path,
+        "--metrics", "wer,duration_rmse,energy_rmse", "--checks", "all", *ONE_PROCESS, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "my wavs" / "scores.json").read_text())
@@ -135,7 +135,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
         "--stage", "4", "--config", str(trained.config), "--infer_output_dir", str(result),
         "it's louder", "--texts", "my texts", "--transcripts", "what I heard",
         "--speaker_encoder", "my_voices:encode", "--metrics", "energy_rmse,wer,similarity",
-        "--report_dir", "my report", "--page", "no", "--num_workers", "1", cwd=tmp_path,
+        "--report_dir", "my report", "--page", "no", *ONE_PROCESS, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "my report").glob("*.*")] == ["comparison.json"]
@@ -153,7 +153,7 @@ def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
     done = trained.run_sh(
         "--stage", "3-4", "--infer_mode", "single", "--infer_text", "Two blue birds.",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "my out",
-        "--recogniser", "my_asr:hear", "--checks", "silence", "--num_workers", "1", cwd=tmp_path,
+        "--recogniser", "my_asr:hear", "--checks", "silence", *ONE_PROCESS, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "my out" / "single" / "scores.json").read_text())

@@ -3,54 +3,19 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 import soundfile
 from safetensors.numpy import load_file
 
-from tests.commands import Done, command
+from tests.commands import Done
+from tests.recipes.runs import DEMO, EGS, HELD_OUT, TRAINING, Place, lines_of, run_stages
 from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
 
-REPOSITORY = Path(__file__).parents[2]
-RUN = REPOSITORY / "egs" / "vocoder" / "HiFiGAN" / "run.sh"
-DEMO = REPOSITORY / "egs" / "_demo" / "LJSpeech-mini"
-TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
-HELD_OUT = ["LJ001-0006", "LJ011-0202"]
+RUN = EGS / "vocoder" / "HiFiGAN" / "run.sh"
 HOP, RATE = 256, 22050
-
-
-class Place(NamedTuple):
-    """Where a recipe was run."""
-
-    folder: Path
-    config: Path
-
-    @property
-    def experiment(self) -> Path:
-        return self.folder / "ckpts" / "tiny"
-
-    def run_sh(self, *flags: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        """Runs the recipe as a user does."""
-        environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-        words = ["sh", str(RUN), "--gpu", "", *flags]
-        return subprocess.run(
-            words, check=False, capture_output=True, text=True, env=environment, cwd=cwd
-        )
-
-    def train(self, *flags: str) -> Done:
-        return self.run("--stage", "2", "--config", str(self.config), *flags)
-
-    def synthesise(self, *flags: str, cwd: Path = REPOSITORY) -> Done:
-        return self.run("--stage", "3", *flags, cwd=cwd)
-
-    def run(self, *flags: str, cwd: Path = REPOSITORY) -> Done:
-        """Runs a stage in this process."""
-        return command("recipe", "vocoder/HiFiGAN", "--gpu", "", *flags, folder=cwd)
 
 
 def write_corpus(folder: Path) -> None:
@@ -68,6 +33,7 @@ def write_config(folder: Path) -> Path:
         "log_dir": str(folder / "ckpts"),
         "preprocess": {
             "processed_dir": str(folder / "data"),
+            "backend": "sequential",
             "split": {"valid": 0.1, "test": 0.25, "golden_size": 1},
         },
         "model": TINY_HIFIGAN,
@@ -83,19 +49,15 @@ def trained(tmp_path_factory) -> Place:
     """All stages, from a folder that is not the repository's."""
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "my corpus")
-    place = Place(folder, write_config(folder))
-    done = place.run_sh(
-        "--stage", "1-4", "--config", "exp config.json", "--name", "tiny", "--num_workers", "1",
-        "--infer_mode", "batch", "--infer_dataset", "folder", "--infer_testing_set", "test",
-        cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    place = Place(folder, write_config(folder), RUN)
+    test_set = ("--infer_mode", "batch", "--infer_dataset", "folder", "--infer_testing_set", "test")
+    run_stages(place, (), (), test_set, test_set)
+    (folder / "ckpts" / "tiny").rename(place.experiment)
     return place
 
 
-def lines_of(folder: Path) -> list[dict]:
-    return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
+def train(place: Place, *flags: str) -> Done:
+    return place.run("--stage", "2", "--config", str(place.config), *flags)
 
 
 def checkpoints_of(experiment: Path) -> list[str]:
@@ -138,8 +100,8 @@ def test_the_experiment_speaks_a_folder_of_audio_at_another_rate(trained, tmp_pa
     wav, _ = soundfile.read(DEMO / "wavs" / "LJ001-0002.flac")
     (tmp_path / "my clips").mkdir()
     soundfile.write(tmp_path / "my clips" / "half the rate.wav", wav[::2], RATE // 2)
-    done = trained.synthesise(
-        "--infer_mode", "single", "--infer_audio_dir", "my clips",
+    done = trained.run(
+        "--stage", "3", "--infer_mode", "single", "--infer_audio_dir", "my clips",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "out put", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -156,8 +118,8 @@ def test_one_checkpoint_speaks_mels_alone_and_names_the_bad_one(trained, tmp_pat
     np.save(mels / "good.npy", np.full((80, 9), -5.0, dtype=np.float32))
     np.save(mels / "bad.npy", np.full((9, 80), -5.0, dtype=np.float32))
     (checkpoint,) = checkpoints_of(trained.experiment)
-    done = trained.synthesise(
-        "--infer_mode", "single", "--infer_feature_dir", str(mels),
+    done = trained.run(
+        "--stage", "3", "--infer_mode", "single", "--infer_feature_dir", str(mels),
         "--infer_expt_dir", str(trained.experiment / "checkpoints" / checkpoint),
         "--infer_output_dir", str(tmp_path),
     )  # fmt: skip
@@ -174,7 +136,7 @@ def test_training_goes_on_where_it_stopped_among_strange_files(trained):
     for stranger in ("eval", "step-00000009.partial", "step-99_loss-51.2373"):
         (whole / "checkpoints" / stranger).mkdir()
         (whole / "checkpoints" / stranger / "sample.wav").touch()
-    done = trained.train("--name", "resumed", "--resume", "--set", "train.max_steps=3")
+    done = train(trained, "--name", "resumed", "--resume", "--set", "train.max_steps=3")
     assert done.returncode == 0, done.stderr
     assert f"resumed from {whole / 'checkpoints' / 'step-00000002'}" in done.stderr
     assert "step-00000003" in checkpoints_of(whole)
@@ -182,9 +144,9 @@ def test_training_goes_on_where_it_stopped_among_strange_files(trained):
 
 
 def test_a_vocoder_starts_from_the_weights_of_another_in_every_network(trained):
-    done = trained.train(
-        "--name", "tuned", "--init_from", str(trained.experiment), "--set", "train.max_steps=1",
-        "--set", "train.adam.lr=0",
+    done = train(
+        trained, "--name", "tuned", "--init_from", str(trained.experiment),
+        "--set", "train.max_steps=1", "--set", "train.adam.lr=0",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (first,) = checkpoints_of(trained.experiment)

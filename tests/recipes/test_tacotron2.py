@@ -3,7 +3,7 @@
 import pytest
 import soundfile
 
-from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, train_and_speak
+from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, prepare, train_and_speak
 
 RECIPE = EGS / "tts" / "Tacotron2"
 
@@ -33,7 +33,7 @@ TINY = {
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Place:
-    return train_and_speak(tmp_path_factory.mktemp("a recipe"), RECIPE, **TINY)
+    return train_and_speak(prepare(tmp_path_factory.mktemp("a recipe"), RECIPE, **TINY))
 
 
 def test_three_stages_give_speech_and_a_plot_for_every_test_sentence(trained):

@@ -7,11 +7,10 @@ import pytest
 import soundfile
 from safetensors.torch import load_file
 
-from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, write_config, write_corpus
+from tests.recipes.runs import EGS, HELD_OUT, TEST_SET, Place, lines_of, prepare, run_stages
 from tests.recipes.tiny import TWO_UPDATES
 
 RECIPE = EGS / "vocoder" / "WaveGlow"
-BATCH = ("--infer_mode", "batch", "--infer_dataset", "mini", "--infer_testing_set", "test")
 
 
 TINY = {"model": {"flows": 3, "channels": 4, "n_layers": 2}, "train": TWO_UPDATES}
@@ -24,15 +23,8 @@ def experiment_of(place: Place) -> Path:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Place:
     """All stages, from a folder that is not the repository's."""
-    folder = tmp_path_factory.mktemp("a recipe")
-    write_corpus(folder / "corpus")
-    place = Place(folder, write_config(folder, RECIPE, **TINY), RECIPE / "run.sh")
-    done = place.run_sh(
-        "--stage", "1-4", "--config", "exp config.json", "--name", "tiny",
-        "--num_workers", "1", "--metrics", "mel_l1", "--page", "no", *BATCH, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    place = prepare(tmp_path_factory.mktemp("a recipe"), RECIPE, **TINY)
+    run_stages(place, (), (), TEST_SET, (*TEST_SET, "--metrics", "mel_l1", "--page", "no"))
     return place
 
 
@@ -60,7 +52,7 @@ def test_a_checkpoint_holds_weights_under_weight_normalisation(trained):
 )
 def test_seed_and_options_of_stage_3_change_the_speech(trained, tmp_path, flags):
     done = trained.run(
-        "--stage", "3", "--infer_expt_dir", str(experiment_of(trained)), *BATCH,
+        "--stage", "3", "--infer_expt_dir", str(experiment_of(trained)), *TEST_SET,
         "--infer_output_dir", str(tmp_path), *flags,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -71,7 +63,7 @@ def test_seed_and_options_of_stage_3_change_the_speech(trained, tmp_path, flags)
 
 def test_an_unknown_option_is_an_error_that_names_the_known_ones(trained, tmp_path):
     done = trained.run(
-        "--stage", "3", "--infer_expt_dir", str(experiment_of(trained)), *BATCH,
+        "--stage", "3", "--infer_expt_dir", str(experiment_of(trained)), *TEST_SET,
         "--infer_output_dir", str(tmp_path), "--set", "inference.vocoder_options.sigm=0.6",
     )  # fmt: skip
     assert done.returncode == 1

@@ -2,8 +2,7 @@
 
 import json
 import re
-import subprocess
-import sys
+import signal
 import tracemalloc
 from itertools import pairwise
 
@@ -16,8 +15,8 @@ from models.books.speaking import file_names, speak_book
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.loudness import loudness
-from tests.commands import ROOT
 from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.processes import Process
 from utils.errors import InputError
 
 BOOK = Book(
@@ -154,8 +153,8 @@ def test_after_a_kill_no_sentence_is_spoken_twice_and_the_bytes_are_the_same(
     voice, tmp_path, monkeypatch, where, n_left
 ):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    command = [sys.executable, "-c", KILLED, voice.model.home, killed, where, str(n_left)]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -9
+    process = Process("-c", KILLED, voice.model.home, killed, where, n_left)
+    assert process.finish().returncode == -signal.SIGKILL
     n_before = {"_master": 4, "_write_lists": N_SENTENCES}.get(where, n_left)
 
     speak(voice, whole, format="ogg", seed=3)

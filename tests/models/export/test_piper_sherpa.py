@@ -22,7 +22,6 @@ from tests.models.export.voices import RATES
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
-from utils.files import read_json
 
 SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 SPOKEN = ["HH", "AH0", "L", "OW1"]
@@ -120,21 +119,22 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
         tmp_path / "one", Speaker("anna", "en-us"), vocabulary=phones, phone_extractor="espeak"
     )
     espeak = open_voice(folder, "griffin_lim")
-    espeak.graphs["vocoder"] = open_voice(folder, make_vocoder(tmp_path / "v", rates=RATES)).graphs[
-        "vocoder"
-    ]
-    export_piper(espeak, tmp_path / "out")
-    settings = read_json(tmp_path / "out" / "voice.onnx.json")
+    settings = piper_settings(espeak)
     assert ["ˈ", "o", "ʊ"] in settings["vowel_clusters"]
     assert settings["phoneme_id_map"]["ˈoʊ"] == ids_of(espeak, ["ˈoʊ"])
     decomposed = unicodedata.normalize("NFD", "ç")
     assert settings["phoneme_id_map"][decomposed] == ids_of(espeak, ["ç"])
     assert settings["phoneme_id_map"]["."] == ids_of(espeak, ["<.>"])
     assert settings["speaker_id_map"] == {"anna": 0}
-    session = onnxruntime.InferenceSession(tmp_path / "out" / "voice.onnx")
-    assert [tensor.name for tensor in session.get_inputs()] == ["input", "input_lengths", "scales"]
     with pytest.raises(InputError, match="this voice needs phone_extractor espeak"):
         export_sherpa(espeak, tmp_path / "sherpa")
+
+
+def test_a_voice_of_one_speaker_has_no_input_for_speakers(tmp_path):
+    one = make_voice(tmp_path / "one")
+    export_piper(open_voice(one, make_vocoder(tmp_path / "v", rates=RATES)), tmp_path / "out")
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "voice.onnx")
+    assert [tensor.name for tensor in session.get_inputs()] == ["input", "input_lengths", "scales"]
 
 
 def test_a_voice_of_arpabet_has_settings_for_piper(voice):

@@ -1,15 +1,12 @@
 """One update from the same utterances, however they are split."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from models.benchmark.run import known_models
 from modules.layers import basic
-from tests.models.training import equivalent
 from tests.models.training.equivalent import MODELS, Outcome, outcome_of
-from tests.models.training.test_processes import run_processes
+from tests.processes import run_together
 
 # in fp32, of what the updates change; a mean of means of micro-batches is off by 1 % and more
 TOLERANCE = 1e-4
@@ -46,5 +43,5 @@ def test_micro_batches_give_the_updates_of_one_batch(model):
 )
 def test_two_processes_of_two_micro_batches_give_the_updates_of_one_batch(model, tmp_path):
     file = tmp_path / "two.pt"
-    run_processes(Path(equivalent.__file__), 2, model, 2, file)
+    run_together(2, "-m", "tests.models.training.equivalent", model, 2, file)
     assert_same(outcome_of(model, 1), Outcome(**torch.load(file)))

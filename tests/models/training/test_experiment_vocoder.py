@@ -2,11 +2,7 @@
 
 import json
 import logging
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,9 +17,8 @@ from models.training.initialisation import initialise
 from modules.layers.normalisation import adapt_weight_norm
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
+from tests.processes import run_together
 from utils.errors import InputError
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -193,28 +188,9 @@ def test_initial_weights_of_another_kind_of_model_are_refused(root):
 
 
 def run_in_two_processes(root, *settings):
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     config = write_vocoder_config(root, max_steps=2)
     flags = [part for setting in settings for part in ("--set", setting)]
-    result = subprocess.run(
-        [
-            sys.executable,
-            *launcher,
-            "-m",
-            "bins.train",
-            "--config",
-            config,
-            "--name",
-            "two",
-            *flags,
-        ],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    run_together(2, "-m", "bins.train", "--config", config, "--name", "two", *flags)
     return root / "ckpts" / "two"
 
 

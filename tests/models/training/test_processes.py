@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,10 +15,10 @@ from models.training.processes import (
     sum_over_processes,
 )
 from tests.models.training.small_tasks import make_processed
+from tests.processes import Process, run_together
 from utils.errors import InputError
 
-ROOT = Path(__file__).parents[3]
-_TWO_PROCESSES = """
+_UPDATES = """
 import sys
 from pathlib import Path
 import torch
@@ -55,24 +52,11 @@ leave(0)
 """
 
 
-def run_processes(script, n_processes, *arguments):
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(n_processes)]
-    command = launcher if n_processes > 1 else [sys.executable]
-    port = ["--master_port", "0", "--standalone"] if n_processes > 1 else []
-    subprocess.run(
-        [*command, *port, str(script), *map(str, arguments)],
-        check=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-    )
-
-
 def test_two_processes_make_the_updates_of_one(tmp_path):
-    make_processed(tmp_path / "data")
-    script = tmp_path / "updates.py"
-    script.write_text(_TWO_PROCESSES)
-    run_processes(script, 1, tmp_path / "data", tmp_path / "one.pt", 2)
-    run_processes(script, 2, tmp_path / "data", tmp_path / "two.pt", 1)
+    data = make_processed(tmp_path / "data").folder
+    alone = Process("-c", _UPDATES, data, tmp_path / "one.pt", 2).finish()
+    assert alone.returncode == 0, alone.stderr
+    run_together(2, "-c", _UPDATES, data, tmp_path / "two.pt", 1)
     one, two = (torch.load(tmp_path / f"{name}.pt") for name in ("one", "two"))
 
     assert one.dtype == torch.float64

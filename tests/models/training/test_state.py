@@ -3,9 +3,6 @@ import logging
 import os
 import random
 import signal
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,9 +25,8 @@ from tests.models.training.small_tasks import (
     make_trainer,
     train_config,
 )
+from tests.processes import Process
 from utils.errors import InputError
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -268,19 +264,11 @@ def interrupted(store, folder, number, n_workers=0, **changes):
 
 def killed(program, store, folder, number, *arguments, lines):
     """Runs a program until it has printed so many lines; sends a signal, and ends its input."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(store.folder), str(folder), *arguments],
-        start_new_session=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        cwd=ROOT,
-    )
+    process = Process("-c", program, store.folder, folder, *arguments)
     for _ in range(lines):
         assert process.stdout.readline()
     os.killpg(process.pid, number)
-    process.communicate()
-    return process.returncode
+    return process.finish().returncode
 
 
 @pytest.mark.parametrize("changes", [{}, AVERAGED])

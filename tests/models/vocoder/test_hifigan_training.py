@@ -3,10 +3,7 @@
 import math
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -39,8 +36,8 @@ from tests.models.vocoder.small_hifigan import (
     make_recordings,
     make_segments,
 )
+from tests.processes import Process
 
-ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")
 RATE = 0.003
 
@@ -259,19 +256,11 @@ make_gan_trainer(MelWavStore(Path(sys.argv[1])), Path(sys.argv[2]), config, task
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", _TRAINING, str(store.folder), str(tmp_path / "parts")],
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        cwd=ROOT,
-    )
+    process = Process("-c", _TRAINING, store.folder, tmp_path / "parts")
     for _ in range(6):
         assert process.stdout.readline()
-    process.kill()
-    process.stdout.read()
-    process.stdout.close()
-    assert process.wait() == -signal.SIGKILL
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.finish().returncode == -signal.SIGKILL
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
 

@@ -1,7 +1,5 @@
 import json
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +15,7 @@ from models.synthesizer.runs.synthesis_run import (
 )
 from preprocessors.manifest import Splits, Utterance, write_manifest, write_splits
 from tests.models.training.small_tasks import write_voice_config
+from tests.processes import Process
 from utils.errors import InputError
 
 
@@ -174,9 +173,7 @@ def write(folder, number, made=t.write_number):
 t.write_number = write
 t.synthesise_numbers(Path(sys.argv[1]), "4", "2", "6", "8")
 """
-    root = Path(__file__).parents[4]
-    command = [sys.executable, "-c", script, str(tmp_path / "out")]
-    killed = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    killed = Process("-c", script, tmp_path / "out").finish()
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     with caplog.at_level("INFO", "arion"):
         lines = synthesise_numbers(tmp_path / "out", "4", "2", "6", "8")

@@ -1,6 +1,5 @@
 import json
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +35,7 @@ from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
 from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.processes import Process
 from utils.errors import InputError
 
 HOP, RATE = 256, 22050
@@ -331,9 +331,7 @@ t.synthesise_texts(t.make_synthesis(Path(sys.argv[1])), t.plain(sys.argv[3:]), t
 def test_texts_keep_their_numbers_if_the_run_is_killed(tmp_path, before):
     """SIGKILL before the third wav, or between it and its line."""
     texts = [f"Text {n}." for n in range(1, 6)]
-    command = [sys.executable, "-c", KILLED, str(tmp_path), before, *texts]
-    root = Path(__file__).parents[4]
-    killed = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    killed = Process("-c", KILLED, tmp_path, before, *texts).finish()
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     folder = tmp_path / "out" / "single"
     assert (folder / "text-0003.wav").exists() == (before == "line")
