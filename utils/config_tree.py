@@ -164,8 +164,9 @@ def _merge(
         else:
             values[name] = value
             for path in _key_paths({name: value}):
-                origins.pop((*keys, *path), None)  # the order is that of the chain
-                origins[(*keys, *path)] = origin
+                here = (*keys, *path)
+                origins.pop(here, None)  # the order is that of the chain
+                origins[here] = origin
 
 
 def _key_paths(values: Mapping[str, object]) -> Iterator[Keys]:

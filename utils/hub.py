@@ -14,6 +14,8 @@ from utils.logging import get_logger
 if TYPE_CHECKING:
     from huggingface_hub import HfApi, ModelInfo
 
+_log = get_logger(__name__)
+
 # From the names of all files of a repository to those that are needed.
 Choice = Callable[[Sequence[str]], Sequence[str]]
 
@@ -247,6 +249,3 @@ def _prepare(api: "HfApi", target: Target) -> "ModelInfo":
             f"{target}: exists and is public; make it private on its page, or choose another name"
         )
     return info
-
-
-_log = get_logger(__name__)

@@ -11,6 +11,8 @@ from pathlib import Path
 from utils.errors import InputError
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 LOCK_FILE = ".lock"
 _TAKEN = (errno.EACCES, errno.EAGAIN)
 
@@ -58,6 +60,3 @@ def _remove_empty(folder: Path) -> None:
         (folder / LOCK_FILE).unlink()
         with suppress(OSError):  # another process has come meanwhile
             folder.rmdir()
-
-
-_log = get_logger(__name__)

@@ -44,6 +44,8 @@ from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
 from utils.parallel import Backend, n_cores, run_chunks
 
+_log = get_logger(__name__)
+
 MOST_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
 
 
@@ -208,6 +210,3 @@ def warn_of_language(evaluation: Evaluation) -> None:
             "Set it by --set preprocess.corpus.<name>.language=de or such, or give a --recogniser",
             *(misread, ", ".join(languages) or "unknown"),
         )
-
-
-_log = get_logger(__name__)

@@ -11,6 +11,8 @@ from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceSco
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 Reasons = Mapping[str, Mapping[str, str]]  # why there is no result, by system and metric or check
 
 
@@ -90,6 +92,3 @@ def log_skipped(selection: MetricSelection, reasons: Reasons) -> None:
         for reason, row in names.items():
             log = _log.warning if selection.named else _log.info
             log("%s: without %s: %s", system, ", ".join(row), reason)
-
-
-_log = get_logger(__name__)

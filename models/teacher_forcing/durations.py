@@ -39,6 +39,8 @@ from processors.records import Features, TimedPhone
 from utils.errors import InputError, listed
 from utils.logging import get_logger, progress
 
+_log = get_logger(__name__)
+
 _BATCH_FRAMES = 8192  # padding included; about 95 s
 
 _LEAST_ATTENTION = 1e-6  # the path may cross a phone without attention
@@ -228,6 +230,3 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
         return replace(data.features(features.id), durations=durations[0].numpy())
 
     return find
-
-
-_log = get_logger(__name__)

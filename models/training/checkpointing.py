@@ -34,6 +34,8 @@ from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 
 class Run(NamedTuple):
     """What is trained, on what, and who observes it: only the first process has observers."""
@@ -300,6 +302,3 @@ def eval_mode(networks: Iterable[nn.Module]) -> Iterator[None]:
         restore_random_states(states)
         for network in networks:
             network.train()
-
-
-_log = get_logger(__name__)

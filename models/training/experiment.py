@@ -60,6 +60,8 @@ from utils.locks import locked
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
 
+_log = get_logger(__name__)
+
 # What may differ between the machines of a run: places, and how a machine loads its data.
 _OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.dataloader")
 
@@ -255,6 +257,3 @@ def _log_start(config: Config, run: Run) -> None:
     if (fixed := data.sampler.fixed) is not None:
         kind = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
         _log.info("batches, in %s: %s", kind, ", ".join(map(str, fixed.batch_shapes)))
-
-
-_log = get_logger(__name__)

@@ -28,6 +28,8 @@ from processors.text.nearest_phones import PhoneSet
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 Nearest = Callable[[str], Sequence[str]]  # old rows that are like a new one; may be none
 
 
@@ -267,6 +269,3 @@ def _rows_of_speakers(network: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters with a row for each speaker."""
     names = tensors_of(network, SpeakerEmbedding)
     return {name: p for name, p in network.named_parameters() if name in names}
-
-
-_log = get_logger(__name__)

@@ -28,6 +28,8 @@ from utils.errors import InputError, UtteranceError, nearest
 from utils.logging import get_logger
 from utils.seed import derived_seed
 
+_log = get_logger(__name__)
+
 _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech is cut
 # Wrong or missing files and packages; training needs none of those that read and measure audio.
 _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)
@@ -231,6 +233,3 @@ def check_score_metrics(config: Config) -> None:
             fault = "needs your own function, which only stage 4 accepts"
         if fault:
             raise InputError(f"train.score_metrics: {name} {fault}")
-
-
-_log = get_logger(__name__)

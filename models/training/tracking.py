@@ -26,6 +26,8 @@ from utils.logging import clock_face, get_logger
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_log = get_logger(__name__)
+
 LOG = "log"  # folder of TensorBoard's files and of the JSON lines, in that of the experiment
 METRICS = "metrics.jsonl"
 PROJECT = "arion"  # of Weights & Biases
@@ -270,9 +272,6 @@ class Tracker:
 
 def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
-
-
-_log = get_logger(__name__)
 
 
 class Meter:

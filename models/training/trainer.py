@@ -28,6 +28,8 @@ from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 
 class Trainer:
     """Trains the networks of a task, which are moved to the device."""
@@ -309,6 +311,3 @@ def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:
         if named or not any(bad)
         for id in batch.ids
     ]
-
-
-_log = get_logger(__name__)

@@ -39,6 +39,8 @@ from utils.errors import InputError
 from utils.files import user_path
 from utils.logging import get_logger
 
+_log = get_logger(__name__)
+
 COPY = "copy"  # resynthesised recordings, as a system
 _VERSION = 2  # raised when the same recording and vocoder give another copy than before
 
@@ -267,6 +269,3 @@ def _source(
 def _load(recorded: Callable[[], np.ndarray], mel: MelSpectrogram) -> VocoderInput:
     wav, hop_length = recorded(), mel.config.hop_length
     return VocoderInput(mel_of(wav[: len(wav) // hop_length * hop_length], mel), None)
-
-
-_log = get_logger(__name__)
