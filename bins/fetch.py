@@ -15,7 +15,6 @@ _log = get_logger(__name__)
 def main(words: Sequence[str] | None = None) -> None:
     """Fetches each dataset of the config that is published as an archive."""
     given = arguments("fetch", words)
-    from config.preprocess import CorpusConfig
     from models.base.registry import load_config
     from preprocessors.corpora import archive_of, dataset_folder
     from preprocessors.fetch import fetch_archive
@@ -23,7 +22,7 @@ def main(words: Sequence[str] | None = None) -> None:
     setup_logging()
     config = load_config(given.config, given.set)
     for dataset in config.dataset:
-        archive = archive_of(dataset, config.preprocess.corpus.get(dataset, CorpusConfig()))
+        archive = archive_of(dataset, config.preprocess.corpus_of(dataset))
         folder = dataset_folder(dataset, config.dataset_path)
         if archive:
             fetch_archive(archive, folder)

@@ -138,6 +138,10 @@ class PreprocessConfig:
                 " hmm places; set aligner to learned, or to imported with durations of letters"
             )
 
+    def corpus_of(self, dataset: str) -> CorpusConfig:
+        """The options of a dataset."""
+        return self.corpus.get(dataset, CorpusConfig())
+
     def of_any_length(self) -> "PreprocessConfig":
         """The same keys for recordings of any length."""
         return replace(self, min_seconds=0.0, max_seconds=math.inf)

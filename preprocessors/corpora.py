@@ -8,9 +8,9 @@ import preprocessors
 from config.preprocess import CorpusConfig
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing, check_id
+from utils.definitions import load_definition
 from utils.errors import InputError, nearest
 from utils.files import user_path
-from utils.records import record_of
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -72,7 +72,7 @@ def _published(dataset: str, options: CorpusConfig) -> Corpus | None:
 
 
 def _corpus(name: str) -> Corpus:
-    return record_of(f"preprocessors.{name}", "CORPUS", Corpus)
+    return load_definition(f"preprocessors.{name}", "CORPUS", Corpus)
 
 
 def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:

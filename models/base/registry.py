@@ -12,8 +12,8 @@ from models.base.model import Model
 from processors.extraction.fingerprint import derived_folder
 from utils.config import ConfigError, Tree, build, key_paths, lines_with_origins
 from utils.config_tree import read_tree
+from utils.definitions import load_definition
 from utils.errors import InputError, nearest
-from utils.records import record_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def model_names(task: str) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def find(task: str, name: str) -> Model[Any]:
+def find_model(task: str, name: str) -> Model[Any]:
     """Imports the file of a model, whose name may have any case, and returns its definition.
 
     Raises:
@@ -43,12 +43,12 @@ def find(task: str, name: str) -> Model[Any]:
         raise ConfigError(
             f"no model {name!r} in models/{task}{nearest(name, names)} (known: {', '.join(names)})"
         )
-    return record_of(f"models.{task}.{name.lower()}", "MODEL", Model)
+    return load_definition(f"models.{task}.{name.lower()}", "MODEL", Model)
 
 
 def model_of(config: Config) -> Model[Any]:
     """The definition of the model of an experiment."""
-    return find(config.task, config.model_type)
+    return find_model(config.task, config.model_type)
 
 
 def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = None) -> Config:
@@ -83,7 +83,7 @@ def _checked(tree: Tree) -> tuple[Config, Tree]:
     """The configuration, and the tree of the values that it was built from."""
     chosen = build(_Selection, tree.only("task", "model_type"))
     try:
-        model = find(chosen.task, chosen.model_type)
+        model = find_model(chosen.task, chosen.model_type)
     except InputError as error:
         raise ConfigError(f"{tree.origin(('model_type',))}: model_type: {error}") from error
     sections = {"model": model.config}

@@ -226,7 +226,7 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
 def _datasets(config: Config) -> dict[str, CorpusConfig]:
     """The options of each dataset; none of generated data."""
     names = () if config.train.synthetic_utterances else config.dataset
-    return {name: config.preprocess.corpus.get(name, CorpusConfig()) for name in names}
+    return {name: config.preprocess.corpus_of(name) for name in names}
 
 
 def _data(card: Card) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +59,12 @@ class OpenedModel:
         fill_network(network, tensors, self.weights, str(path))
         network.to(resolved_device(device)).eval()
         return LoadedModel(**vars(self), network=network)
+
+    def require_task(self, task: Literal["tts", "vocoder"], reference: str | Path) -> None:
+        """Raises an InputError, with the reference to the model, if it is of another task."""
+        names = {"tts": "an acoustic model", "vocoder": "a vocoder"}
+        if self.config.task != task:
+            raise InputError(f"{reference} is {names[self.config.task]}; expected {names[task]}")
 
     @property
     def home(self) -> Path:

@@ -52,8 +52,7 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
             vocoder was made for another mel.
     """
     opened = open_model(find_voice(reference) if isinstance(reference, str) else reference)
-    if opened.config.task != "tts":
-        raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
+    opened.require_task("tts", reference)
     of_vocoder = open_vocoder(vocoder, opened.assets.mel)
     model = opened.load()
     graphs, settings = _graphs_of(model, model.network), model.config.inference

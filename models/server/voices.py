@@ -94,8 +94,7 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
 
 def _facts(reference: str | Path) -> VoiceFacts:
     opened = open_model(reference)
-    if opened.config.task != "tts":
-        raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
+    opened.require_task("tts", reference)
     speakers = opened.assets.speakers
     return VoiceFacts(
         tuple(speaker.name for speaker in speakers),

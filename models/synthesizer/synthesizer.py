@@ -75,8 +75,7 @@ class Synthesizer:
         device = resolved_device(device)
         place = find_voice(reference) if isinstance(reference, str) else reference
         opened = open_model(place, overrides)
-        if opened.config.task != "tts":
-            raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
+        opened.require_task("tts", reference)
         self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)
         self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers

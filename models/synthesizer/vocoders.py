@@ -85,8 +85,7 @@ def open_vocoder(
     if str(reference) == BUILT_IN[GRIFFIN_LIM]:
         return OpenedVocoder(None, mel, GRIFFIN_LIM)
     model = open_model(reference)
-    if model.config.task != "vocoder":
-        raise InputError(f"{reference} is an acoustic model; expected a vocoder")
+    model.require_task("vocoder", reference)
     if not (resample and mel.differences(model.assets.mel, ignore=_MAY_DIFFER)):
         check_mel_contract(mel, model.assets.mel, str(reference))
     return OpenedVocoder(model, mel, origin_of(model.weights) or str(reference))

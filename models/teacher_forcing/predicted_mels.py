@@ -67,8 +67,7 @@ def prepare_from_acoustic(
             f" configuration is {config.task}"
         )
     acoustic = load_model(fetch(reference, for_training=True), resolved_device())
-    if acoustic.config.task != "tts":
-        raise InputError(f"--from_acoustic: {reference} is a vocoder; expected an acoustic model")
+    acoustic.require_task("tts", f"--from_acoustic: {reference}")
     # of another padding, the audio is shifted by half a hop to match the mels
     if different := acoustic.mel.differences(config.preprocess.mel, ignore=("padding",)):
         raise InputError(

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from config.preprocess import CorpusConfig
 from config.schema import Config
 from config.train import TrainConfig
 from models.base.assets import STATS, Assets, Speaker, read_speakers
@@ -113,8 +112,8 @@ def collect_assets(config: Config) -> Assets:
 
 def _generated_assets(config: Config) -> Assets:
     """Assets of a model that is trained on generated data: a speaker for each dataset."""
-    mel, text, corpora = config.preprocess.mel, config.preprocess.text, config.preprocess.corpus
-    languages = {name: corpora.get(name, CorpusConfig()).language for name in config.dataset}
+    mel, text = config.preprocess.mel, config.preprocess.text
+    languages = {name: config.preprocess.corpus_of(name).language for name in config.dataset}
     speakers = tuple(Speaker(*item) for item in sorted(languages.items()))
     if config.task == "vocoder":
         return Assets(mel, speakers=speakers)

@@ -16,8 +16,8 @@ from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
+from utils.definitions import load_definition
 from utils.errors import InputError, UtteranceError
-from utils.records import record_of
 
 
 class AlignmentError(UtteranceError):
@@ -68,7 +68,7 @@ class Aligner:
 def find_aligner(config: PreprocessConfig) -> Aligner:
     """The aligner that the configuration names; with "none", stage 1 does as with "learned"."""
     name = "learned" if config.aligner == "none" else config.aligner
-    return record_of(f"processors.alignment.{name}", "ALIGNER", Aligner)
+    return load_definition(f"processors.alignment.{name}", "ALIGNER", Aligner)
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> Align:

@@ -207,7 +207,7 @@ def check_made_with(
     if changed := _changed(made, config):
         fault = f"{folder} was made with another configuration: {changed}"
         raise InputError(f"{fault}; run stage 1 with this one, or undo the change")
-    table = config.corpus.get(folder.name, CorpusConfig()).table
+    table = config.corpus_of(folder.name).table
     made_of = made.finishing.get(TABLE, CorpusConfig.table)
     if table != made_of:
         fault = f"{folder} holds the data of the table {made_of}, not of {table}"

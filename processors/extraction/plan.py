@@ -80,7 +80,7 @@ def choose_dataset(config: Config, name: str | None) -> str:
 def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     """The folder of a corpus, and what its reader found there."""
     root = dataset_folder(dataset, config.dataset_path)
-    options = config.preprocess.corpus.get(dataset, CorpusConfig())
+    options = config.preprocess.corpus_of(dataset)
     listing = read_corpus(dataset, root, options)
     # a fault in the split's keys should show now, and not after hours of work
     split_ids({utterance.id: 0.0 for utterance in listing.utterances}, config.preprocess.split)
@@ -96,7 +96,7 @@ def plan_run(
     work: Work,
 ) -> DatasetRun:
     """Plans a run, in worker processes as configured."""
-    table = config.corpus.get(dataset, CorpusConfig()).table
+    table = config.corpus_of(dataset).table
     if table != CorpusConfig.table:
         dependence = dependence._replace(finishing={**dependence.finishing, TABLE: table})
     shards = plan_shards(listing.utterances, config.shard_size)

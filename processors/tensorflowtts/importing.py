@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.preprocess import CorpusConfig, PreprocessConfig
+from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Splits, Utterance, is_safe_id
@@ -54,7 +54,7 @@ def import_dump(
     durations = None
     if preprocess.has_aligner:
         durations = _find_durations(dump, durations_in, split_of)
-    corpus = preprocess.corpus.get(dataset, CorpusConfig())
+    corpus = preprocess.corpus_of(dataset)
     folder = processed_folder(preprocess, dataset)
     utterances = [
         Utterance(

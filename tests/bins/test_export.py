@@ -58,7 +58,7 @@ def test_what_is_no_whole_experiment_is_refused(monkeypatch, tmp_path, voice):
 
 
 def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):
-    found = registry.find("tts", "fastspeech2")
+    found = registry.find_model("tts", "fastspeech2")
     without = replace(found, graphs=None)
     monkeypatch.setattr("models.export.folder.model_of", lambda _config: without)
     with pytest.raises(InputError, match="FastSpeech2 cannot be exported: its model file defines"):

@@ -9,7 +9,7 @@ import pytest
 
 from config.renamed import RENAMED
 from models.base import registry
-from models.base.registry import config_lines, find, load_config
+from models.base.registry import config_lines, find_model, load_config
 from utils.config import ConfigError
 
 FASTSPEECH2 = Path(__file__).parents[2] / "config" / "tts" / "fastspeech2.json"
@@ -64,8 +64,8 @@ class OwnConfig:
 
 
 def test_a_key_of_ones_own_model_may_have_a_former_name(tmp_path, monkeypatch, caplog):
-    model = replace(find("tts", "fastspeech2"), config=OwnConfig)
-    monkeypatch.setattr(registry, "find", lambda task, name: model)
+    model = replace(find_model("tts", "fastspeech2"), config=OwnConfig)
+    monkeypatch.setattr(registry, "find_model", lambda task, name: model)
     plain = {"task": "tts", "model_type": "own", "log_dir": "ckpts", "model": {"layers": 5}}
     path = tmp_path / "exp_config.json"
     path.write_text(json.dumps(plain))

@@ -13,7 +13,7 @@ from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 from torch.nn import functional as F
 
-from models.base.registry import find
+from models.base.registry import find_model
 from models.benchmark.run import generated_config, known_models
 from models.training.data import ProcessRank, collect_assets, load_data, make_collator
 from models.training.experiment import train
@@ -72,7 +72,7 @@ def update(model, device, precision="fp32", size=4):
     config = generated_config(model, [*FEW, *GIVEN_DURATIONS.get(model, ())], small=True)
     assets = collect_assets(config)
     seed_everything(1)
-    task = find(config.task, config.model_type).build_task(config, assets)
+    task = find_model(config.task, config.model_type).build_task(config, assets)
     for network in task.networks.values():
         accelerator.prepare_model(network, evaluation_mode=True)
         network.train()

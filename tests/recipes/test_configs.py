@@ -7,7 +7,7 @@ import torch
 
 from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
-from models.base.registry import find, load_config
+from models.base.registry import find_model, load_config
 from models.tts._fastpitch_settings import FastPitchConfig
 from models.tts._fastspeech2_settings import FastSpeech2Config
 from models.tts.fastspeech2 import FastSpeech2
@@ -96,7 +96,7 @@ def generator_of(path):
     overrides = ["model.denoiser_strength=0"] if path.stem == "waveglow" else []
     config = load_config(path, [*CORPUS, *overrides])
     assets = Assets(config.preprocess.mel)
-    return config, find(config.task, config.model_type).build_network(config, assets)
+    return config, find_model(config.task, config.model_type).build_network(config, assets)
 
 
 @pytest.mark.parametrize("path", EVERY_VOCODER, ids=lambda path: path.stem)
@@ -112,7 +112,7 @@ def test_every_vocoder_config_gives_a_network_that_speaks_its_mel(path):
 def test_every_hifigan_config_has_a_loss_over_its_whole_band(path):
     config = load_config(path, [*CORPUS, "model.adversarial=false"])
     mel, T = config.preprocess.mel, config.train.cut_mel_frame // 4
-    task = find("vocoder", config.model_type).build_task(config, Assets(mel))
+    task = find_model("vocoder", config.model_type).build_task(config, Assets(mel))
     hiss = torch.randn(1, T * mel.hop_length, generator=torch.Generator().manual_seed(0)) / 10
     batch = VocoderBatch(
         ids=("a",),

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from config.preprocess import CorpusConfig, PreprocessConfig
+from config.preprocess import PreprocessConfig
 from config.schema import Config, InferenceConfig
 from models.base.registry import config_of, load_config
-from models.checkpoint.loading import load_model
+from models.checkpoint.loading import open_model
 from models.synthesizer.runs.synthesis_run import TestingSet, default_output
 from processors.metrics.recognition.user_models import UserModels
 from utils.config_tree import overridden
@@ -64,9 +64,9 @@ def inputs_of_model(
     Raises:
         InputError: If the model cannot be loaded, or is from the Hub and `outputs` is empty.
     """
-    model = load_model(reference)
+    model = open_model(reference)
     config = config_of(overridden(model.tree, overrides))
-    languages = {speaker.name: speaker.language for speaker in model.speakers}
+    languages = {speaker.name: speaker.language for speaker in model.assets.speakers}
     folders = tuple(outputs) or (default_output(reference, model.home),)
     return _inputs(folders, config, recordings, languages)
 
@@ -85,8 +85,7 @@ def _inputs(
     folders: tuple[Path, ...], config: Config, recordings: Path | None, languages: dict[str, str]
 ) -> EvaluationInputs:
     """Builds the inputs; unknown speakers get the common language of the datasets, if any."""
-    corpora = [config.preprocess.corpus.get(name, CorpusConfig()) for name in config.dataset]
-    of_datasets = {corpus.language for corpus in corpora}
+    of_datasets = {config.preprocess.corpus_of(name).language for name in config.dataset}
     languages = ({"": of_datasets.pop()} if len(of_datasets) == 1 else {}) | languages
     sources = recordings, languages, config.dataset
     return EvaluationInputs(folders, config.preprocess, *sources, inference=config.inference)

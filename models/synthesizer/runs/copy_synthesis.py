@@ -196,8 +196,7 @@ def load_copy_synthesis(
     """Loads a vocoder on the GPU, where there is one."""
     device = resolved_device()
     model = load_model(reference, device, overrides)
-    if model.config.task != "vocoder":
-        raise InputError(f"{reference} is an acoustic model; expected a vocoder")
+    model.require_task("vocoder", reference)
     config = config_of(overridden(model.tree, overrides))
     check_overrides(model, config)
     name = origin_of(model.folder) or str(reference)

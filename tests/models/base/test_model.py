@@ -6,10 +6,10 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.model import TtsOutput
-from models.base.registry import find
+from models.base.registry import find_model
 from models.vocoder.hifigan import HiFiGANConfig
 
-FASTSPEECH2, TACOTRON2 = find("tts", "FastSpeech2"), find("tts", "Tacotron2")
+FASTSPEECH2, TACOTRON2 = find_model("tts", "FastSpeech2"), find_model("tts", "Tacotron2")
 
 
 def config_of(aligner: str) -> Config:
@@ -47,7 +47,7 @@ def test_a_model_that_cannot_learn_durations_is_not_asked_to():
 
 def test_aligners_do_not_matter_to_vocoders():
     config = replace(config_of("none"), task="vocoder", model=HiFiGANConfig())
-    assert find("vocoder", "HiFiGAN").check_config(config) is None
+    assert find_model("vocoder", "HiFiGAN").check_config(config) is None
 
 
 def output(pitch_level: str, n_frames: int) -> TtsOutput:

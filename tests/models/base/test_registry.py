@@ -37,7 +37,7 @@ def test_a_name_is_a_file_name():
 
 
 def test_a_model_is_found_in_any_case():
-    assert registry.find("tts", "FastSpeech2") is fastspeech2.MODEL
+    assert registry.find_model("tts", "FastSpeech2") is fastspeech2.MODEL
 
 
 def test_an_unknown_model_lists_the_known_ones_and_the_nearest():
@@ -45,7 +45,7 @@ def test_an_unknown_model_lists_the_known_ones_and_the_nearest():
         ConfigError,
         match=r"no model 'FastSpeach2' in models/tts; did you mean fastspeech2\? \(known: ",
     ):
-        registry.find("tts", "FastSpeach2")
+        registry.find_model("tts", "FastSpeach2")
 
 
 def test_a_configuration_of_another_task_is_refused(folder):
@@ -61,12 +61,12 @@ def test_a_configuration_of_another_task_is_refused(folder):
 @pytest.mark.parametrize("name", ["../tts/fastspeech2", "fastspeech2.py", "", "__init__"])
 def test_a_name_that_is_no_module_name_is_refused(name):
     with pytest.raises(ConfigError, match="no model"):
-        registry.find("tts", name)
+        registry.find_model("tts", name)
 
 
 def test_the_model_section_is_the_models_own_dataclass_and_comes_back_the_same(folder):
     config = registry.load_config(write(folder), ["train.batch_size=3"])
-    assert type(config.model) is registry.find("tts", "fastspeech2").config
+    assert type(config.model) is registry.find_model("tts", "fastspeech2").config
     assert config.train.batch_size == 3
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
     assert registry.load_config(folder / "config.json") == config
@@ -118,19 +118,19 @@ def broken_model(tmp_path, monkeypatch):
 def test_a_model_file_without_definition_is_refused(broken_model):
     broken_model("\n")
     with pytest.raises(InputError, match=r"models/tts/broken\.py does not end with MODEL = Model"):
-        registry.find("tts", "broken")
+        registry.find_model("tts", "broken")
 
 
 def test_a_misspelt_or_missing_hook_names_file_and_hook(broken_model):
     broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network, tsak=_task)\n")
     with pytest.raises(InputError, match=r"models/tts/broken\.py: MODEL: .* argument 'tsak'"):
-        registry.find("tts", "broken")
+        registry.find_model("tts", "broken")
     broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network)\n")
     with pytest.raises(InputError, match=r"models/tts/broken\.py: MODEL: .* argument: 'task'"):
-        registry.find("tts", "broken")
+        registry.find_model("tts", "broken")
 
 
 def test_an_error_inside_a_model_file_stays_what_it_is(broken_model):
     broken_model("\nlen(5)\n")
     with pytest.raises(TypeError, match="has no len"):
-        registry.find("tts", "broken")
+        registry.find_model("tts", "broken")

@@ -11,7 +11,7 @@ from huggingface_hub import ModelCard, constants
 from safetensors.torch import load_file, save, save_file
 
 from config.schema import InferenceConfig
-from models.base.registry import config_of, find, load_config
+from models.base.registry import config_of, find_model, load_config
 from models.checkpoint.folders import fault_of, write_checkpoint
 from models.checkpoint.history import History
 from models.checkpoint.importers import hifigan_authors
@@ -491,7 +491,7 @@ def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
     for reference in (source, tmp_path / "hifigan"):
         torch.manual_seed(5)
         assets = load_model(reference).assets
-        task = find("vocoder", "hifigan").build_task(config, assets)
+        task = find_model("vocoder", "hifigan").build_task(config, assets)
         fresh = {n: t.clone() for n, t in task.networks["discriminator"].state_dict().items()}
         transfer = initialise(task, assets, reference)
         discriminators = task.networks["discriminator"].state_dict()
@@ -522,7 +522,7 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
             model.tree, [f"model.discriminator.{name}={list(n)}" for name, n in SMALL.items()]
         )
     )
-    task = find("vocoder", "hifigan").build_task(config, model.assets)
+    task = find_model("vocoder", "hifigan").build_task(config, model.assets)
 
     with pytest.raises(InputError, match=r"infinity or NaN in msd\.discriminators\.1\.convs\.0\.b"):
         initialise(task, model.assets, source)
@@ -531,7 +531,7 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
 def test_a_folded_export_can_be_trained_on(tmp_path):
     exported = folded(random_generator(SIZES))
     model = load_model(write_authors(tmp_path, exported))
-    task = find("vocoder", "hifigan").build_task(model.config, model.assets)
+    task = find_model("vocoder", "hifigan").build_task(model.config, model.assets)
     transfer = initialise(task, model.assets, tmp_path)
     tensors = task.networks["generator"].state_dict()
     layer = "resblocks.2.convs1.0.parametrizations.weight"

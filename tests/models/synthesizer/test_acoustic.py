@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 
 from models.base.assets import Assets, Speaker
 from models.base.model import TtsOutput
-from models.base.registry import find, load_config
+from models.base.registry import find_model, load_config
 from models.synthesizer.acoustic import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
@@ -102,7 +102,9 @@ def voice(tmp_path: Path) -> Synthesizer:
     assets = Assets(MelConfig(), arpabet_vocabulary(), (Speaker("one", "en-us"),))
     assets.save(tmp_path)
     torch.manual_seed(0)
-    network = find("tts", "tacotron2").build_network(load_config(tmp_path / "config.json"), assets)
+    network = find_model("tts", "tacotron2").build_network(
+        load_config(tmp_path / "config.json"), assets
+    )
     network.decoder.gate_linear.bias.data.fill_(9.0)
     save_file(network.state_dict(), tmp_path / "model.safetensors")
     return Synthesizer(tmp_path, "griffin_lim")

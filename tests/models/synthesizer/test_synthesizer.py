@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models.base.assets import Assets, Speaker
-from models.base.registry import find, load_config
+from models.base.registry import find_model, load_config
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.acoustic import PassageMels
 from models.synthesizer.settings import PitchContour
@@ -84,7 +84,9 @@ def make_voice(
     )
     assets.save(folder)
     torch.manual_seed(0)
-    network = find("tts", "fastspeech2").build_network(load_config(folder / "config.json"), assets)
+    network = find_model("tts", "fastspeech2").build_network(
+        load_config(folder / "config.json"), assets
+    )
     torch.nn.init.constant_(network.duration_predictor.linear.bias, np.log(6.0))
     torch.nn.init.constant_(network.mel_linear.bias, -4.0)
     save_file(network.state_dict(), folder / "model.safetensors")

@@ -11,7 +11,7 @@ import torch
 
 from models.base.aligner import JointAlignerConfig, build_aligner
 from models.base.assets import Assets, Speaker
-from models.base.registry import find, load_config
+from models.base.registry import find_model, load_config
 from models.teacher_forcing.durations import (
     _between_steps,
     _monotonic,
@@ -174,7 +174,7 @@ def test_models_that_need_durations_train_with_them(model_type, model, made, tmp
     prepare_dataset(config, "LJSpeech", 1)
     assets = collect_assets(config)
     data = load_data(config, assets, ProcessRank(), torch.device("cpu"))
-    task = find("tts", model_type).build_task(config, assets)
+    task = find_model("tts", model_type).build_task(config, assets)
     for batch in data.train:
         assert batch.durations.sum(dim=1).tolist() == batch.mel_lengths.tolist()
         (update,) = task.training_step(batch)

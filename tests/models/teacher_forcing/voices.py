@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from models.base.registry import find, load_config
+from models.base.registry import find_model, load_config
 from models.training.data import collect_assets
 from utils.config import to_plain
 
@@ -53,7 +53,7 @@ def write_voice(root: Path, name: str, seed: int) -> Path:
     config, folder = load_config(root / "voice.json"), root / "ckpts" / name
     assets = collect_assets(config)
     torch.manual_seed(seed)
-    network = find("tts", config.model_type).build_network(config, assets)
+    network = find_model("tts", config.model_type).build_network(config, assets)
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
     assets.save(folder)

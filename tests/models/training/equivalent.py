@@ -12,7 +12,7 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from models.base.assets import Assets
-from models.base.registry import find
+from models.base.registry import find_model
 from models.base.task import Scheduled, Task
 from models.benchmark.run import generated_config
 from models.training.data import ProcessRank, collect_assets, load_data, make_collator
@@ -67,7 +67,7 @@ def outcome_of(model: str, n_batches: int, place: ProcessRank = ProcessRank()) -
     config = generated_config(name, [*_FEW, *overrides], small=True)
     assets: Assets = collect_assets(config)
     torch.manual_seed(0)
-    task: Task = find(config.task, config.model_type).build_task(config, assets)
+    task: Task = find_model(config.task, config.model_type).build_task(config, assets)
     for network in task.networks.values():
         network.train()
         for module in network.modules():

@@ -9,7 +9,7 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 
-from models.base.registry import find, load_config
+from models.base.registry import find_model, load_config
 from models.checkpoint.folders import latest_checkpoint, step_folder
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import export
@@ -67,7 +67,7 @@ def tensors_of(folder: Path) -> dict[str, torch.Tensor]:
 def test_the_exported_network_is_the_same_as_with_another_aligner(root):
     voice = load_model(root / "ckpts" / "voice")
     config = load_config(write_voice_config(root))
-    plain = find("tts", "fastspeech2").build_network(config, voice.assets)
+    plain = find_model("tts", "fastspeech2").build_network(config, voice.assets)
     assert voice.network.state_dict().keys() == plain.state_dict().keys()
     stored = load_file(voice.folder / "model.safetensors")
     assert stored.keys() == plain.state_dict().keys()

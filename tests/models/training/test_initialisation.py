@@ -7,7 +7,7 @@ import torch
 from accelerate.state import AcceleratorState
 
 from models.base.assets import Assets, Speaker
-from models.base.registry import find, load_config
+from models.base.registry import find_model, load_config
 from models.checkpoint.loading import load_model
 from models.training.data import collect_assets
 from models.training.experiment import train
@@ -37,7 +37,7 @@ def task_of(trained, *overrides, vocabulary=None, speakers=None):
     named = own.speakers if speakers is None else tuple(Speaker(s, "en-us") for s in speakers)
     assets = Assets(own.mel, vocabulary or own.vocabulary, named, own.stats)
     torch.manual_seed(5)
-    return find("tts", "fastspeech2").build_task(config, assets), assets
+    return find_model("tts", "fastspeech2").build_task(config, assets), assets
 
 
 def test_every_tensor_of_the_same_model_is_copied(trained):

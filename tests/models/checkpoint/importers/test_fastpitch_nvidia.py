@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.base.registry import find as find_model
+from models.base.registry import find_model as find_model
 from models.checkpoint.foreign import find, needed_files
 from models.checkpoint.importers import fastpitch_nvidia
 from models.checkpoint.loading import load_model

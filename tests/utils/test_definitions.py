@@ -1,8 +1,8 @@
 import pytest
 
 from processors.alignment.aligner import Aligner
+from utils.definitions import load_definition
 from utils.errors import InputError
-from utils.records import record_of
 
 
 @pytest.mark.parametrize(
@@ -12,4 +12,4 @@ def test_a_missing_record_names_the_file_of_a_module_or_package(module, file):
     with pytest.raises(
         InputError, match=rf"^processors/alignment/{file} does not end with NONE = A"
     ):
-        record_of(f"processors.alignment.{module}", "NONE", Aligner)
+        load_definition(f"processors.alignment.{module}", "NONE", Aligner)

@@ -11,7 +11,7 @@ R = TypeVar("R")
 _REPOSITORY = Path(__file__).parents[1]
 
 
-def record_of(module: str, name: str, kind: type[R]) -> R:
+def load_definition(module: str, name: str, kind: type[R]) -> R:
     """Imports a module and returns the record that it ends with.
 
     Args:
