@@ -36,8 +36,10 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         _flush(temporary)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _named(error, path, temporary) from error
         raise
     _flush(path.parent)
 
@@ -63,10 +65,19 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield temporary
         sync_folder(temporary)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise _named(error, path, temporary) from error
         raise
     _flush(path.parent)
+
+
+def _named(error: OSError, path: Path, temporary: Path) -> OSError:
+    """The same error with the name of the target instead of the temporary name."""
+    if error.errno is None or error.filename not in (None, str(temporary)):
+        return error
+    return OSError(error.errno, error.strerror, str(path))
 
 
 def sync_folder(folder: Path) -> None:

@@ -67,7 +67,9 @@ def clock(monkeypatch):
 
     def set_times(*times):
         readings = iter([reading for row in times for reading in (0.0, *row)])
-        monkeypatch.setattr("models.training.scoring.time.monotonic", readings.__next__)
+        # not in `time` itself, which the loops of servers read in other threads
+        clock = SimpleNamespace(monotonic=readings.__next__)
+        monkeypatch.setattr("models.training.scoring.time", clock)
 
     return set_times
 

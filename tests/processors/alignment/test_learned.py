@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from config.preprocess import PreprocessConfig
-from config.schema import Config
-from config.train import TrainConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.dataset.store import FeatureStore
@@ -117,15 +115,3 @@ def test_an_utterance_with_too_many_phones_is_rejected_by_name(tmp_path):
 
     assert (row["id"], row["stage"]) == ("LJ011-0202", "alignment")
     assert "does the recording match its text" in row["reason"]
-
-
-def test_utterances_without_alignment_are_not_cropped():
-    keys = {"task": "tts", "model_type": "Other", "dataset": ("a",), "dataset_path": {}}
-    with pytest.raises(ValueError, match=r"train\.crop_phones is 28, but .* unknown; set it to 0"):
-        Config(
-            **keys,
-            log_dir="",
-            model=None,
-            preprocess=PreprocessConfig(aligner="learned"),
-            train=TrainConfig(max_steps=1, crop_phones=28),
-        )
