@@ -16,7 +16,7 @@ from config.schema import Config
 from models.base.assets import Assets
 from preprocessors.corpora import licence_of, on_the_hub
 from utils.config import build, plain_tree
-from utils.errors import listed
+from utils.errors import InputError, listed
 from utils.files import read_json, read_text, replacing, write_json
 
 HISTORY = "history.json"
@@ -96,7 +96,9 @@ class History:
         path = folder / HISTORY
         if not path.exists():
             return cls()
-        plain = cast("dict[str, Any]", read_json(path))
+        plain = read_json(path)
+        if not isinstance(plain, dict):
+            raise InputError(f"{path}: expected an object; remove the file for a new model card")
         names = {key.name for key in fields(cls)}  # earlier versions wrote more
         return build(cls, plain_tree({n: plain[n] for n in names & plain.keys()}, path))
 

@@ -144,11 +144,15 @@ def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> 
         return card
     report = without_local_paths(read_json(path))
     write_json(folder / SCORES, report)
-    lines = [
-        f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
-        for name, score in report["scores"].items()
-    ]
-    return replace(card, scores=(*lines, f"vocoder {report['vocoder']}"))
+    try:
+        lines = [
+            f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
+            for name, score in report["scores"].items()
+        ]
+        return replace(card, scores=(*lines, f"vocoder {report['vocoder']}"))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        fault = f"{path}: not as stage 4 writes it ({error!r})"
+        raise InputError(f"{fault}; run stage 4 again, or remove the file") from error
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)

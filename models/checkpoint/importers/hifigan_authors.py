@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -21,6 +20,7 @@ from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from utils.arrays import read_pickled
 from utils.config_tree import read_values
+from utils.errors import InputError
 
 KIND = "HiFi-GAN of its authors (g_* with config.json)"
 FILES = FileNames(  # as training leaves it, or published under a name
@@ -129,7 +129,9 @@ def _discriminators(weights: Path) -> TrainingNetworks:
     path = weights.with_name(weights.name.replace("g_", "do_", 1))
     if path == weights or not path.is_file():
         return TrainingNetworks()
-    values = cast("Mapping[str, object]", read_pickled(path))
+    values = read_pickled(path)
+    if not isinstance(values, Mapping):
+        raise InputError(f"{path}: expected the discriminators by name; remove it to do without")
     networks = discriminators_in({n: values[n] for n in _DISCRIMINATORS if n in values}, path)
     unused = unused_in((name for name in values if name not in _DISCRIMINATORS), path)
     return TrainingNetworks(networks.tensors, networks.unused + unused)

@@ -45,6 +45,7 @@ def test_a_history_comes_back(tmp_path):
         ('{"hours": {"mini": null}}', r"hours\.mini is null, expected a number"),
         ('{"not_imported": "a"}', r'not_imported is "a", expected a list \[ ... \]'),
         ("", "not JSON"),
+        ("[]", "expected an object; remove the file"),
     ],
 )
 def test_something_else_of_that_name_is_refused(tmp_path, text, message):

@@ -231,6 +231,13 @@ def test_scores_of_stage_4_are_published_with_the_weights_they_are_of(owner, voi
     assert "mel_l1" not in owner.files("org/voice")["README.md"].decode()
 
 
+@pytest.mark.parametrize("report", [3, {}, {"scores": {"mcd": 3}}, {"scores": {}}])
+def test_scores_that_stage_4_did_not_write_are_named(owner, voice, report):
+    write_json(voice / "scores.json", report)
+    with pytest.raises(InputError, match=r"scores.json: not as stage 4 writes it .*run stage 4"):
+        send(voice)
+
+
 def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
     owner.publish("org/voice", {"README.md": b"---\n---\nold"})
     send(voice, TARGET._replace(branch="v2"))
