@@ -96,6 +96,11 @@ class PreprocessConfig:
         require_at_least(self, 1, "n_mels", "shard_size")
         require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
         require_share(self, "min_attention")
+        if self.pitch_extractor == "imported" and self.aligner != "imported":
+            raise ValueError(
+                f"pitch_extractor is imported, but aligner {self.aligner} has no files with pitch;"
+                " set aligner to imported, or another pitch_extractor"
+            )
         if self.max_misfit > 0 and self.aligner != "hmm":
             raise ValueError(
                 f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"

@@ -96,6 +96,11 @@ class Config:
                 )
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
+        if not self.inference.ema and not self.train.ema_decay:
+            raise ValueError(
+                "inference.ema is false, but train.ema_decay is 0: the model has no moving average"
+                " of its weights; remove inference.ema"
+            )
         chosen, text = self.inference.p_arpabet, self.preprocess.text
         if chosen is not None and (not text.is_mixed or chosen > text.certain_p_arpabet):
             raise ValueError(

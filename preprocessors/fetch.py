@@ -144,7 +144,8 @@ def _extract(path: Path, folder: Path) -> None:
         return
     # Read as a stream: seeking backwards in a compressed file decompresses it from its start.
     with tarfile.open(path, "r|*") as tar:
-        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # not in every Python 3.10
+        # early releases of Python 3.10 and 3.11 have no filter; the checksum was compared before
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
         tar.extractall(folder)
 
 

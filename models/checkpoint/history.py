@@ -107,10 +107,14 @@ def history_of(config: Config, folders: Sequence[Path]) -> History:
     """Starts the history of a model with its data, from the reports of stage 1."""
     hours, acoustic = {}, set()
     for name, folder in zip(config.dataset, folders, strict=True):
-        if (folder / "report.json").exists():
-            report = cast("dict[str, Any]", read_json(folder / "report.json"))
-            hours[name] = float(report["hours"])
-            acoustic.add(report.get("mels_from", ""))  # older reports are of recordings
+        path = folder / "report.json"
+        if path.exists():
+            report = cast("dict[str, Any]", read_json(path))
+            try:
+                hours[name] = float(report["hours"])
+                acoustic.add(report.get("mels_from", ""))  # older reports are of recordings
+            except (LookupError, TypeError, ValueError) as error:
+                raise InputError(f"{path}: not a report of stage 1; run stage 1 again") from error
     return History(hours=hours, mels_from="; ".join(sorted(acoustic - {""})))
 
 

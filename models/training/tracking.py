@@ -135,8 +135,16 @@ def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Ba
         backends = list[Backend]()
         for kind in kinds:  # one by one, so that all are closed that were opened
             backends.append(_OPENING[kind](run))
-            stack.callback(backends[-1].close)
+            stack.callback(_close, backends[-1])
         yield backends
+
+
+def _close(backend: Backend) -> None:
+    """Completes a log; a full disk at the end of a run is no failure of the run."""
+    try:
+        backend.close()
+    except OSError as error:
+        _log.warning("the log of %s is incomplete: %s", backend.kind, error)
 
 
 def check_backends(kinds: Sequence[str], n_samples: int) -> None:
@@ -336,14 +344,18 @@ def profiled(
     plan = schedule(
         skip_first=first - 1 - warmup, wait=0, warmup=warmup, active=last - first + 1, repeat=1
     )
-    with profile(
-        activities=activities,
-        schedule=plan,
-        on_trace_ready=partial(_write_profile, folder / PROFILE),
-        profile_memory=True,
-        acc_events=True,
-    ) as recorded:
-        yield recorded.step
+    try:
+        with profile(
+            activities=activities,
+            schedule=plan,
+            on_trace_ready=partial(_write_profile, folder / PROFILE),
+            profile_memory=True,
+            acc_events=True,
+        ) as recorded:
+            yield recorded.step
+    finally:
+        if device.type == "cuda":
+            torch.cuda.memory._record_memory_history(enabled=None)
 
 
 def _write_profile(folder: Path, recorded: profile) -> None:
@@ -354,7 +366,6 @@ def _write_profile(folder: Path, recorded: profile) -> None:
     if ProfilerActivity.CUDA in recorded.activities:
         cost = "self_cuda_time_total"
         torch.cuda.memory._dump_snapshot(str(folder / MEMORY))
-        torch.cuda.memory._record_memory_history(enabled=None)
     table = recorded.key_averages().table(sort_by=cost, row_limit=_N_SHOWN)
     (folder / TABLE).write_text(table, encoding="utf-8")
     _log.info("profile in %s:\n%s", folder, table)

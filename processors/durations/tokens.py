@@ -110,9 +110,14 @@ def find_pitch(folder: Path, stats: Path | None) -> ReadPitch:
     Args:
         stats: JSON with the `mean` and `std` (Hz) of normalised pitch; None: it is in Hz.
     """
-    files = {path.stem: path for path in folder.rglob("*") if path.suffix in _PITCH_SUFFIXES}
-    if not files:
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in _PITCH_SUFFIXES)
+    if not paths:
         raise InputError(f"--pitch {folder}: no file that ends in {' or '.join(_PITCH_SUFFIXES)}")
+    files: dict[str, Path] = {}
+    for path in paths:
+        if files.setdefault(path.stem, path) is not path:
+            both = f"{files[path.stem]} and {path}"
+            raise InputError(f"--pitch: {both} are of the same utterance; remove one")
     mean, std = (0.0, 1.0) if stats is None else _read_stats(stats)
 
     def read(id: str, n_tokens: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from config.preprocess import CorpusConfig, PreprocessConfig
+from config.renamed import RENAMED
 from preprocessors.corpora import dataset_folder, is_given, portable_path
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import processed_folder
@@ -38,13 +39,7 @@ PREDICTED_BY, MODEL_OF_MELS = "from_acoustic.weights", "from_acoustic.model"
 DATASET_PATH = "dataset_path"  # entry of stores of a corpus: its folder
 TABLE = "preprocess.corpus.table"  # of stores of a table that is not metadata.csv: its name
 # Older stores hold these keys under other names, and stay valid.
-_PRESENT = {
-    "preprocess.win_size": "preprocess.win_length",
-    "preprocess.hop_size": "preprocess.hop_length",
-    "preprocess.n_mel": "preprocess.n_mels",
-    "preprocess.fmin": "preprocess.f_min",
-    "preprocess.fmax": "preprocess.f_max",
-}
+_PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
 _FORMER = {new: old for old, new in _PRESENT.items()}
 _DERIVED = re.compile(r"data/(tts|vocoder)_\w+_\d+_[0-9a-f]{8}")
 _LEXICON = "preprocess.text.lexicon_path"

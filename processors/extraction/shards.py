@@ -194,10 +194,10 @@ def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
         report.rows = [IndexRow(*row) for row in plain["rows"]]
         report.scores = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
         report.rejected = [Rejection(*row) for row in plain["rejected"]]
-    except (InputError, KeyError, TypeError):
+        for counted in _COUNTED:
+            setattr(report, counted, Counter(plain[counted]))
+    except (InputError, LookupError, TypeError, ValueError, AttributeError):
         return None
-    for counted in _COUNTED:
-        setattr(report, counted, Counter(plain[counted]))
     return report
 
 

@@ -181,6 +181,11 @@ def score_similarity(pair: "AlignedPair") -> MetricValue | None:
     direction, direction_hat = map(_direction, both)
     if direction is None or direction_hat is None:
         return None
+    if len(direction) != len(direction_hat):
+        raise UserFunctionError(
+            f"{pair.recorded.encoder}: gave {len(direction)} numbers for a recording and "
+            f"{len(direction_hat)} for speech; an encoder of voices gives vectors of one length"
+        )
     return MetricValue(float(direction @ direction_hat))
 
 
