@@ -189,7 +189,7 @@ def test_raw_weights_that_are_missing_or_damaged_are_an_error(averaged):
 
 
 def test_without_averaging_there_is_no_choice_of_weights(experiment):
-    with pytest.raises(InputError, match=r"inference\.ema is false, but raw_model"):
+    with pytest.raises(InputError, match=r"inference\.ema is false, but train.ema_decay is 0"):
         load_model(experiment, overrides=["inference.ema=false"])
 
 
