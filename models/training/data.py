@@ -84,6 +84,15 @@ def dataset_folders(config: Config) -> list[Path]:
     return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 
+def _phone_counts(folder: Path) -> dict[str, int]:
+    """How often each phone is in a dataset, as stage 1 counted."""
+    path = folder / "phones.json"
+    plain = read_json(path)
+    if not isinstance(plain, dict):
+        raise InputError(f"{path}: expected numbers by phone; delete it and run stage 1 again")
+    return cast("dict[str, int]", plain)
+
+
 def collect_assets(config: Config) -> Assets:
     """Collects the assets of a model from all datasets of an experiment."""
     if config.train.synthetic_utterances:
@@ -93,7 +102,7 @@ def collect_assets(config: Config) -> Assets:
         _recordings_of(config)  # refuses those of another configuration
         return Assets(mel, speakers=read_speakers(folders))
     stores = _open_stores(config, FeatureStore)
-    counts = (cast("dict[str, int]", read_json(folder / "phones.json")) for folder in folders)
+    counts = map(_phone_counts, folders)
     stats = [CorpusStats.read(folder / STATS) for folder in folders]
     return Assets(
         mel,
