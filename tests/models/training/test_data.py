@@ -175,7 +175,7 @@ def test_speakers_that_stage_1_did_not_write_are_refused(tmp_path):
 def test_damaged_counts_of_phones_are_named(tmp_path):
     make_processed(tmp_path / "data" / "mini")
     (tmp_path / "data" / "mini" / "phones.json").write_text("3")
-    with pytest.raises(InputError, match=r"mini/phones\.json: expected numbers by phone; delete it"):
+    with pytest.raises(InputError, match=r"phones\.json: expected numbers by phone; delete it"):
         collect_assets(config_of(tmp_path))
 
 
