@@ -30,6 +30,7 @@ def with_present_names(tree: Tree, known_paths: Container[Keys]) -> Tree:
     origins, order = dict(tree.origins), list(tree.origins)
 
     def present(section: dict[str, Any], keys: Keys) -> dict[str, Any]:
+        """A section, which is below these keys, under present names."""
         values = dict(section)
         for name, value in section.items():
             old = (*keys, name)

@@ -37,8 +37,11 @@ def _recordings(folder: Path) -> dict[str, Path]:
     files = audio_in(folder)
     if folder.parent.name != _TRIMMED:
         return files
-    own = {name: path for name, path in files.items() if name.endswith(_MICROPHONE)}
-    return {name.removesuffix(_MICROPHONE): path for name, path in own.items()}
+    return {
+        name.removesuffix(_MICROPHONE): path
+        for name, path in files.items()
+        if name.endswith(_MICROPHONE)
+    }
 
 
 CORPUS = Corpus(

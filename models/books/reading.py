@@ -166,7 +166,9 @@ def _starts(files: _Files, contents: str) -> _Starts:
 
 def _entries(parent: Element, depth: int) -> Iterator[tuple[str, str]]:
     """Title and link of the entries in an element, and of `depth` levels."""
-    for entry in [*parent.iterfind("{*}ol/{*}li"), *parent.iterfind("{*}navPoint")] * (depth > 0):
+    if depth == 0:
+        return
+    for entry in (*parent.iterfind("{*}ol/{*}li"), *parent.iterfind("{*}navPoint")):
         link, source = entry.find("{*}a"), entry.find("{*}content")
         if link is not None and _text(link):
             yield _text(link), link.get("href", "")

@@ -187,9 +187,9 @@ def find(path: Path) -> Foreign | None:
 
 def importers() -> list[Importer]:
     """Imports all importers, sorted by name."""
-    found = sorted(module.name for module in pkgutil.iter_modules(_importers.__path__))
-    names = [f"{_importers.__name__}.{name}" for name in found if not name.startswith("_")]
-    return cast("list[Importer]", [importlib.import_module(name) for name in names])
+    names = sorted(module.name for module in pkgutil.iter_modules(_importers.__path__))
+    modules = [f"{_importers.__name__}.{name}" for name in names if not name.startswith("_")]
+    return cast("list[Importer]", [importlib.import_module(module) for module in modules])
 
 
 def kinds() -> str:

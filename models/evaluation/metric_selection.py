@@ -86,9 +86,9 @@ def without_result(scored: Mapping[str, Sequence[UtteranceScores]]) -> dict[str,
 def log_skipped(selection: MetricSelection, reasons: Reasons) -> None:
     """Logs the metrics and checks that a system has no result of, one line for each reason."""
     for system, reasons_of in reasons.items():
-        names: dict[str, list[str]] = {}
+        names_by_reason: dict[str, list[str]] = {}
         for name, reason in reasons_of.items():
-            names.setdefault(reason, []).append(name)
-        for reason, row in names.items():
+            names_by_reason.setdefault(reason, []).append(name)
+        for reason, names in names_by_reason.items():
             log = _log.warning if selection.named else _log.info
-            log("%s: without %s: %s", system, ", ".join(row), reason)
+            log("%s: without %s: %s", system, ", ".join(names), reason)

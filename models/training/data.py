@@ -5,6 +5,7 @@ From what stage 1 wrote, or generated in its place (`train.synthetic_utterances`
 
 import hashlib
 import json
+import math
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -131,8 +132,8 @@ def _generated_assets(config: Config) -> Assets:
     vocabulary = model_vocabulary(text, letters)
     stats: list[CorpusStats] = []
     for source in _features_of(config, vocabulary):
-        some = source.ids[:: -(-len(source.ids) // _STATS_OF)]
-        stats.append(corpus_stats(source, some, config.preprocess))
+        step = math.ceil(len(source.ids) / _STATS_OF)
+        stats.append(corpus_stats(source, source.ids[::step], config.preprocess))
     return Assets(
         mel,
         vocabulary=vocabulary,

@@ -60,8 +60,9 @@ def _several() -> bool:
 
 def check_agreement(facts: Mapping[str, object]) -> None:
     """Makes sure that all processes train the same model on the same data in the same way."""
-    everyone = gather_object([{(name, repr(value)) for name, value in facts.items()}])
-    if different := sorted({name for other in everyone for name, _ in other ^ everyone[0]}):
+    by_process = gather_object([{(name, repr(value)) for name, value in facts.items()}])
+    first = by_process[0]
+    if different := sorted({name for others in by_process for name, _ in others ^ first}):
         raise InputError(
             f"the processes of this run differ in {', '.join(different)}: give every machine the "
             "same configuration, flags and output of stage 1"

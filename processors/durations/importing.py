@@ -94,7 +94,8 @@ class Fitter:
 
     def _edges_s(self, frames: np.ndarray, start_s: float | None, seconds: float) -> list[float]:
         """Edges of tokens from a start in a recording, which stage 1 finds in it: (N + 1,)."""
-        is_trimmed, start_s = start_s is not None, start_s or 0.0
+        is_trimmed = start_s is not None
+        start_s = start_s or 0.0
         frames = correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
         edges = self._rate.boundaries_s(frames, start_s * self._rate.sample_rate)
         hop, rate = self._stage_1
@@ -128,7 +129,7 @@ def import_durations(
     Args:
         phones_file: Names the tokens of a source of frames; None: `phones.txt` next to them, if
             there is one, else they are those of stage 1.
-        pitch: Of the tokens of stage 1.
+        pitch: Reads the pitch of the tokens of an utterance; None: stage 1 measures it.
         output: Folder, in which an older import is replaced; None: the one that stage 1 reads.
 
     Raises:

@@ -4,6 +4,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
 from config.schema import Config
 from preprocessors.manifest import (
@@ -43,6 +45,7 @@ _log = get_logger(__name__)
 REJECTED = "rejected.jsonl"
 _SHOWN = 5  # notices; the report has all of them
 _OF_THE_RUN = (REJECTED, "report.json")  # removed first: each run writes them anew
+_LISTS = ("speakers.json", *(f"{name}.json" for name in Splits._fields))  # others: objects
 _OUTPUTS = (
     *(MANIFEST, INDEX, "audio.json", "speakers.json", *_OF_THE_RUN),
     *(f"{name}.json" for name in Splits._fields),
@@ -118,26 +121,43 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
 
 
 def _fault_in(run: DatasetRun) -> str:
-    """Names a file that is missing or was cut short since it was made; empty if all are whole."""
-    n_rows = {}
-    for name in (*_OUTPUTS, *run.product.outputs):
-        path = run.folder / name
-        try:
-            if path.suffix == ".jsonl":
-                n_rows[name] = len(read_jsonl(path))
-            else:
-                (read_json if path.suffix == ".json" else read_text)(path)
-        except InputError as error:
-            return str(error)
-    for path in (shard_path(run.folder, name) for name in run.shards):
+    """Names a file that is missing or was damaged since it was made; empty if all are whole."""
+    names = (*_OUTPUTS, *run.product.outputs)
+    try:
+        n_rows = {name: _check_output(run.folder / name) for name in names}
+    except InputError as error:
+        return str(error)
+    for name, fingerprint in run.fingerprint.shards.items():
+        path = shard_path(run.folder, name)
         if not is_whole(path):
             return f"{path}: missing or cut short"
-    report = read_json(run.folder / "report.json")
-    n_usable = report.get("utterances") if isinstance(report, dict) else None
-    for name, expected in ((MANIFEST, len(run.listing.utterances)), (INDEX, n_usable)):
+        if read_shard_report(path, fingerprint) is None:
+            return f"{path.with_suffix('.json')}: missing or damaged"
+    report = cast("dict[str, object]", read_json(run.folder / "report.json"))
+    for name, expected in (
+        (MANIFEST, len(run.listing.utterances)),
+        (INDEX, report.get("utterances")),
+    ):
         if n_rows[name] != expected:
             return f"{run.folder / name}: {n_rows[name]} lines, expected {expected}"
     return ""
+
+
+def _check_output(path: Path) -> int:
+    """Reads a file that stage 1 wrote; returns the number of lines of JSON lines, otherwise 0.
+
+    Raises:
+        InputError: If it is missing, damaged or of another kind.
+    """
+    if path.suffix == ".jsonl":
+        return len(read_jsonl(path))
+    if path.suffix == ".json":
+        kind = list if path.name in _LISTS else dict
+        if not isinstance(read_json(path), kind):
+            raise InputError(f"{path}: expected a JSON {'list' if kind is list else 'object'}")
+    else:
+        read_text(path)
+    return 0
 
 
 def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:

@@ -169,7 +169,7 @@ class TextFrontend:
     def _spoken(self, text: str, read: TokenizedText, word_ends: tuple[int, ...]) -> SpokenText:
         """The phones of words and pauses, from left to right; SpokenText describes their form."""
         has_classes = self._keeps_classes and not self._symbols
-        phones = [SILENCE] * has_classes
+        phones = [SILENCE] if has_classes else []
         words: list[Word] = []
         choices: list[WordPhones] = []
         unknown: list[str] = []
@@ -188,12 +188,13 @@ class TextFrontend:
                 choices.append(WordPhones(len(words), start, end, said.instead))
             words.append(Word(token.text, start, end))
             phones += said.phones
-            unknown += [token.text] * (not said.in_lexicon)
+            if not said.in_lexicon:
+                unknown.append(token.text)
         if has_classes and words[-1].end == len(phones):
             phones.append(FULL_STOP)
         if phones[-1] == SHORT_PAUSE:
             phones.pop()
-        phones += [END] * self._ends_in_eos
+        phones += [END] if self._ends_in_eos else []
         return SpokenText(
             text,
             read.text,

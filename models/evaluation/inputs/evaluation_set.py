@@ -110,13 +110,14 @@ def add_natural(
     Returns:
         The items, then those of sentences that no system synthesised.
     """
-    spoken, known = {file.id: file for file in readings}, {item.id for item in items}
-    others = {id: {NATURAL: file} for id, file in spoken.items() if id not in known}
+    reading_of = {file.id: file for file in readings}
+    item_ids = {item.id for item in items}
+    others = {id: {NATURAL: file} for id, file in reading_of.items() if id not in item_ids}
     both = [*items, *(_paired(others, inputs, "files of --natural") if others else ())]
-    alone = [item.id for item in both if item.id in spoken and item.recorded is None]
-    refuse(alone, "second readings have no dataset; use --recordings", len(spoken))
+    alone = [item.id for item in both if item.id in reading_of and item.recorded is None]
+    refuse(alone, "second readings have no dataset; use --recordings", len(reading_of))
     for n, item in enumerate(both):
-        if file := spoken.get(item.id):
+        if file := reading_of.get(item.id):
             if item.audio and item.audio.samefile(file.file):
                 raise InputError(f"{file.file} is the recording itself, not a second reading")
             reading = {NATURAL: SpeechFile(file.file)}  # of its own timing, however long it is

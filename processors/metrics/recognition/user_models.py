@@ -51,8 +51,9 @@ class UserFunction:
         try:
             return function(*arguments)
         except Exception as error:
-            own = traceback.extract_tb(error.__traceback__)[1:2]  # none if it is not called at all
-            place = "".join(f" ({frame.filename}, line {frame.lineno})" for frame in own)
+            # none if the function was not called at all
+            user_frames = traceback.extract_tb(error.__traceback__)[1:2]
+            place = "".join(f" ({frame.filename}, line {frame.lineno})" for frame in user_frames)
             raise UserFunctionError(f"{self.name} fails: {described(error)}{place}") from error
 
 

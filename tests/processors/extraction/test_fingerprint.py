@@ -229,6 +229,26 @@ def test_a_file_that_was_cut_short_is_made_again(name, at_the_end_of_a_line, pla
     assert prepare(place) is None
 
 
+@pytest.mark.parametrize(
+    "name", ["train.json", "speakers.json", "stats.json", "phones.json", "audio.json"]
+)
+def test_a_file_of_other_content_is_made_again(name, place, caplog):
+    path = place / "data/LJSpeech" / name
+    before = path.read_bytes()
+    path.write_text("3")
+    prepare(place)
+    assert path.read_bytes() == before
+    assert f"{name}: expected a JSON" in " ".join(caplog.text.split())
+
+
+def test_a_damaged_report_on_a_shard_is_made_again(place, caplog):
+    path = place / "data/LJSpeech/features/shard-00001.json"
+    path.write_bytes(path.read_bytes()[:50])
+    assert prepare(place).n_extracted > 0
+    assert "shard-00001.json: missing or damaged" in " ".join(caplog.text.split())
+    assert prepare(place) is None
+
+
 def test_a_shard_that_was_cut_short_is_made_again_alone(place, caplog):
     shard = shard_of(place, ID)
     store = FeatureStore(place / "data/LJSpeech")
