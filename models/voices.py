@@ -40,10 +40,10 @@ def voices_in(folder: Path) -> list[InstalledVoice]:
     for config in sorted(folder.glob("*/config.json")):
         try:
             tree, home = read_json(config), config.parent
-            is_voice = isinstance(tree, dict) and tree.get("task") == "tts"
-            if is_voice and any(
-                (*home.glob("model.safetensors"), *home.glob("checkpoints/step-*/"))
-            ):
+            if not isinstance(tree, dict):
+                raise InputError(f"{config}: expected an object with keys")
+            weights = (*home.glob("model.safetensors"), *home.glob("checkpoints/step-*/"))
+            if tree.get("task") == "tts" and weights:
                 voices.append(_read(home))
         except InputError as error:
             get_logger(__name__).warning("voice %s left out: %s", config.parent.name, error)

@@ -57,9 +57,10 @@ def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path,
         Synthesizer("x" * 5000)
 
 
-def test_damaged_voices_are_named_and_unfinished_ones_left_out(tmp_path, caplog):
+@pytest.mark.parametrize("config", ["{", "3"])
+def test_damaged_voices_are_named_and_unfinished_ones_left_out(config, tmp_path, caplog):
     make_voice(tmp_path / "anna")
-    (make_voice(tmp_path / "bad") / "config.json").write_text("{")
+    (make_voice(tmp_path / "bad") / "config.json").write_text(config)
     (make_voice(tmp_path / "young") / "model.safetensors").unlink()
     assert [voice.name for voice in voices_in(tmp_path)] == ["anna"]
     (warning,) = caplog.messages
