@@ -1,8 +1,8 @@
 """Checks of configuration values, each raises ValueError and names the key; ranges of controls."""
 
 CONTROL_RANGE = (0.1, 10.0)  # of factors on pitch, energy and durations
-MOST_SHIFT_HZ = 500.0  # up or down: more than the whole range of a voice
-MOST_SEED = 2**63 - 1  # PyTorch's largest
+MAX_SHIFT_HZ = 500.0  # up or down: more than the whole range of a voice
+MAX_SEED = 2**63 - 1  # PyTorch's largest
 
 
 def require_at_least(section: object, least: float, *keys: str) -> None:

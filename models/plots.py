@@ -20,7 +20,7 @@ PHONE_IN = 0.16  # width of the figure per phone, inches
 SECOND_IN = 2.0  # width of the figure per second, without phones, inches
 LABEL_ROW_IN = 0.13  # height of a row of phone names, inches
 WIDTH_IN = (6.0, 40.0)  # smallest and largest width of a figure
-MOST_LABEL_ROWS = 6  # of more, in speech of minutes, none can be read, and drawing takes long
+MAX_LABEL_ROWS = 6  # of more, in speech of minutes, none can be read, and drawing takes long
 MARGIN_IN = (0.75, 0.15)  # left and right of the panels
 PANEL_IN = (2.6, 1.0, 0.8)  # heights: mel, f0, energy
 TITLE_CHARACTERS_PER_IN = 11  # at 9 points
@@ -62,7 +62,7 @@ def plot_synthesis(
 
     width_in = figure_width(PHONE_IN * len(phones))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
-    if max(rows, default=0) >= MOST_LABEL_ROWS:
+    if max(rows, default=0) >= MAX_LABEL_ROWS:
         phones, edges, rows = [], edges[[0, -1]], []
     panels = add_panels(width_in, PANEL_IN[: 1 + len(shown)], title, max(rows, default=0) + 1)
     draw_mel(panels[0], mel, edges, colour_limits([mel]))

@@ -15,7 +15,7 @@ _LAUNCHER = (
     *("-m", "accelerate.commands.launch", "--quiet"),
     *("--mixed_precision", "no", "--dynamo_backend", "no"),
 )
-_MOST = 65535
+_MAX_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Machines:
         numbers = []
         for key in ("num_processes", "num_machines"):
             number = keys.get(key)
-            if not isinstance(number, int) or not 1 <= number <= _MOST:
-                raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MOST}")
+            if not isinstance(number, int) or not 1 <= number <= _MAX_PORT:
+                raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MAX_PORT}")
             numbers.append(number)
         if numbers[0] % numbers[1]:
             raise UsageError(

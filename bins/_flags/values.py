@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
+from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ
 from utils.files import user_path
 
 
@@ -140,9 +140,9 @@ TEXT = Value(_text, "TEXT", free=True, may_be_empty=True)
 WORD = Value(str, "NAME")
 YES_OR_NO = choice("yes", "no")
 COUNT = whole(1)
-SEED = whole(0, MOST_SEED)
+SEED = whole(0, MAX_SEED)
 FACTOR = number("1.2", *CONTROL_RANGE)
-SHIFT = number("-50", -MOST_SHIFT_HZ, MOST_SHIFT_HZ)
+SHIFT = number("-50", -MAX_SHIFT_HZ, MAX_SHIFT_HZ)
 NUMBER = number("1.5")
 STAGES = Value(_stages, "STAGES", "a stage from 0 to 4, a range such as 1-3, or all")
 GPU = r"(-?[0-9]+|(GPU|MIG)-[\w-]+)"  # also the names that nvidia-smi -L prints

@@ -46,7 +46,7 @@ from utils.parallel import Backend, n_cores, run_chunks
 
 _log = get_logger(__name__)
 
-MOST_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
+MAX_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
 
 
 def write_results(evaluation: Evaluation) -> None:
@@ -203,7 +203,7 @@ def warn_of_language(evaluation: Evaluation) -> None:
     """Warns if the recogniser misreads even the recordings."""
     scores = [system.report.scores.get("wer_recorded") for system in evaluation.systems]
     misread = max((score.mean for score in scores if score), default=0.0)
-    if misread > MOST_MISREAD:
+    if misread > MAX_MISREAD:
         languages = sorted({item.language for item in evaluation.items if item.language})
         _log.warning(
             "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "

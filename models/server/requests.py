@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
-from config.checks import CONTROL_RANGE, MOST_SEED
+from config.checks import CONTROL_RANGE, MAX_SEED
 
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
@@ -50,7 +50,7 @@ class SpeechRequest(BaseModel):
     response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "mp3"
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
     stream_format: Literal["audio", "sse"] = "audio"
-    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 0
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = 0
     language: str | None = None  # espeak code; chooses the first speaker of this language
     speaker: str | None = None
     pitch: Factor = 1.0

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from config.checks import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
+from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ
 from models.base.model import Control
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
@@ -233,10 +233,10 @@ class Settings:
                 come together, or the model lacks a control that is asked for.
         """
         transform = transform_of(self.pitch_transform)
-        if isinstance(transform, PitchTransform) and abs(transform.shift_hz) > MOST_SHIFT_HZ:
+        if isinstance(transform, PitchTransform) and abs(transform.shift_hz) > MAX_SHIFT_HZ:
             raise InputError(
                 f"pitch_transform shifts by {transform.shift_hz:g} Hz; expected"
-                f" {-MOST_SHIFT_HZ:g} to {MOST_SHIFT_HZ:g}"
+                f" {-MAX_SHIFT_HZ:g} to {MAX_SHIFT_HZ:g}"
             )
         transform = None if transform == _UNCHANGED else transform
         pitch = None if self.pitch is None else checked_pitch(self.pitch)
@@ -253,7 +253,7 @@ class Settings:
             pitch_transform=transform,
             pitch=pitch,
             fade_out=_whole("fade_out", self.fade_out),
-            seed=_whole("seed", self.seed, MOST_SEED),
+            seed=_whole("seed", self.seed, MAX_SEED),
         )
         changed = settings.changed_controls()
         asked = {field.metadata["control"] for field in fields(settings) if field.name in changed}

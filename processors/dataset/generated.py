@@ -25,7 +25,7 @@ from utils.seed import derived_seed
 # its audio, its MFA alignments.
 _LENGTHS = Path(__file__).with_name("ljspeech_lengths.csv.gz")
 _FRAME_S = 256 / 22050
-_MOST_VALID = 16  # utterances: a validation takes seconds
+_MAX_VALID = 16  # utterances: a validation takes seconds
 N_LJSPEECH = 13092
 
 _LEVEL, _SILENT_LEVEL = -6.0, -9.5  # mean log-mel of phones and of pauses
@@ -54,7 +54,7 @@ def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.
 
 def split_evenly(ids: Sequence[str]) -> Splits:
     """A fiftieth of ids in order of length, and at most 16, for validation; none for testing."""
-    n_valid = max(1, min(_MOST_VALID, len(ids) // 50))
+    n_valid = max(1, min(_MAX_VALID, len(ids) // 50))
     edges = np.linspace(0, len(ids), n_valid + 1)
     valid = [ids[int(middle)] for middle in (edges[1:] + edges[:-1]) / 2]
     return Splits([id for id in ids if id not in set(valid)], valid, [], [])

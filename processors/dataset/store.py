@@ -30,9 +30,9 @@ INDEX = f"{FEATURES}/index.jsonl"
 # names as safetensors writes them
 _DTYPES = {"uint8": "U8", "int16": "I16", "int64": "I64", "float32": "F32"}
 # tensors of a record, and bytes of each in the header, without the record's id
-_MOST_TENSORS, _ENTRY_BYTES = 6, 128
+_MAX_TENSORS, _ENTRY_BYTES = 6, 128
 # Shards that a process holds open: one of 200 utterances takes 0.2 MB, and a millisecond to open.
-_MOST_OPEN = 512
+_MAX_OPEN = 512
 
 
 class Prosody(NamedTuple):
@@ -92,7 +92,7 @@ class ShardWriter:
         self._name = name
         self._mel = mel
         self._header: dict[str, object] = {}
-        room = 2 + sum(_MOST_TENSORS * (len(id) + _ENTRY_BYTES) for id in ids)
+        room = 2 + sum(_MAX_TENSORS * (len(id) + _ENTRY_BYTES) for id in ids)
         self._room = -(-room // 8) * 8
         self._data_start = file.seek(8 + self._room)
 
@@ -289,7 +289,7 @@ class Store:
         file = self._open_shards.pop(shard, None)
         if file is None:
             file = safe_open(self._path(shard), framework="numpy")
-            if len(self._open_shards) >= _MOST_OPEN:
+            if len(self._open_shards) >= _MAX_OPEN:
                 del self._open_shards[next(iter(self._open_shards))]  # the least recently used
         self._open_shards[shard] = file
         return file

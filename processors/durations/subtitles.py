@@ -14,7 +14,7 @@ from processors.records import TimedSentence, TimedWord
 from processors.text.clauses import cut_cost, split_sentences
 
 LINE = 42  # characters
-MOST_LINES = 2
+MAX_LINES = 2
 SHORTEST_S, LONGEST_S = 5 / 6, 7.0
 _NO_BREAK = "\u00a0"
 Cue = list[TimedWord]  # words as written that are shown together
@@ -103,7 +103,7 @@ def _fits(cue: Cue) -> bool:
     has_long_word = len(cue) > 1 and any(len(word.text) > LINE for word in cue)
     n_lines = len(_wrapped(_text(cue), LINE))
     return (
-        n_lines <= MOST_LINES and not has_long_word and cue[-1].end_s - cue[0].start_s <= LONGEST_S
+        n_lines <= MAX_LINES and not has_long_word and cue[-1].end_s - cue[0].start_s <= LONGEST_S
     )
 
 
@@ -143,10 +143,10 @@ def _spans(cues: Sequence[Cue]) -> list[tuple[float, float]]:
 
 def _lines(text: str) -> list[str]:
     """One line, or two of similar length."""
-    if len(_wrapped(text, LINE)) != MOST_LINES:
+    if len(_wrapped(text, LINE)) != MAX_LINES:
         return _wrapped(text, LINE)
-    widths = range(len(text) // MOST_LINES, LINE + 1)
-    return next(lines for width in widths if len(lines := _wrapped(text, width)) == MOST_LINES)
+    widths = range(len(text) // MAX_LINES, LINE + 1)
+    return next(lines for width in widths if len(lines := _wrapped(text, width)) == MAX_LINES)
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -18,7 +18,7 @@ from processors.durations.sources import read_row
 from utils.errors import InputError
 from utils.files import read_json, read_text
 
-_MOST_OFF = 3  # frames too many or too few that are corrected
+_MAX_OFF = 3  # frames too many or too few that are corrected
 _RATE = re.compile(r"#\s*hop_size ([1-9]\d*) sample_rate ([1-9]\d*)")
 _ROW = re.compile(
     r"(?P<id>[^|]+?)\s*\|[\s{]*(?P<names>[^|{}]+?)[\s}]*(\|\s*(?P<start>\d+(\.\d+)?(e-?\d+)?))?"
@@ -51,7 +51,7 @@ def correct_sum(
     total = int(frames.sum())
     fewest = int(round(seconds * rate.sample_rate) // rate.hop_length)
     off = max(total - (fewest + 1), 0) + (0 if trimmed else min(total - fewest, 0))
-    if abs(off) > _MOST_OFF:
+    if abs(off) > _MAX_OFF:
         hop = f"{rate.hop_length} samples at {rate.sample_rate} Hz"
         found = f"its frames ({hop}) add up to {total}, the recording has {fewest} or {fewest + 1}"
         raise AlignmentError(f"{found}: off by {off:+d}; --phones_file can name another hop")

@@ -86,11 +86,11 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     """
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
-    make_tools = partial(CheckTools, options, root, with_text=config.task == "tts")
-    make_tools()  # a fault of no single utterance shows now
+    make_checker = partial(UtteranceChecker, options, root, with_text=config.task == "tts")
+    make_checker()  # a fault of no single utterance shows now
     rejected, traces = list(listing.rejected), dict[str, shards.Trace]()
     chunks = shards.plan_shards(listing.utterances, options.shard_size)
-    work = partial(_check, make_tools)
+    work = partial(_check, make_checker)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(work, chunks, n_jobs, options.backend):
             found, of_chunk = done.result
@@ -101,19 +101,19 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
 
 
 def _check(
-    make_tools: "partial[CheckTools]", _name: str, utterances: Sequence[Utterance]
+    make_checker: "partial[UtteranceChecker]", _name: str, utterances: Sequence[Utterance]
 ) -> tuple[list[Rejection], dict[str, shards.Trace]]:
     """Checks a part of a corpus, in a worker process."""
-    tools = shards.tools_for(make_tools, repr(make_tools))
-    tools.reader.prepare(utterances if tools.with_text else ())
+    checker = shards.once_per_process(make_checker, repr(make_checker))
+    checker.reader.prepare(utterances if checker.with_text else ())
     rejected: list[Rejection] = []
     traces = {utterance.id: shards.Trace() for utterance in utterances}
     for utterance in utterances:
-        shards.extract_or_reject(tools.read, utterance, traces[utterance.id], rejected)
+        shards.extract_or_reject(checker.read, utterance, traces[utterance.id], rejected)
     return rejected, traces
 
 
-class CheckTools:
+class UtteranceChecker:
     """Reads utterances as stage 1 does; built once per process."""
 
     def __init__(self, config: PreprocessConfig, root: Path, *, with_text: bool) -> None:

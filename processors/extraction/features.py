@@ -54,11 +54,11 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     training = plan_training and plan_training(options, listing.utterances, folder)
     if training:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
-    tools = partial(FeatureTools, options, root, folder)
-    work = shards.ShardWork(tools, folder, options.mel, dependence.other)
+    make_extractor = partial(FeatureExtractor, options, root, folder)
+    work = shards.ShardWork(make_extractor, folder, options.mel, dependence.other)
     run = plan_run(options, dataset, listing, dependence, tts_product(), work)
     if not training:
-        return replace(run, check=lambda: tools().reader.prepare(listing.utterances))
+        return replace(run, check=lambda: make_extractor().reader.prepare(listing.utterances))
     reader = shards.UtteranceReader(options)
     return replace(
         run, check=lambda: reader.prepare(listing.utterances), prepare=training.carry_out
@@ -87,7 +87,7 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
     return Dependence("tts", IGNORED["tts"], identity, lexicon_digest(config), corpus)
 
 
-class FeatureTools:
+class FeatureExtractor:
     """Extracts features of utterances; built once per process, since that takes seconds."""
 
     def __init__(self, config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> None:
@@ -229,12 +229,12 @@ def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
         return [utterance.id, utterance.speaker, *size_and_time(utterance.audio)]
 
     dependence = Dependence("vocoder", IGNORED["vocoder"], identity, {}, corpus)
-    tools = partial(MelWavTools, options)
-    work = shards.ShardWork(tools, processed_folder(options, dataset), options.mel)
+    make_extractor = partial(MelWavExtractor, options)
+    work = shards.ShardWork(make_extractor, processed_folder(options, dataset), options.mel)
     return plan_run(options, dataset, listing, dependence, Product(), work)
 
 
-class MelWavTools:
+class MelWavExtractor:
     """Extracts mels of recordings; built once per process."""
 
     def __init__(self, config: PreprocessConfig) -> None:

@@ -101,7 +101,7 @@ def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, l
     return dict(sorted(shards.items()))
 
 
-class Tools(Protocol):
+class Extractor(Protocol):
     """Extracts records of utterances; built once per process."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features | MelWav:
@@ -112,10 +112,10 @@ class Tools(Protocol):
 class ShardWork:
     """Makes one shard at a time; it is sent to the worker processes."""
 
-    make_tools: Callable[[], Tools]  # called once per process; its `repr` names the dataset
+    make_extractor: Callable[[], Extractor]  # called once per process; its `repr` names the dataset
     folder: Path  # where processed data go
     mel: MelConfig
-    # what tools depend on that is not in that `repr`, such as the content of a file: processes
+    # what it depends on that is not in that `repr`, such as the content of a file: processes
     # outlive a run, and must not reuse what an earlier run read
     other: Mapping[str, object] = field(default_factory=dict)
 
@@ -123,15 +123,15 @@ class ShardWork:
         """Extracts and writes the shard of this name.
 
         A fault of one utterance becomes a rejection, and so does an unexpected exception: one
-        utterance must not cost a day of work. Faults of the disk and of the tools end the work.
+        utterance must not cost a day of work. Faults of the disk and of the extractor end the work.
         """
-        tools = tools_for(self.make_tools, repr(self))
+        extractor = once_per_process(self.make_extractor, repr(self))
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:
             for utterance in utterances:
                 trace = Trace()
-                record = extract_or_reject(tools.extract, utterance, trace, report.rejected)
+                record = extract_or_reject(extractor.extract, utterance, trace, report.rejected)
                 if record is not None:
                     writer.add(record)
                 report.add_utterance(utterance.id, trace)
@@ -163,15 +163,15 @@ def crash_rejections(utterances: Iterable[Utterance], stage: str) -> list[Reject
     return [Rejection(utterance.id, stage, reason) for utterance in utterances]
 
 
-_tools: dict[str, Any] = {}  # one entry: of the dataset that this process works on
+_made: dict[str, Any] = {}  # one entry: of the dataset that this process works on
 
 
-def tools_for(make_tools: Callable[[], Made], key: str) -> Made:
-    """The tools of this process, built for the first shard; `key` differs where they do."""
-    if key not in _tools:
-        _tools.clear()
-        _tools[key] = make_tools()
-    return cast(Made, _tools[key])
+def once_per_process(make: Callable[[], Made], key: str) -> Made:
+    """What this process made for its first shard; `key` differs where that does."""
+    if key not in _made:
+        _made.clear()
+        _made[key] = make()
+    return cast(Made, _made[key])
 
 
 def shard_path(folder: Path, name: str) -> Path:

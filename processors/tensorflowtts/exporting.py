@@ -135,18 +135,20 @@ def _extract(
     config: PreprocessConfig, folder: Path, split: Split, _name: str, utterances: list[Utterance]
 ) -> list[Rejection]:
     """Writes the arrays of some utterances, and returns those that cannot be used."""
-    tools = shards.tools_for(partial(_Tools, config), repr(config))
-    tools.reader.prepare(utterances)
+    extractor = shards.once_per_process(partial(_Extractor, config), repr(config))
+    extractor.reader.prepare(utterances)
     rejected: list[Rejection] = []
     for utterance in utterances:
         id = utterance.id
-        arrays = shards.extract_or_reject(tools.extract, utterance, shards.Trace(), rejected) or {}
+        arrays = (
+            shards.extract_or_reject(extractor.extract, utterance, shards.Trace(), rejected) or {}
+        )
         for file, values in arrays.items():
             write_array(file.path(folder, split[id], id), values)
     return rejected
 
 
-class _Tools:
+class _Extractor:
     """Built once per process."""
 
     def __init__(self, config: PreprocessConfig) -> None:

@@ -16,7 +16,7 @@ from processors.metrics.utterance_scorer import (
 )
 
 _TRANSCRIBED = ("wer", "cer")  # metrics whose notes are the recogniser's output
-_MOST_DIGITS = 4  # after the point
+_MAX_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
 _PLAIN = str.maketrans({"−": "-", "…": "..", "\u202f": ","})  # for terminals
 _N_COLOURS = 6  # of systems; a seventh has that of the first
@@ -118,7 +118,7 @@ def digits_for(scores: Iterable[MeanScore]) -> int:
         elif score.mean:
             needed.append(2 - math.floor(math.log10(abs(score.mean))))
     before = math.floor(math.log10(largest)) + 1 if largest >= 1 else 0
-    return max(0, min(max(needed), _MOST_DIGITS, _SIGNIFICANT - before))
+    return max(0, min(max(needed), _MAX_DIGITS, _SIGNIFICANT - before))
 
 
 def _ends_of(score: MeanScore) -> tuple[float, float]:

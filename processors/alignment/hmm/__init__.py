@@ -41,8 +41,8 @@ from utils.seed import derived_seed
 _log = get_logger(__name__)
 
 MODEL_FILE = "aligner.safetensors"
-MOST_UTTERANCES = 1500  # of the training: two or three hours; more of them change little
-MOST_FRAMES = 1_440_000  # four hours, however long recordings are: half a gigabyte of features
+MAX_UTTERANCES = 1500  # of the training: two or three hours; more of them change little
+MAX_FRAMES = 1_440_000  # four hours, however long recordings are: half a gigabyte of features
 _SAME_SHARE = 0.9  # of the training utterances that are unchanged: the model is kept
 _LEAST_S = 60  # seconds: with 86, 68 % of the boundaries were within 20 ms of MFA's
 _PER_CHUNK = 25  # utterances that a process reads at a time
@@ -106,7 +106,7 @@ class HmmTraining:
         n_chunks = -(-len(self.utterances) // _PER_CHUNK)
         # by strides, so that the limit of frames cuts all speakers alike
         chunks = {f"{start:06d}": self.utterances[start::n_chunks] for start in range(n_chunks)}
-        work = partial(_examples, self.config, MOST_FRAMES // max(n_chunks, 1))
+        work = partial(_examples, self.config, MAX_FRAMES // max(n_chunks, 1))
         examples: dict[str, list[Example]] = {}
         with progress(len(self.utterances), "aligner hmm: reads") as bar:
             for done in run_chunks(work, chunks, n_jobs, self.config.backend):
@@ -132,7 +132,7 @@ def plan_training(
     utterances.
     """
     path = folder / MODEL_FILE
-    chosen = tuple(choose(utterances, MOST_UTTERANCES))
+    chosen = tuple(choose(utterances, MAX_UTTERANCES))
     read = {u.id: _digest([u.text, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen}
     origin: dict[str, Any] = {"config": _digest(_relevant(config)), "utterances": read}
     previous = model.read_origin(path)

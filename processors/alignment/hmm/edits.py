@@ -1,6 +1,6 @@
 """Finds where a recording differs from its text, by a likelihood-ratio test of every short edit.
 
-At every place up to `MOST_WORDS` words of the text, or none, are replaced by arbitrary sound, as
+At every place up to `MAX_WORDS` words of the text, or none, are replaced by arbitrary sound, as
 the background model scores it. Text and recording differ, if at all, at the place of the largest
 gain in log-likelihood. Both sides of it are scored by the best path (Viterbi; Rabiner 1989,
 section III.B) through the words that stay, so that several errors do not affect each other.
@@ -16,7 +16,7 @@ from processors.alignment.hmm.chain import N_STATES, SKIP, Chain, Segment
 from processors.alignment.hmm.model import FRAME_S, HmmAlignment
 from processors.records import AlignmentScore
 
-MOST_WORDS = 3
+MAX_WORDS = 3
 _COST = 80.0  # nats per second of replaced sound; correct speech gains less, so that it stays
 _NEVER = -1e30
 
@@ -134,7 +134,7 @@ def _best(
     best = (_NEVER, 0, 0, 0, 0)
     n_places, n_times = exits.shape
     for first in range(n_places):
-        for past in range(first, min(first + MOST_WORDS + 1, n_places)):
+        for past in range(first, min(first + MAX_WORDS + 1, n_places)):
             before, start = _NEVER, 0
             for t in range(n_times):
                 if exits[first, t] - sound[t] > before:

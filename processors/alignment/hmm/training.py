@@ -27,9 +27,9 @@ from utils.logging import get_logger
 
 _log = get_logger(__name__)
 
-MOST_GAUSSIANS = 4  # per context-independent state
-MOST_IN_CONTEXT = 2  # per state in its context
-_MOST_ITERATIONS = 12
+MAX_GAUSSIANS = 4  # per context-independent state
+MAX_IN_CONTEXT = 2  # per state in its context
+_MAX_ITERATIONS = 12
 _LEAST_GAIN = 0.01  # nats per frame; an iteration that gains less is the last of its size
 _PARTS = 16  # partial sums, whatever the number of threads, so that rounding agrees
 _LOUD = 0.4  # of the way from a recording's background (5 % of frames) to its loud parts (90 %)
@@ -91,9 +91,9 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
         )
     with ThreadPoolExecutor(n_threads) as pool:
         model = _m_step(model, _e_step(pool, _flat_start, model, utterances))
-        model = _train_growing(pool, model, utterances, MOST_GAUSSIANS)
+        model = _train_growing(pool, model, utterances, MAX_GAUSSIANS)
         model = _tie_states(pool, model, utterances)
-        return _train_growing(pool, model, utterances, MOST_IN_CONTEXT)
+        return _train_growing(pool, model, utterances, MAX_IN_CONTEXT)
 
 
 def _untrained(examples: Sequence[Example]) -> PhoneHmm:
@@ -129,7 +129,7 @@ def _train_to_convergence(
     pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample]
 ) -> PhoneHmm:
     before = -np.inf
-    for _ in range(_MOST_ITERATIONS):
+    for _ in range(_MAX_ITERATIONS):
         expectations = _e_step(pool, _expect, model, utterances)
         if expectations.n_frames == 0:
             raise _nothing_fits()

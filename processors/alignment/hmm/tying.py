@@ -15,7 +15,7 @@ import numpy as np
 from processors.alignment.hmm.chain import N_STATES, Segment
 from processors.alignment.hmm.mixtures import LEAST_VARIANCE
 
-MOST_LEAVES = 2500
+MAX_LEAVES = 2500
 _LEAST_FRAMES = 30  # of a leaf
 # Nats that a question must gain for each feature and each nat of the logarithm of all frames: a
 # quarter of the description length of a Gaussian (Shinoda and Watanabe 2000).
@@ -140,7 +140,7 @@ class _Forest:
         n_roots = len(self.members)
         open_splits = [split for root in range(1, n_roots) for split in self._best_split(root)]
         heapify(open_splits)
-        while open_splits and len(self.members) - len(self.splits) < MOST_LEAVES:
+        while open_splits and len(self.members) - len(self.splits) < MAX_LEAVES:
             split = heappop(open_splits)
             yes = self.sets[split.asked, self.keys[self.members[split.node], 1 + split.side]]
             self.splits[split.node] = (split, len(self.members))

@@ -248,7 +248,7 @@ def test_a_store_of_an_older_version_is_readable(folder):
 
 
 def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):
-    monkeypatch.setattr(store_module, "_MOST_OPEN", 1)
+    monkeypatch.setattr(store_module, "_MAX_OPEN", 1)
     store, mels = FeatureStore(folder), [FeatureStore(folder).read(id).mel for id in "abc"]
     for _ in range(2):
         for id, mel in zip("abc", mels, strict=True):

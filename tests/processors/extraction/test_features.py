@@ -17,7 +17,12 @@ from preprocessors.manifest import Utterance, read_splits
 from processors.audio.files import read_audio
 from processors.audio.frames import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
-from processors.extraction.features import FeatureError, FeatureTools, cut_aligned, frame_durations
+from processors.extraction.features import (
+    FeatureError,
+    FeatureExtractor,
+    cut_aligned,
+    frame_durations,
+)
 from processors.extraction.shards import Trace
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import (
@@ -41,8 +46,8 @@ UTTERANCE = Utterance("LJ001-0002", DEMO / "wavs/LJ001-0002.flac", TEXT, "LJSpee
 
 
 @pytest.fixture(scope="module")
-def tools() -> FeatureTools:
-    return FeatureTools(CONFIG, DEMO)
+def extractor() -> FeatureExtractor:
+    return FeatureExtractor(CONFIG, DEMO)
 
 
 def test_boundaries_are_rounded_so_that_errors_do_not_add_up():
@@ -89,8 +94,8 @@ def test_a_span_shorter_than_a_window_is_refused():
         cut_aligned(np.zeros(9000, dtype=np.float32), 0, 3, MEL)
 
 
-def test_all_parts_of_a_real_utterance_fit_together(tools):
-    features = tools.extract(UTTERANCE, Trace())
+def test_all_parts_of_a_real_utterance_fit_together(extractor):
+    features = extractor.extract(UTTERANCE, Trace())
     T = features.mel.shape[1]
     assert 100 < T < 165  # 1.9 s with silence
     assert features.mel.shape == (80, T)
@@ -102,11 +107,11 @@ def test_all_parts_of_a_real_utterance_fit_together(tools):
     assert 150 < np.median(features.f0[features.f0 > 0]) < 280  # Hz: a woman's voice
 
 
-def test_mel_and_energy_are_those_of_the_cut_audio(tools):
-    features = tools.extract(UTTERANCE, Trace())
+def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
+    features = extractor.extract(UTTERANCE, Trace())
     wav = read_audio(UTTERANCE.audio, CONFIG).wav
-    spoken = TextFrontend(tools.config.text, "en-us")(TEXT)
-    start_s = tools.align(UTTERANCE, wav, 22050, spoken).boundaries_s[0]
+    spoken = TextFrontend(extractor.config.text, "en-us")(TEXT)
+    start_s = extractor.align(UTTERANCE, wav, 22050, spoken).boundaries_s[0]
     start, T = round(start_s * 22050), features.mel.shape[1]
     assert features.start == start
     padded = np.pad(wav, (0, 256), mode="reflect")  # the recording ends within the last frame
@@ -116,8 +121,8 @@ def test_mel_and_energy_are_those_of_the_cut_audio(tools):
     np.testing.assert_allclose(features.energy, energy[0].numpy(), rtol=1e-5)
 
 
-def test_frames_of_a_pause_are_those_that_are_quiet(tools):
-    features = tools.extract(UTTERANCE, Trace())
+def test_frames_of_a_pause_are_those_that_are_quiet(extractor):
+    features = extractor.extract(UTTERANCE, Trace())
     n_pause = features.durations[-1]
     assert n_pause > 3
     assert features.energy[-n_pause:].mean() < 0.02 * features.energy[:-n_pause].mean()
@@ -131,31 +136,31 @@ def test_frames_of_a_pause_are_those_that_are_quiet(tools):
         ({"id": "LJ999-0000"}, "LJ999-0000", "alignment"),
     ],
 )
-def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, tools):
+def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, extractor):
     trace = Trace()
     utterance = Utterance(**{**vars(UTTERANCE), **changes})
     with pytest.raises(ValueError, match=error):
-        tools.extract(utterance, trace)
+        extractor.extract(utterance, trace)
     assert trace.part == part
 
 
-def test_the_trace_has_phones_and_length(tools):
+def test_the_trace_has_phones_and_length(extractor):
     trace = Trace()
-    features = tools.extract(UTTERANCE, trace)
+    features = extractor.extract(UTTERANCE, trace)
     assert trace.phones == features.phones
     assert "M" in trace.text_phones
     assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
 
 
-def test_signs_that_are_not_spoken_are_a_notice(tools):
+def test_signs_that_are_not_spoken_are_a_notice(extractor):
     trace = Trace()
-    tools.extract(Utterance(**{**vars(UTTERANCE), "text": f"{TEXT} \U0001f600"}), trace)
+    extractor.extract(Utterance(**{**vars(UTTERANCE), "text": f"{TEXT} \U0001f600"}), trace)
     assert trace.notices == ("the text holds the sign \U0001f600, which is not spoken",)
 
 
-def test_a_language_without_a_frontend_is_an_error_of_the_user(tools):
+def test_a_language_without_a_frontend_is_an_error_of_the_user(extractor):
     with pytest.raises(InputError):
-        tools.reader.prepare([replace(UTTERANCE, language="xx-none")])
+        extractor.reader.prepare([replace(UTTERANCE, language="xx-none")])
 
 
 def vocoder_config(root: Path, processed: Path, **keys: object) -> Config:

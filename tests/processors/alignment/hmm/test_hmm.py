@@ -191,7 +191,7 @@ def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monk
     counts = Counter(example.speaker for example in heard)
     assert len(counts) == 25
     assert max(counts.values()) - min(counts.values()) <= 5
-    assert 0.9 * hmm.MOST_FRAMES < 1400 * len(heard) <= hmm.MOST_FRAMES
+    assert 0.9 * hmm.MAX_FRAMES < 1400 * len(heard) <= hmm.MAX_FRAMES
 
 
 def test_learning_from_recordings_that_cannot_be_read_is_an_error(tmp_path):

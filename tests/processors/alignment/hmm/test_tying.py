@@ -77,7 +77,7 @@ def test_a_context_that_was_not_met_is_treated_like_one_that_sounds_alike():
 
 
 def test_there_are_no_more_leaves_than_are_allowed(monkeypatch):
-    monkeypatch.setattr(tying, "MOST_LEAVES", n_states(N_UNITS))
+    monkeypatch.setattr(tying, "MAX_LEAVES", n_states(N_UNITS))
     assert len(tie(heard(), N_UNITS).states) == n_states(N_UNITS)
 
 
