@@ -29,7 +29,7 @@ COMMANDS = {
 
 def main() -> None:
     """Runs a sub-command; without one, lists them."""
-    name, *words = sys.argv[1:] or ("--help",)
+    name, *argv = sys.argv[1:] or ("--help",)
     if name in ("-h", "--help"):
         lines = [f"  {command_name:8} {command.help}" for command_name, command in COMMANDS.items()]
         print_text("\n".join(["usage: arion COMMAND [flags]", "", *lines, "", _HELP, ""]))
@@ -42,7 +42,7 @@ def main() -> None:
     if name not in COMMANDS:
         known = ", ".join(COMMANDS)
         raise UsageError(f"no command '{name}'{nearest(name, COMMANDS)} (expected one of {known})")
-    sys.argv = [f"arion {name}", *words]
+    sys.argv = [f"arion {name}", *argv]
     importlib.import_module(f"bins.{COMMANDS[name].module}").main()
 
 

@@ -56,10 +56,10 @@ def main() -> None:
         raise UsageError("--device cuda: PyTorch finds no GPU here")
     if unknown := [mode for mode in options.mode if mode not in MODES]:
         raise UsageError(f"--mode {unknown[0]}: expected all or some of {', '.join(MODES)}")
-    words = (f'"{word}"' if " " in word else word for word in sys.argv[1:])
+    argv = (f'"{text}"' if " " in text else text for text in sys.argv[1:])
     facts = environment(torch.device(options.device), options.threads)
     results: list[dict[str, Any]] = []
-    report = {"command": " ".join(["python -m bins.benchmark", *words]), "environment": facts}
+    report = {"command": " ".join(["python -m bins.benchmark", *argv]), "environment": facts}
     end = "\nINCOMPLETE: the benchmark stopped here\n"
     try:
         for result in run_benchmark(options):

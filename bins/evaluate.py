@@ -20,9 +20,9 @@ def _checks(names: str | None) -> tuple[str, ...] | None:
     return () if names == "none" else tuple(names.split(","))
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 4: prints a table, and writes scores and a page to listen to."""
-    given = arguments("evaluate", words)
+    given = arguments("evaluate", argv)
     n_jobs = given.num_workers or n_cores()
     setup_logging()
 

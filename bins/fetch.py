@@ -12,9 +12,9 @@ from utils.logging import get_logger, setup_logging
 _log = get_logger(__name__)
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Fetches each dataset of the config that is published as an archive."""
-    given = arguments("fetch", words)
+    given = arguments("fetch", argv)
     from models.base.registry import load_config
     from preprocessors.corpora import archive_of, dataset_folder
     from preprocessors.fetch import fetch_archive

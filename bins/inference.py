@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from modules.variance.pitch_transform import PitchTransform
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 3."""
-    given = arguments("inference", words)
+    given = arguments("inference", argv)
     setup_logging()
 
     from models.synthesizer.runs import text_synthesis

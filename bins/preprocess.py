@@ -7,9 +7,9 @@ from utils.cli import run
 from utils.parallel import n_cores
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Prepares every dataset of a config."""
-    given = arguments("preprocess", words)
+    given = arguments("preprocess", argv)
     # after the flags are read: help and mistakes in them need not wait for PyTorch
     from models.base.registry import load_config
     from processors.extraction.run import prepare_datasets

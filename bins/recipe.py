@@ -44,7 +44,7 @@ class Step:
     """A stage that is to be run."""
 
     command: Command
-    words: list[str]  # its flags
+    argv: list[str]  # its flags
     launcher: list[str] = field(default_factory=list)  # arguments of Python that start processes
     environment: dict[str, str] = field(default_factory=dict)  # variables that only it gets
 
@@ -60,7 +60,7 @@ def main() -> None:
     The last stage runs in this process, unless it trains in several. Earlier ones have their own,
     so that the next one finds all memory free.
     """
-    name, *words = sys.argv[1:] or ("",)
+    name, *argv = sys.argv[1:] or ("",)
     if name in ("-h", "--help"):
         parser = Parser(
             "Runs stages of a recipe, as its run.sh does. RECIPE --help lists its flags."
@@ -72,14 +72,14 @@ def main() -> None:
         return
     recipe = find_recipe(name, os.environ.pop("RECIPE_CALLER_DIR", None))  # set by run.sh
     os.chdir(ROOT)
-    texts = recipe_arguments(recipe.kind, words)
-    if "show_config" in texts:
+    raw_flags = recipe_arguments(recipe.kind, argv)
+    if "show_config" in raw_flags:
         from models.base.registry import config_lines
 
-        lines = config_lines(shown_config(recipe, texts), texts.get("set", ()))
+        lines = config_lines(shown_config(recipe, raw_flags), raw_flags.get("set", ()))
         print_text("".join(f"{line}\n" for line in lines))
         return
-    *steps, last = plan(recipe, texts)
+    *steps, last = plan(recipe, raw_flags)
     for step in steps:
         _run_apart(step)
     if last.launcher:
@@ -87,25 +87,34 @@ def main() -> None:
     else:
         _log(last.title)
         os.environ.update(last.environment)
-        importlib.import_module(f"bins.{last.command.name}").main(last.words)
-    if last.command.stage in (1, 2) and "synthetic" not in texts:  # that voice makes noise
-        _log(f"next: {next_command(recipe, last.command.stage, texts)}")
+        importlib.import_module(f"bins.{last.command.name}").main(last.argv)
+    if last.command.stage in (1, 2) and "synthetic" not in raw_flags:  # that voice makes noise
+        _log(f"next: {next_command(recipe, last.command.stage, raw_flags)}")
 
 
-def next_command(recipe: Recipe, stage: int, texts: Mapping[str, Any]) -> str:
+def next_command(recipe: Recipe, stage: int, raw_flags: Mapping[str, Any]) -> str:
     """Returns the command that follows stage 1 or 2, which was run with these flags."""
-    flags = ["2", "--name", texts.get("name", "my_model")]
+    flags = ["2", "--name", raw_flags.get("name", "my_model")]
     if stage == 2:
-        flags = ["3", "--name", texts["name"], "--infer_mode", "single", *_EXAMPLES[recipe.kind]]
-    settings = [word for setting in texts.get("set", []) for word in ("--set", setting)]
-    return shlex.join([*recipe.command, "--stage", *flags, "--config", texts["config"], *settings])
+        flags = [
+            "3",
+            "--name",
+            raw_flags["name"],
+            "--infer_mode",
+            "single",
+            *_EXAMPLES[recipe.kind],
+        ]
+    settings = [word for setting in raw_flags.get("set", []) for word in ("--set", setting)]
+    return shlex.join(
+        [*recipe.command, "--stage", *flags, "--config", raw_flags["config"], *settings]
+    )
 
 
 def _run_apart(step: Step) -> None:
     """Runs a stage in a process of its own; if it fails, this one ends with the same code."""
     _log(step.title)
-    words = [sys.executable, *step.launcher, "-m", f"bins.{step.command.name}", *step.words]
-    if code := run_command(words, os.environ | step.environment):
+    argv = [sys.executable, *step.launcher, "-m", f"bins.{step.command.name}", *step.argv]
+    if code := run_command(argv, os.environ | step.environment):
         raise SystemExit(code)
 
 
@@ -152,87 +161,87 @@ def from_here(text: str, caller: str) -> str:
     return text if not text or Path(text).is_absolute() else f"{caller}/{text}"
 
 
-def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
+def plan(recipe: Recipe, raw_flags: dict[str, Any]) -> list[Step]:
     """Checks the flags of all stages and sets the environment of this process."""
-    stages = _stages(texts)
+    stages = _stages(raw_flags)
     for name in ("config", "name"):
-        if stages[0] >= 3 and "infer_expt_dir" in texts and texts.pop(name, None):
+        if stages[0] >= 3 and "infer_expt_dir" in raw_flags and raw_flags.pop(name, None):
             sys.stderr.write(f"--{name} is not read: --infer_expt_dir names the model\n")
-    _place(recipe, stages, texts)
-    gpu = _read(texts, "gpu")
+    _place(recipe, stages, raw_flags)
+    gpu = _read(raw_flags, "gpu")
     gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "0") if gpu is None else gpu
-    machines = _machines(texts, alone=list(stages) == [2])
+    machines = _machines(raw_flags, alone=list(stages) == [2])
     commands = [command_of(stage, recipe.kind) for stage in stages]
-    steps = [Step(command, _words(recipe, command, texts)) for command in commands]
+    steps = [Step(command, _argv(recipe, command, raw_flags)) for command in commands]
     for step in steps:
-        arguments(step.command.name, step.words)
+        arguments(step.command.name, step.argv)
     _check_packages()
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    _set_environment(recipe, texts)
+    _set_environment(recipe, raw_flags)
     return [_launched(step, machines, gpu) if step.command.stage == 2 else step for step in steps]
 
 
-def shown_config(recipe: Recipe, texts: dict[str, Any]) -> Path:
+def shown_config(recipe: Recipe, raw_flags: dict[str, Any]) -> Path:
     """Finds the configuration that --show_config prints: of a recipe, or of an experiment."""
-    _place(recipe, (3,), texts)
-    if "infer_expt_dir" not in texts:
-        return Path(texts["config"])
-    given = Path(texts["infer_expt_dir"])
+    _place(recipe, (3,), raw_flags)
+    if "infer_expt_dir" not in raw_flags:
+        return Path(raw_flags["config"])
+    given = Path(raw_flags["infer_expt_dir"])
     for home in (given, given.parent.parent):  # or a checkpoint in it
         if (home / "config.json").is_file():
             return home / "config.json"
     raise UsageError(f"--show_config: {given} is no local experiment; give its folder")
 
 
-def _read(texts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of any type)
-    return _TABLE[name].read(texts[name]) if name in texts else None
+def _read(raw_flags: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of any type)
+    return _TABLE[name].read(raw_flags[name]) if name in raw_flags else None
 
 
-def _stages(texts: Mapping[str, Any]) -> Sequence[int]:
+def _stages(raw_flags: Mapping[str, Any]) -> Sequence[int]:
     """The stages asked for; each flag must go with one of them."""
-    if "stage" not in texts:
+    if "stage" not in raw_flags:
         raise UsageError(f"--stage is required: {STAGES.expected}")
-    stages: Sequence[int] = _read(texts, "stage")
-    for name in texts:
+    stages: Sequence[int] = _read(raw_flags, "stage")
+    for name in raw_flags:
         # --name: stage 1 ends with the command of stage 2
         if name != "name" and not {*stages} & {*_TABLE[name].stages}:
             raise UsageError(f"--{name} goes with {_TABLE[name].place}")
-    if "synthetic" in texts and stages[0] != 2:
+    if "synthetic" in raw_flags and stages[0] != 2:
         raise UsageError("--synthetic replaces the data of stages 0 and 1: start with --stage 2")
     return stages
 
 
-def _place(recipe: Recipe, stages: Sequence[int], texts: dict[str, Any]) -> None:
+def _place(recipe: Recipe, stages: Sequence[int], raw_flags: dict[str, Any]) -> None:
     """Makes the paths of flags absolute, or relative to the root, where stages run."""
-    for name, text in texts.items():
+    for name, text in raw_flags.items():
         value = _TABLE[name].value
         if value is not None and value.path == "found":
-            texts[name] = located(text, recipe.caller)
+            raw_flags[name] = located(text, recipe.caller)
         elif value is not None and value.path == "here" and isinstance(text, str):
-            texts[name] = from_here(text, recipe.caller)
+            raw_flags[name] = from_here(text, recipe.caller)
     # its folder's files can be named from any folder
-    config = recipe.folder / texts.get("config", "exp_config.json")
-    if "config" not in texts or (not Path(texts["config"]).is_file() and config.is_file()):
-        texts["config"] = str(config)
-    if outputs := texts.get("infer_output_dir"):
+    config = recipe.folder / raw_flags.get("config", "exp_config.json")
+    if "config" not in raw_flags or (not Path(raw_flags["config"]).is_file() and config.is_file()):
+        raw_flags["config"] = str(config)
+    if outputs := raw_flags.get("infer_output_dir"):
         # stage 3 makes this folder, stage 4 alone needs it
         place = from_here if 3 in stages else located
-        texts["infer_output_dir"] = outputs = [place(o, recipe.caller) for o in outputs]
+        raw_flags["infer_output_dir"] = outputs = [place(o, recipe.caller) for o in outputs]
         missing = [output for output in outputs if not Path(output).is_dir()]
         if 3 not in stages and missing:
             raise UsageError(f"--infer_output_dir '{missing[0]}': no such folder")
 
 
-def _machines(texts: Mapping[str, Any], *, alone: bool) -> Machines:
+def _machines(raw_flags: Mapping[str, Any], *, alone: bool) -> Machines:
     """The machines that train; `alone`: no other stage is run."""
-    given = [name for name in _MACHINES if name in texts]
-    if "accelerate_config" in texts and set(given) - {"machine_rank"}:
+    given = [name for name in _MACHINES if name in raw_flags]
+    if "accelerate_config" in raw_flags and set(given) - {"machine_rank"}:
         raise UsageError(
             "--accelerate_config names the machines: of their flags, only --machine_rank goes with"
             " it"
         )
-    config = _read(texts, "accelerate_config")
-    count, rank, address, port = (_read(texts, name) for name in _MACHINES)
+    config = _read(raw_flags, "accelerate_config")
+    count, rank, address, port = (_read(raw_flags, name) for name in _MACHINES)
     if config is None and count is None and given:
         raise UsageError(f"--{given[0]} needs --num_machines")
     if count is not None and (rank or 0) >= count:
@@ -255,21 +264,21 @@ def _machines(texts: Mapping[str, Any], *, alone: bool) -> Machines:
     return Machines(count or 1, rank, address or "", port or Machines.port, config)
 
 
-def _words(recipe: Recipe, command: Command, texts: Mapping[str, Any]) -> list[str]:
+def _argv(recipe: Recipe, command: Command, raw_flags: Mapping[str, Any]) -> list[str]:
     """The flags of a stage; `--flag=value` keeps a value that begins with a dash."""
-    given = {**texts, "task": recipe.kind}
-    if command.stage >= 3 and "infer_expt_dir" in texts:
+    given = {**raw_flags, "task": recipe.kind}
+    if command.stage >= 3 and "infer_expt_dir" in raw_flags:
         given = {name: text for name, text in given.items() if name not in ("config", "name")}
-    words = []
+    argv = []
     for flag in flags_of_command(command):
         if flag.name not in given:
             continue
         text = given[flag.name]
         if flag.value is None:
-            words.append(f"--{flag.name}")
+            argv.append(f"--{flag.name}")
         else:
-            words += [f"--{flag.name}={t}" for t in (text if isinstance(text, list) else [text])]
-    return words
+            argv += [f"--{flag.name}={t}" for t in (text if isinstance(text, list) else [text])]
+    return argv
 
 
 def _check_packages() -> None:
@@ -278,9 +287,9 @@ def _check_packages() -> None:
         raise UsageError(f"{sys.executable} lacks torch or json5; run make venv, or set PYTHON")
 
 
-def _set_environment(recipe: Recipe, texts: Mapping[str, Any]) -> None:
+def _set_environment(recipe: Recipe, raw_flags: Mapping[str, Any]) -> None:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    if {"recogniser", "speaker_encoder"} & {*texts}:
+    if {"recogniser", "speaker_encoder"} & {*raw_flags}:
         # a plug-in may be in the caller's folder; last, so that it hides no module of ours
         paths.append(recipe.caller)
         sys.path.append(recipe.caller)
@@ -308,7 +317,7 @@ def _launched(step: Step, machines: Machines, gpu: str) -> Step:
         if machines.rank != 0:
             line = f"waiting for machine 0 at {machines.address} port {machines.port}\n"
             sys.stderr.write(line)
-    return Step(step.command, step.words, launcher, variables)
+    return Step(step.command, step.argv, launcher, variables)
 
 
 _EXAMPLES = {

@@ -7,9 +7,9 @@ from bins._flags.parsers import arguments
 from utils.cli import UsageError, leave, run
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Trains; after a signal, the exit code is 128 plus its number."""
-    given = arguments("train", words)
+    given = arguments("train", argv)
 
     from models.base.registry import load_config
     from models.training.experiment import train

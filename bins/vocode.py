@@ -7,9 +7,9 @@ from utils.cli import run
 from utils.logging import setup_logging
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 3."""
-    given = arguments("vocode", words)
+    given = arguments("vocode", argv)
     setup_logging()
 
     from models.synthesizer.runs import copy_synthesis

@@ -40,15 +40,15 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parses flags; an unknown one ends the command and names the nearest."""
-        words = self._joined(sys.argv[1:] if args is None else args)
-        given, surplus = super().parse_known_args(words, namespace)
+        argv = self._joined(sys.argv[1:] if args is None else args)
+        given, surplus = super().parse_known_args(argv, namespace)
         if surplus:
             self.error(f"unexpected argument '{surplus[0]}'; quote a value that holds spaces")
         return given, []
 
-    def _joined(self, words: Sequence[str]) -> list[str]:
+    def _joined(self, argv: Sequence[str]) -> list[str]:
         """Joins each flag and its value to one word, in which argparse sees no other flag."""
-        joined, left = [], deque(words)
+        joined, left = [], deque(argv)
         while left:
             word = left.popleft()
             flag, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
@@ -153,7 +153,7 @@ def _exit_if(interrupts: Sequence[int]) -> None:
         os._exit(130)
 
 
-def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
+def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     """Runs a command that saves its work when it is stopped, also by a terminal that closes.
 
     SIGTERM and SIGHUP are passed on as SIGTERM. Ctrl-C is not: the terminal sends it to the
@@ -174,7 +174,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
     previous = on_termination(stop)
     previous[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        child = subprocess.Popen(words, env=environment)
+        child = subprocess.Popen(argv, env=environment)
         if stopped:  # before the number of the process was known
             child.terminate()
         code = child.wait()

@@ -153,7 +153,7 @@ def _check_names(metrics: str | None, checks: str | None) -> None:
                 )
 
 
-def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespace:
+def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace:
     """Parses and checks the flags of the command of a stage."""
     command = next(c for c in COMMANDS if c.name == command_name)
     flags = flags_of_command(command)
@@ -166,13 +166,13 @@ def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespac
         for flag in FLAGS
         if flag not in flags
     }
-    texts = parser.parse_args(words)
-    given = Namespace(**flag_values(flags, texts))
+    raw_flags = parser.parse_args(argv)
+    given = Namespace(**flag_values(flags, raw_flags))
     check_together(command, given)
     return given
 
 
-def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
+def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
     """Parses the flags of a recipe, without reading their values.
 
     Returns:
@@ -194,11 +194,11 @@ def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
         for flag in FLAGS
         if kind not in flag.kinds
     }
-    texts = vars(parser.parse_args(words))
+    raw_flags = vars(parser.parse_args(argv))
     kept = {flag.name for flag in flags if flag.value is not None and flag.value.may_be_empty}
     return {
         name: text
-        for name, text in texts.items()
+        for name, text in raw_flags.items()
         if text or (text == "" and name in kept)  # not: None, False
     }
 
@@ -240,9 +240,9 @@ def add_flags(parser: Parser, flags: Iterable[Flag]) -> None:
         _add_flag(parser, parser, flag)
 
 
-def flag_values(flags: Iterable[Flag], texts: Namespace) -> dict[str, Any]:
+def flag_values(flags: Iterable[Flag], raw_flags: Namespace) -> dict[str, Any]:
     """The value of each flag by its name; of those not given, the default."""
-    return {flag.name: _value(flag, vars(texts)[flag.name]) for flag in flags}
+    return {flag.name: _value(flag, vars(raw_flags)[flag.name]) for flag in flags}
 
 
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:

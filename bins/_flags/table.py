@@ -1,4 +1,4 @@
-"""The table of flags. Parsers, help, refusals and the words that a stage gets follow from it."""
+"""The table of flags. Parsers, help, refusals and the arguments of a stage follow from it."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
