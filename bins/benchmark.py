@@ -6,24 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from bins._flags.parsers import add_config_arguments
-from utils.cli import Parser, UsageError, check_at_least, print_text, run
+from bins._flags.values import COUNT, whole
+from utils.cli import Parser, UsageError, print_text, run
 
 
 def parser() -> Parser:
     """Builds the parser; all flags but --output are fields of `models.benchmark.run.Options`."""
     flags = Parser("Measures the speed of training and synthesis; run by `make bench`.")
-    add = flags.add_argument
+    add, size = flags.add_argument, whole(0)
     add("--model", type=_names, metavar="NAMES", help="such as fastspeech2,hifigan (default: all)")
     add("--mode", type=_names, help="training, inference, speech, start-up, several, or all")
     add("--device", choices=("cpu", "cuda"))
-    add("--threads", type=int, help="CPU threads (default: 1)")
-    add("--batch_size", type=int, help="utterances of an update (default: the recipe's)")
-    add("--infer_batch_size", type=int, help="utterances of a call (default: 1)")
-    add("--longest", type=int, help="inference: frames of an utterance (default: all)")
+    add("--threads", type=COUNT.argument, help="CPU threads (default: 1)")
+    add("--batch_size", type=size.argument, help="utterances of an update (default: the recipe's)")
+    add("--infer_batch_size", type=COUNT.argument, help="utterances of a call (default: 1)")
+    add("--longest", type=size.argument, help="inference: frames of an utterance (default: all)")
     add("--precision", type=_names).help = """fp32 (default), bf16, fp16, int8, mixed, or several,
         as fp32,bf16; of several, those a model lacks are left out"""
-    add("--warm_up", type=int, help="calls that are not timed (default: 1)")
-    add("--steps", type=int, help="updates or batches that are timed (default: 4)")
+    add("--warm_up", type=size.argument, help="calls that are not timed (default: 1)")
+    add("--steps", type=COUNT.argument, help="updates or batches that are timed (default: 4)")
     add("--small", action="store_true", help="tiny networks and few utterances, to try it")
     add("--voice", help="speech: experiment or Hub name (default: the bundled voice)")
     add("--vocoder_dir", metavar="MODEL", help="speech: vocoder (default: the bundled one)")
@@ -38,8 +39,6 @@ def parser() -> Parser:
 def main() -> None:
     """Prints tables and writes all figures as JSON, also of what was measured before an error."""
     arguments = parser().parse_args()
-    check_at_least(arguments, 1, "threads", "infer_batch_size", "steps")
-    check_at_least(arguments, 0, "batch_size", "longest", "warm_up")
 
     import torch
 

@@ -1,7 +1,8 @@
 """Checks recordings before stage 1: python -m bins.check_data --config FILE [--dataset NAME]."""
 
 from bins._flags.parsers import add_config_arguments
-from utils.cli import Parser, check_at_least, print_text, run
+from bins._flags.values import COUNT
+from utils.cli import Parser, print_text, run
 from utils.parallel import n_cores
 
 
@@ -14,10 +15,11 @@ def main() -> None:
         "stage 1 accepts."
     )
     add_config_arguments(parser, dataset="all of the configuration")
-    parser.add_argument("--num_workers", type=int, default=n_cores()).help = """processes (default:
+    parser.add_argument(
+        "--num_workers", type=COUNT.argument, default=n_cores()
+    ).help = """processes (default:
         %(default)s)"""
     given = parser.parse_args()
-    check_at_least(given, 1, "num_workers")
     from models.base.registry import load_config
     from processors.extraction.checking import check_corpus
     from processors.extraction.plan import choose_dataset

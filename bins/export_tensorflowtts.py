@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from bins._flags.parsers import add_config_arguments, chosen_dataset
-from utils.cli import Parser, UsageError, check_at_least, run
+from bins._flags.values import COUNT, whole
+from utils.cli import Parser, UsageError, run
 
 
 def main() -> None:
@@ -13,16 +14,14 @@ def main() -> None:
     add = flags.add_argument
     add("--rootdir", type=Path, required=True, help="folder of the corpus")
     add("--outdir", type=Path, required=True, help="folder to make; empty or missing")
-    add("--n_cpus", type=int, default=4, help="processes (default: %(default)s)")
+    add("--n_cpus", type=COUNT.argument, default=4, help="processes (default: %(default)s)")
     add("--test_size", type=float, default=0.05).help = """share of the utterances in valid
         (default: %(default)s)"""
-    add("--seed", type=int, default=1234, help="of the split (default: %(default)s)")
+    seeds = whole(0, 2**32 - 1)
+    add("--seed", type=seeds.argument, default=1234, help="of the split (default: %(default)s)")
     given = flags.parse_args()
-    check_at_least(given, 1, "n_cpus")
     if not 0 < given.test_size < 1:
         raise UsageError(f"--test_size {given.test_size:g}: expected a share, between 0 and 1")
-    if not 0 <= given.seed < 2**32:
-        raise UsageError(f"--seed {given.seed}: expected 0 to {2**32 - 1}")
 
     from processors.tensorflowtts.exporting import export_dump
     from utils.logging import setup_logging

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from bins._flags.parsers import add_config_arguments, chosen_dataset
-from utils.cli import Parser, check_at_least, run
+from bins._flags.values import COUNT
+from utils.cli import Parser, run
 
 
 def main() -> None:
@@ -17,9 +18,8 @@ def main() -> None:
     add("--rootdir", type=Path, required=True, help="folder of the dump")
     add("--durations", type=Path).help = """folder with <id>-durations.npy in any split; default:
         train/duration and valid/duration of the dump"""
-    add("--n_cpus", type=int, default=4, help="processes (default: %(default)s)")
+    add("--n_cpus", type=COUNT.argument, default=4, help="processes (default: %(default)s)")
     given = flags.parse_args()
-    check_at_least(given, 1, "n_cpus")
 
     from processors.tensorflowtts.importing import import_dump
     from utils.logging import setup_logging

@@ -86,14 +86,6 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {printable(message)} ({command} lists the flags)\n")
 
 
-def check_at_least(given: argparse.Namespace, least: int, *names: str) -> None:
-    """Raises a UsageError if a flag that is given has a number below the smallest allowed."""
-    for name in names:
-        value = getattr(given, name)
-        if value is not None and value < least:
-            raise UsageError(f"--{name} {value}: expected {least} or more")
-
-
 class Terminated(KeyboardInterrupt):
     """SIGTERM or SIGHUP: as after Ctrl-C, worker processes are ended and files are closed."""
 

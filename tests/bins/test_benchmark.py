@@ -9,8 +9,8 @@ from utils.cli import run
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--steps", "0"], "--steps 0: expected 1 or more"),
-        (["--threads", "-1"], "--threads -1: expected 1 or more"),
+        (["--steps", "0"], "--steps: '0': expected a whole number from 1"),
+        (["--threads", "-1"], "--threads: '-1': expected a whole number from 1"),
         (["--device", "tpu"], "invalid choice: 'tpu'"),
         (["--mode", "traning"], "--mode traning: expected all or some of training, inference"),
     ],

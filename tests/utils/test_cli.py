@@ -3,12 +3,11 @@ import os
 import signal
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from utils.cli import Parser, UsageError, check_at_least, print_text, run, run_command
+from utils.cli import Parser, UsageError, print_text, run, run_command
 from utils.errors import InputError
 
 
@@ -129,14 +128,6 @@ def test_a_value_arrives_as_it_was_typed(text):
         given = parser.parse_args([*words, f"--repeated={text}", f"--many={text}"])
         assert (given.place, given.text) == ("p", text)
         assert given.repeated == given.many == [text]
-
-
-def test_flags_that_are_too_small_are_named_and_missing_ones_are_not_checked():
-    given = Namespace(steps=0, threads=None, hop_size=1)
-    check_at_least(given, 1, "hop_size", "threads")
-    check_at_least(given, 0, "steps")
-    with pytest.raises(UsageError, match=r"^--steps 0: expected 1 or more$"):
-        check_at_least(given, 1, "threads", "steps")
 
 
 def test_a_value_that_starts_with_dashes_and_holds_a_space_is_no_flag():

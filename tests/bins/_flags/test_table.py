@@ -136,4 +136,4 @@ def test_commands_of_stages_declare_no_flag_of_their_own(name):
     text = (Path(bins.__path__[0]) / f"{name}.py").read_text(encoding="utf-8")
     assert "add_argument" not in text
     assert Parser.__name__ not in re.findall(r"\w+", text)
-    assert f'arguments("{name}", words)' in text
+    assert f'arguments("{name}", argv)' in text
