@@ -74,6 +74,8 @@ class Collector:
             files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
             self.notices.append(f"{self._dataset}: {files}")
         doubled = {id: places for id, places in self._sources.items() if len(places) > 1}
+        # counted once, also if one of the places has another fault
+        self._rejected = [item for item in self._rejected if item.id not in doubled]
         for id, places in doubled.items():
             fault = f"the id {id} occurs {len(places)} times: {listed(places, 3)}"
             self.reject(id, f"{fault}; remove or rename all but one")

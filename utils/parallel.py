@@ -9,9 +9,11 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
 from utils.errors import InputError
@@ -156,7 +158,7 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
     def tasks() -> Iterator[Any]:
         for key, items in chunks.items():
             in_work[key] = None
-            yield delayed(_in_worker)(function, key, items)
+            yield delayed(_in_child)(os.getpid(), function, key, items)
 
     # joblib runs a single job in this process, where a crash would end the run: use two processes
     # at least. Dispatch no more chunks than jobs, to keep the number of suspects small.
@@ -170,6 +172,23 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
                 yield key, result
         except BrokenProcessPool as error:
             raise WorkerDiedError(list(in_work), error) from error
+
+
+def _in_child(parent: int, function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:
+    _end_with(parent)
+    return _in_worker(function, key, items)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Ends this process within a second of its parent, which SIGKILL leaves no time to do so."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -182,7 +182,10 @@ def _imported(checkpoint: Foreign) -> OpenedModel:
 
 def read_config(home: Path) -> tuple[Tree, Config]:
     """Reads the config of an experiment, as it is and checked."""
-    tree = read_tree(home / CONFIG)
+    try:
+        tree = read_tree(home / CONFIG)
+    except InputError as error:
+        raise InputError(f"{error}; copy it again, or correct it") from error
     return tree, config_of(tree)
 
 
@@ -205,6 +208,11 @@ def _chosen_weights(folder: Path, config: Config) -> Path:
 def load_assets(home: Path) -> Assets:
     """Reads the assets of an experiment; refuses files that changed since they were written."""
     listed = checksums_in(home)
+    if not listed and (home / MANIFEST).is_file():
+        raise InputError(
+            f"{home / MANIFEST} lists no file; copy it again, or delete it to load the files as"
+            " they are"
+        )
     names = [name for name in ASSET_FILES if name in listed]
     if names and (fault := fault_of(home, names)):
         raise InputError(

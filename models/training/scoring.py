@@ -173,16 +173,31 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     """Takes the first `train.score_utterances` validation utterances in a random, fixed order.
 
     The random order spreads them over speakers and datasets, and so also the first few of them.
+    Recordings that are missing or cannot be read are left out; a warning names them.
 
     Raises:
-        InputError: If a recording is missing; UtteranceError, if it cannot be read.
+        InputError: If all recordings are missing; UtteranceError, if none can be read.
     """
     ids = data.validation.ids
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))
     chosen = order[: config.train.score_utterances]
     folders = {data.validation.store_of(item).folder for item in chosen}
     manifests = {f: read_utterances(f) if (f / MANIFEST).is_file() else {} for f in folders}
-    return [_utterance(item, data, manifests, config.preprocess) for item in chosen]
+    utterances: list[ValidationUtterance] = []
+    faults: list[InputError | UtteranceError] = []
+    for item in chosen:
+        try:
+            utterances.append(_utterance(item, data, manifests, config.preprocess))
+        except (InputError, UtteranceError) as fault:
+            faults.append(fault)
+    if faults and not utterances:
+        raise faults[0]
+    if faults:
+        _log.warning(
+            "scores during training are without %d of %d validation utterances: %s",
+            *(len(faults), len(chosen), "; ".join(map(str, faults))),
+        )
+    return utterances
 
 
 def _utterance(

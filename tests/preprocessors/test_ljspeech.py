@@ -96,6 +96,13 @@ def test_duplicate_ids_are_rejected_with_their_lines(corpus):
     assert "the id a occurs 2 times: metadata.csv:1, metadata.csv:3" in rejection.reason
 
 
+def test_a_duplicate_id_that_also_lacks_a_text_counts_once(corpus):
+    table = "a|One.\nb|Two.\na|\n"
+    found = listing(corpus({"metadata.csv": table, "wavs/a.wav": "", "wavs/b.wav": ""}))
+    (rejection,) = found.rejected
+    assert "the id a occurs 2 times" in rejection.reason
+
+
 @pytest.mark.parametrize("id", ["../../x", "/etc/x", "x\0y", ".", "..", "x" * 300, "x y", "é"])
 def test_unsafe_id_is_rejected_and_its_path_never_looked_at(corpus, id):
     root = corpus({"metadata.csv": f"{id}|Evil.\na|One.\n", "wavs/a.wav": "", "../x.wav": ""})

@@ -54,13 +54,15 @@ def read_system_files(folder: Path) -> list[SystemFile]:
         )
     try:
         rows = read_rows(folder)
-        if not rows:
-            raise InputError(f"{path} is empty: run stage 3")
-        if "mel_source" in rows[0]:
-            return [_of_copy(folder, parse_line(row, CopyLine)) for row in rows]
-        return [_of_text(folder, parse_line(row, TextLine)) for row in rows]
-    except TypeError as error:
+        if rows and "mel_source" in rows[0]:
+            files = [_of_copy(folder, parse_line(row, CopyLine)) for row in rows]
+        else:
+            files = [_of_text(folder, parse_line(row, TextLine)) for row in rows]
+    except (InputError, TypeError) as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
+    if not files:
+        raise InputError(f"{path} is empty: run stage 3")
+    return files
 
 
 def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
@@ -70,8 +72,17 @@ def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
 
 
 def _of_text(folder: Path, line: TextLine) -> SystemFile:
-    facts = line.dataset, line.text, line.normalized, line.speaker, line.vocoder
-    return SystemFile(line.id, folder / line.file, "text", *facts, line.phones)
+    return SystemFile(
+        line.id,
+        folder / line.file,
+        "text",
+        line.dataset,
+        line.text,
+        line.normalized,
+        line.speaker,
+        line.vocoder,
+        line.phones,
+    )
 
 
 def _of_copy(folder: Path, line: CopyLine) -> SystemFile:

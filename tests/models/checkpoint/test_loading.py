@@ -98,6 +98,18 @@ def test_an_experiment_of_an_older_version_has_no_manifest_and_loads(experiment)
     assert torch.equal(synthesise(load_model(experiment)), before)
 
 
+def test_a_manifest_without_any_checksum_is_refused(experiment):
+    (experiment / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match=r"manifest\.json lists no file; copy it again, or delete"):
+        load_model(experiment)
+
+
+def test_a_damaged_config_is_named_with_what_to_do(experiment):
+    (experiment / "config.json").write_text('{"task": "tts"')
+    with pytest.raises(InputError, match=r"config\.json: .*; copy it again, or correct it$"):
+        load_model(experiment)
+
+
 def test_a_checkpoint_is_found_from_inside_and_through_a_link(experiment, tmp_path, monkeypatch):
     folder = experiment / "checkpoints"
     best = tmp_path / "best"

@@ -335,9 +335,18 @@ def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
     assert some == all_of_them[:2]
 
 
-def test_a_recording_that_is_missing_is_named(tmp_path, store, data):
+def test_a_recording_that_is_missing_is_left_out_and_named(tmp_path, store, data, caplog):
     write_corpus(tmp_path, store, written=lambda id: id != store.ids[-1])
-    with pytest.raises(AudioError, match=rf"{store.ids[-1]}\.wav: cannot be opened"):
+    utterances = choose_utterances(utterance_config(score_utterances=4), data)
+    assert sorted(utterance.id for utterance in utterances) == list(store.ids[-4:-1])
+    (line,) = caplog.messages
+    assert line.startswith("scores during training are without 1 of 4 validation utterances: ")
+    assert f"{store.ids[-1]}.wav: cannot be opened" in line
+
+
+def test_without_any_recording_the_first_that_is_missing_is_named(tmp_path, store, data):
+    write_corpus(tmp_path, store, written=lambda _id: False)
+    with pytest.raises(AudioError, match=r"\.wav: cannot be opened"):
         choose_utterances(utterance_config(score_utterances=4), data)
 
 
