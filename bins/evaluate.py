@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 
 
-def _checks(names: str | None) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    return () if names == "none" else tuple(names.split(","))
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 4: prints a table, and writes scores and a page to listen to."""
     given = arguments("evaluate", argv)
@@ -50,12 +44,12 @@ def _inputs(given: argparse.Namespace) -> "EvaluationInputs":
     from models.evaluation.inputs.systems import read_texts
     from models.synthesizer.runs.synthesis_run import experiment_of
 
-    sources = given.infer_output_dir, given.set, given.recordings
+    outputs, settings, recordings = given.infer_output_dir, given.set, given.recordings
     if given.infer_expt_dir is None and given.name is None:
-        inputs = inputs_of_config(given.config, *sources)
+        inputs = inputs_of_config(given.config, outputs, settings, recordings)
     else:
-        experiment = given.infer_expt_dir or experiment_of(given.config, given.name, given.set)
-        inputs = inputs_of_model(experiment, *sources)
+        experiment = given.infer_expt_dir or experiment_of(given.config, given.name, settings)
+        inputs = inputs_of_model(experiment, outputs, settings, recordings)
     if given.texts is not None:
         inputs = replace(inputs, texts=read_texts(given.texts))
     if given.infer_mode == "single":
@@ -68,15 +62,16 @@ def _options(given: argparse.Namespace) -> "EvaluationOptions":
     from processors.metrics.recognition.user_models import UserModels, load_function
 
     user_models = UserModels(
-        load_function(given.recogniser) if given.recogniser is not None else None,
-        given.transcripts,
-        load_function(given.speaker_encoder) if given.speaker_encoder is not None else None,
+        recogniser=given.recogniser and load_function(given.recogniser),
+        transcripts=given.transcripts,
+        encoder=given.speaker_encoder and load_function(given.speaker_encoder),
     )
+    checks = None if given.checks is None else tuple(given.checks.split(","))
     return EvaluationOptions(
         metrics=tuple((given.metrics or "all").split(",")),
         dataset=given.infer_dataset,
         testing_set=given.infer_testing_set,
-        checks=_checks(given.checks),
+        checks=() if given.checks == "none" else checks,
         natural=given.natural,
         copies=given.copies == "yes",
         vocoder=given.vocoder_dir,

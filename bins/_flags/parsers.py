@@ -7,18 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bins._flags.table import (
-    ALL,
-    COMMANDS,
-    FLAGS,
-    KIND_NAMES,
-    Command,
-    Flag,
-    Kind,
-    command_of,
-    flags_of_command,
-    flags_of_recipe,
-)
+from bins._flags import table
+from bins._flags.table import ALL, COMMANDS, FLAGS, Command, Flag, Kind
 from utils.cli import Parser, UsageError
 from utils.errors import nearest
 
@@ -156,7 +146,7 @@ def _check_names(metrics: str | None, checks: str | None) -> None:
 def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace:
     """Parses and checks the flags of the command of a stage."""
     command = next(c for c in COMMANDS if c.name == command_name)
-    flags = flags_of_command(command)
+    flags = table.flags_of_command(command)
     parser = Parser(f"Stage {command.stage}: {command.help}.")
     parser.prog = f"python -m bins.{command_name}"
     _add(parser, flags)
@@ -182,15 +172,15 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
     parser = Parser("")
     parser.prog = ""
     parser.usage = "sh run.sh --stage STAGES [flags]"
-    stages = [f"  {stage}  {command_of(stage, kind).help}" for stage in ALL]
+    stages = [f"  {stage}  {table.command_of(stage, kind).help}" for stage in ALL]
     parser.description = "\n".join(["Stages: N, a range A-B, or all", *stages])
     parser.epilog = _PATHS
     parser.formatter_class = partial(RawDescriptionHelpFormatter, max_help_position=30)
-    flags = flags_of_recipe(kind)
+    flags = table.flags_of_recipe(kind)
     _add(parser, flags)
     parser.elsewhere = {
-        f"--{flag.name}": f"--{flag.name} goes with {KIND_NAMES[flag.kinds[0]]} recipes; this is a"
-        f" {KIND_NAMES[kind]} recipe"
+        f"--{flag.name}": f"--{flag.name} goes with {table.KIND_NAMES[flag.kinds[0]]} recipes;"
+        f" this is a {table.KIND_NAMES[kind]} recipe"
         for flag in FLAGS
         if kind not in flag.kinds
     }

@@ -12,14 +12,8 @@ import torch
 
 from config.schema import Config
 from models.base.registry import load_config, model_names
+from models.benchmark import subjects
 from models.benchmark.results import Result, Subject, Work, figures_of, measure, ratios_of
-from models.benchmark.subjects import (
-    PrecisionError,
-    check_precision,
-    speech_steps,
-    synthesis_step,
-    training_step,
-)
 from processors.dataset.generated import N_LJSPEECH
 from utils.errors import InputError, nearest
 from utils.logging import get_logger
@@ -90,19 +84,19 @@ def run_benchmark(options: Options) -> Iterator[Result]:
     for mode, model in _modes_and_models(options):
         for settings in groups:
             try:
-                subjects = {name: _subject(mode, model, _with(options, name)) for name in settings}
-            except PrecisionError as error:
+                measured = {name: _subject(mode, model, _with(options, name)) for name in settings}
+            except subjects.PrecisionError as error:
                 if len(groups) == 1:
                     raise
                 log.info("left out: %s", error)
             else:
-                yield from _measured(options, mode, model, subjects)
+                yield from _measured(options, mode, model, measured)
     device = torch.device(options.device)
     if "speech" in options.mode and not options.compare:
         name = f"{Path(options.voice).name}, {options.vocoder_dir or 'bundled vocoder'}"
-        steps = speech_steps(options.voice, options.vocoder_dir, device)
-        subjects = {part: Subject(step, device, options.threads) for part, step in steps.items()}
-        yield from _measured(options, "speech", name, subjects)
+        steps = subjects.speech_steps(options.voice, options.vocoder_dir, device)
+        measured = {part: Subject(step, device, options.threads) for part, step in steps.items()}
+        yield from _measured(options, "speech", name, measured)
     if "start-up" in options.mode and not options.compare:
         starts = {code: Subject(partial(_run, code), device) for code in _STATEMENTS}
         yield from _measured(options, "start-up", "python", starts)
@@ -146,13 +140,18 @@ def _subject(mode: str, model: str, options: Options) -> Subject:
         if options.lengths == "repeated":
             raise InputError("lengths=repeated: lengths are of synthesis; use --mode inference")
         choices = ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16")
-        check_precision(precision, choices, f"training on {options.device}")
+        subjects.check_precision(precision, choices, f"training on {options.device}")
         config = _config(model, options, f"train.mixed_precision={precision}")
-        step = training_step(config, device)
+        step = subjects.training_step(config, device)
     else:
-        size = options.infer_batch_size, options.longest
-        repeated = options.lengths == "repeated"
-        step = synthesis_step(_config(model, options), device, precision, *size, repeated=repeated)
+        step = subjects.synthesis_step(
+            _config(model, options),
+            device,
+            precision,
+            options.infer_batch_size,
+            options.longest,
+            repeated=options.lengths == "repeated",
+        )
     return Subject(step, device, options.threads)
 
 
@@ -166,17 +165,17 @@ def _config(model: str, options: Options, *settings: str) -> Config:
 
 
 def _measured(
-    options: Options, mode: str, model: str, subjects: Mapping[str, Subject]
+    options: Options, mode: str, model: str, measured: Mapping[str, Subject]
 ) -> Iterator[Result]:
-    measurements = measure(list(subjects.values()), options.warm_up, options.steps)
-    for (setting, subject), measurement in zip(subjects.items(), measurements, strict=True):
+    measurements = measure(list(measured.values()), options.warm_up, options.steps)
+    for (setting, subject), measurement in zip(measured.items(), measurements, strict=True):
         # CPU seconds of several threads add up
         on_cpu = options.device == "cpu" and subject.threads == 1
         figures = figures_of(measurement, on_cpu=on_cpu)
         log.info("%s of %s, %s: %.3g s", mode, model, setting, figures["p50, s"])
         yield Result(mode, model, setting, figures)
     if options.compare:
-        setting = " / ".join(subjects)
+        setting = " / ".join(measured)
         yield Result("comparison", f"{model}, {mode}", setting, ratios_of(*measurements))
 
 

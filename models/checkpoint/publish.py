@@ -14,27 +14,10 @@ from torch import Tensor
 
 from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
+from models.checkpoint import history, loading
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds
-from models.checkpoint.history import (
-    UNKNOWN,
-    Card,
-    History,
-    card_text,
-    licences_of,
-    notes_in,
-    write_card,
-)
-from models.checkpoint.loading import (
-    CONFIG,
-    INFERENCE_NETWORK,
-    RAW_WEIGHTS,
-    WEIGHTS,
-    LoadedModel,
-    foreign_checkpoint,
-    is_experiment,
-    load_model,
-)
+from models.checkpoint.loading import CONFIG, WEIGHTS, LoadedModel, load_model
 from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
@@ -74,7 +57,7 @@ def export(
             f"--license {licence!r}: expected an identifier of the Hub, such as cc-by-4.0, mit, "
             "apache-2.0 or cc0-1.0"
         )
-    if experiment.exists() and not is_experiment(experiment):
+    if experiment.exists() and not loading.is_experiment(experiment):
         raise InputError(
             f"{experiment}: not an experiment; first import a checkpoint of another project by "
             "python -m bins.import_checkpoint"
@@ -92,15 +75,16 @@ def export(
             shutil.copyfile(path, folder / path.name)
         write_json(folder / CONFIG, _published_config(model.home / CONFIG))
         write_manifest(folder, sorted(path.name for path in folder.iterdir()))
-        card = _write_scores(folder, model, licence or UNKNOWN, name)
-        (folder / CARD).write_text(card_text(card, notes_in(model.home / CARD)), encoding="utf-8")
+        card = _write_scores(folder, model, licence or history.UNKNOWN, name)
+        text = history.card_text(card, history.notes_in(model.home / CARD))
+        (folder / CARD).write_text(text, encoding="utf-8")
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     log = get_logger(__name__)
     for file, size in files.items():
         log.info("%-26s %10.1f kB", file, size / 1e3)
     if licence is None:
         log.warning("no --license: the card says that the licence of the weights is unknown")
-    for name in [name for name, known in licences_of(model.config).items() if not known]:
+    for name in [name for name, known in history.licences_of(model.config).items() if not known]:
         log.warning(
             "unknown licence of the recordings of %s: set preprocess.corpus.%s.licence in %s",
             *(name, name, model.home / CONFIG),
@@ -132,12 +116,12 @@ def publish(
             push(folder, target, replaces=_REPLACED)
 
 
-def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> Card:
+def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> history.Card:
     """Writes the scores of the published weights, if there are any, and gives the card."""
-    history = History.load(model.home)
-    card = Card(name, model.config, model.assets, history.at(model.step), licence)
+    past = history.History.load(model.home)
+    card = history.Card(name, model.config, model.assets, past.at(model.step), licence)
     # scores are of the newest checkpoint, which stages 3 and 4 take by default
-    is_newest = history.step in (None, model.step) or model.step is None
+    is_newest = past.step in (None, model.step) or model.step is None
     places = (model.home / SCORES, model.home / "result" / SCORES)
     path = next(filter(Path.is_file, places), None)
     if path is None or not is_newest:
@@ -191,7 +175,7 @@ def _half(model: LoadedModel) -> bytes:
 
 def _other_networks(folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.safetensors"))
-    networks = [path for path in files if path.name not in (WEIGHTS, RAW_WEIGHTS)]
+    networks = [path for path in files if path.name not in (WEIGHTS, loading.RAW_WEIGHTS)]
     if not networks:
         raise InputError(f"{folder}: no networks for --with_discriminators in it")
     return networks
@@ -202,7 +186,7 @@ def convert_to_experiment(source: str, target: Path) -> None:
     log = get_logger(__name__)
     with new_folder(target) as folder:
         path = fetch(source, for_training=True)
-        checkpoint = foreign_checkpoint(path)
+        checkpoint = loading.foreign_checkpoint(path)
         if checkpoint is None:
             raise InputError(
                 f"{source}: no checkpoint of another project that can be read; these can: {kinds()}"
@@ -211,7 +195,8 @@ def convert_to_experiment(source: str, target: Path) -> None:
         imported = checkpoint.read()
         others = imported.training_networks()
         log.info("found: %s: %s", checkpoint.kind, imported.weights)
-        for name, tensors in {INFERENCE_NETWORK: imported.tensors, **others.tensors}.items():
+        networks = {loading.INFERENCE_NETWORK: imported.tensors, **others.tensors}
+        for name, tensors in networks.items():
             # not by save_file, which makes files that only their owner can read
             (folder / f"{name}.safetensors").write_bytes(save(_storable(tensors)))
             log.info("used: %d tensors in %s.safetensors", len(tensors), name)
@@ -221,8 +206,11 @@ def convert_to_experiment(source: str, target: Path) -> None:
         write_json(folder / "config.json", to_plain(config))
         imported.assets.save(folder)
         write_manifest(folder, sorted(path.name for path in folder.iterdir()))
-        history = History(imported_from=imported.source, not_imported=unused, step=imported.step)
-        write_card(folder, Card(target.resolve().name, config, imported.assets, history))
+        past = history.History(
+            imported_from=imported.source, not_imported=unused, step=imported.step
+        )
+        card = history.Card(target.resolve().name, config, imported.assets, past)
+        history.write_card(folder, card)
     log.info("written: %s", target)
 
 

@@ -5,40 +5,14 @@ from dataclasses import asdict
 from functools import partial
 
 from models.base.result_files import COMPARISON, SCORES, UTTERANCES
-from models.evaluation.inputs.evaluation_set import (
-    EvaluationSet,
-    add_references,
-    pair_systems,
-    transcripts_by_system,
-)
+from models.evaluation import metric_selection, results
+from models.evaluation.inputs import evaluation_set
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.systems import SHOWN, refuse
-from models.evaluation.metric_selection import (
-    MetricSelection,
-    check_applicable,
-    log_skipped,
-    refuse_without_result,
-    select_metrics,
-    without_result,
-)
-from models.evaluation.results import (
-    CONFIDENCE,
-    DIGITS,
-    Evaluation,
-    System,
-    SystemReport,
-    compare,
-    mean_scores,
-    verdict_of,
-)
+from models.evaluation.results import Evaluation, System
+from processors.metrics import utterance_scorer
 from processors.metrics.recognition.user_models import UserFunctionError
-from processors.metrics.utterance_scorer import (
-    EvaluatedUtterance,
-    ScoringTask,
-    UtteranceScores,
-    columns_of,
-    score_utterance,
-)
+from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
 from utils.errors import InputError
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
@@ -47,46 +21,6 @@ from utils.parallel import Backend, n_cores, run_chunks
 _log = get_logger(__name__)
 
 MAX_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
-
-
-def write_results(evaluation: Evaluation) -> None:
-    """Writes the scores of each system to its folder, and the comparison of several."""
-    for system in evaluation.systems:
-        (system.folder / SCORES).unlink(missing_ok=True)  # does not belong to the new lines
-        write_jsonl(system.folder / UTTERANCES, map(partial(_line, system), system.scored.values()))
-        report = {"confidence": CONFIDENCE, **asdict(system.report)}
-        write_json(system.folder / SCORES, report)
-    if len(evaluation.systems) > 1:
-        write_json(evaluation.folder / f"{COMPARISON}.json", _comparison_json(evaluation))
-
-
-def _line(system: System, scored: UtteranceScores) -> dict[str, object]:
-    values, skipped = scored.values, system.report.skipped
-    return {
-        "id": scored.id,
-        "seconds": round(scored.seconds, 4),
-        **{name: round(value.value, DIGITS) for name, value in values.items()},
-        "weights": {name: value.weight for name, value in values.items() if value.weight != 1},
-        "notes": {name: value.note for name, value in values.items() if value.note},
-        "flags": scored.flags,
-        "unscored": {k: why for k, why in scored.unscored.items() if k not in skipped},
-    }
-
-
-def _comparison_json(evaluation: Evaluation) -> dict[str, object]:
-    systems = {s.name: str(s.folder) for s in (*evaluation.systems, *evaluation.references)}
-    comparisons = [
-        {
-            **asdict(comparison),
-            "differences": {
-                name: {**asdict(score), "first_is": verdict_of(score)}
-                for name, score in comparison.differences.items()
-            },
-        }
-        for comparison in evaluation.comparisons
-    ]
-    counts = {"confidence": CONFIDENCE, "utterances": len(evaluation.items)}
-    return {**counts, "systems": systems, "comparisons": comparisons}
 
 
 def evaluate(
@@ -102,30 +36,31 @@ def evaluate(
             applies.
     """
     options = options or EvaluationOptions()
-    preprocess, user_models = inputs.preprocess, options.user_models
-    selection = select_metrics(options)
-    data = pair_systems(inputs, options)
-    check_applicable(selection, data.items[0], user_models)  # before the long work
-    data = add_references(data, inputs, options)
-    transcripts = transcripts_by_system(data, user_models.transcripts)
-    task = ScoringTask(
-        selection.metrics, preprocess.mel, selection.checks, user_models, transcripts
-    )
-    scored = _score_all(data.items, task, n_jobs or n_cores(), preprocess.backend)
-    skipped = without_result(scored)
+    mel, user_models = inputs.preprocess.mel, options.user_models
+    selection = metric_selection.select_metrics(options)
+    data = evaluation_set.pair_systems(inputs, options)
+    # before the long work
+    metric_selection.check_applicable(selection, data.items[0], user_models)
+    data = evaluation_set.add_references(data, inputs, options)
+    transcripts = evaluation_set.transcripts_by_system(data, user_models.transcripts)
+    task = ScoringTask(selection.metrics, mel, selection.checks, user_models, transcripts)
+    scored = _score_all(data.items, task, n_jobs or n_cores(), inputs.preprocess.backend)
+    skipped = metric_selection.without_result(scored)
     reasons = {name: skipped[name] for name in data.vocoders}
-    log_skipped(selection, reasons)
-    refuse_without_result(selection, reasons)
-    systems, references = _systems(data, selection, scored, skipped)
+    metric_selection.log_skipped(selection, reasons)
+    metric_selection.refuse_without_result(selection, reasons)
+    reports = _systems(data, selection, scored, skipped)
+    systems = tuple(system for system in reports if not system.is_reference)
     # without the columns of recordings
-    compared = [c for c in columns_of(selection.metrics) if c.name in selection.metrics]
+    columns = utterance_scorer.columns_of(selection.metrics)
+    compared = [column for column in columns if column.name in selection.metrics]
     evaluation = Evaluation(
         systems,
         tuple(item for item in data.items if systems[0].name in item.spoken),
-        preprocess.mel,
-        compare(systems, compared),
+        mel,
+        results.compare(systems, compared),
         data.output,
-        references,
+        tuple(system for system in reports if system.is_reference),
     )
     write_results(evaluation)
     warn_of_language(evaluation)
@@ -163,7 +98,7 @@ def _score_all(
 def _score_one(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> _Outcome:
     (item,) = items
     try:
-        return score_utterance(item, task)
+        return utterance_scorer.score_utterance(item, task)
     except UserFunctionError as error:
         raise InputError(f"{item.id}: {error}") from error
     except InputError as error:
@@ -171,20 +106,20 @@ def _score_one(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -
 
 
 def _systems(
-    data: EvaluationSet,
-    selection: MetricSelection,
+    data: evaluation_set.EvaluationSet,
+    selection: metric_selection.MetricSelection,
     scored: Mapping[str, Sequence[UtteranceScores]],
     skipped: Mapping[str, dict[str, str]],
-) -> tuple[tuple[System, ...], tuple[System, ...]]:
-    """Systems, with the scores of references in their reports, and references."""
-    columns = columns_of(selection.metrics)
-    scores = {name: mean_scores(columns, rows) for name, rows in scored.items()}
+) -> list[System]:
+    """Systems, with the scores of references in their reports, and then references."""
+    columns = utterance_scorer.columns_of(selection.metrics)
+    scores = {name: results.mean_scores(columns, rows) for name, rows in scored.items()}
     references = {name: scores[name] for name in data.folders if name not in data.vocoders}
     systems = []
     for name, folder in data.folders.items():
         rows = scored[name]
         checks = [check for check in selection.checks if check not in skipped[name]]
-        report = SystemReport(
+        report = results.SystemReport(
             utterances=len(rows),
             seconds=round(sum(row.seconds for row in rows), 3),
             vocoder=data.vocoders.get(name, ""),
@@ -195,8 +130,47 @@ def _systems(
         )
         by_id = {row.id: row for row in rows}
         systems.append(System(name, folder, report, by_id, name in references))
-    n = len(data.vocoders)
-    return tuple(systems[:n]), tuple(systems[n:])
+    return systems
+
+
+def write_results(evaluation: Evaluation) -> None:
+    """Writes the scores of each system to its folder, and the comparison of several."""
+    for system in evaluation.systems:
+        (system.folder / SCORES).unlink(missing_ok=True)  # does not belong to the new lines
+        write_jsonl(system.folder / UTTERANCES, map(partial(_line, system), system.scored.values()))
+        report = {"confidence": results.CONFIDENCE, **asdict(system.report)}
+        write_json(system.folder / SCORES, report)
+    if len(evaluation.systems) > 1:
+        write_json(evaluation.folder / f"{COMPARISON}.json", _comparison_json(evaluation))
+
+
+def _line(system: System, scored: UtteranceScores) -> dict[str, object]:
+    values, skipped = scored.values, system.report.skipped
+    return {
+        "id": scored.id,
+        "seconds": round(scored.seconds, 4),
+        **{name: round(value.value, results.DIGITS) for name, value in values.items()},
+        "weights": {name: value.weight for name, value in values.items() if value.weight != 1},
+        "notes": {name: value.note for name, value in values.items() if value.note},
+        "flags": scored.flags,
+        "unscored": {k: why for k, why in scored.unscored.items() if k not in skipped},
+    }
+
+
+def _comparison_json(evaluation: Evaluation) -> dict[str, object]:
+    systems = {s.name: str(s.folder) for s in (*evaluation.systems, *evaluation.references)}
+    comparisons = [
+        {
+            **asdict(comparison),
+            "differences": {
+                name: {**asdict(score), "first_is": results.verdict_of(score)}
+                for name, score in comparison.differences.items()
+            },
+        }
+        for comparison in evaluation.comparisons
+    ]
+    counts = {"confidence": results.CONFIDENCE, "utterances": len(evaluation.items)}
+    return {**counts, "systems": systems, "comparisons": comparisons}
 
 
 def warn_of_language(evaluation: Evaluation) -> None:

@@ -30,13 +30,8 @@ from preprocessors.manifest import Listing, Utterance, read_splits, read_utteran
 from processors.audio.files import read_audio
 from processors.audio.frames import SpanError, cut_span, mel_of, to_pcm16
 from processors.dataset.store import FeatureStore, processed_folder, shard_writer
-from processors.extraction.fingerprint import (
-    IGNORED,
-    MODEL_OF_MELS,
-    PREDICTED_BY,
-    Dependence,
-    check_prepared,
-)
+from processors.extraction import fingerprint
+from processors.extraction.fingerprint import Dependence
 from processors.extraction.plan import DatasetRun, Product, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
@@ -93,7 +88,7 @@ def _plan(
     options = replace(config.preprocess, backend="sequential")
     source = processed_folder(made_with, dataset)
     try:
-        check_prepared(made_with, dataset, "tts", flag="--acoustic_data")
+        fingerprint.check_prepared(made_with, dataset, "tts", flag="--acoustic_data")
         store = FeatureStore(source, acoustic.mel)
         splits = read_splits(source)
         utterances = [u for u in read_utterances(source).values() if u.id in store]
@@ -117,10 +112,10 @@ def _plan(
 
     dependence = Dependence(
         "vocoder",
-        {*IGNORED["vocoder"], "split"},
+        {*fingerprint.IGNORED["vocoder"], "split"},
         identity,
-        {PREDICTED_BY: f"sha256 {weights_digest(*networks)[:32]}"},
-        {MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
+        {fingerprint.PREDICTED_BY: f"sha256 {weights_digest(*networks)[:32]}"},
+        {fingerprint.MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
     work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
     product = Product(mels_from=acoustic.origin, splits=splits)

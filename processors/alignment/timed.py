@@ -20,17 +20,8 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import matching
-from processors.alignment.aligner import (
-    Align,
-    AlignedWord,
-    Aligner,
-    AlignmentError,
-    aligned_words,
-    merge,
-    naming,
-    pauses_after,
-)
+from processors.alignment import aligner, matching
+from processors.alignment.aligner import AlignedWord, AlignmentError
 from processors.alignment.fit import check_coverage
 from processors.records import Alignment, SpokenText, TimedPhone, TimedWord, Word
 from processors.text import symbols
@@ -123,7 +114,7 @@ def align_grid(
         return _complete(grid, spoken)
     _check_end(grid.phones[-1], duration_s)
     words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
-    return merge(words, duration_s, edge_silence_s)
+    return aligner.merge(words, duration_s, edge_silence_s)
 
 
 def file_aligner(
@@ -131,7 +122,7 @@ def file_aligner(
     find: Callable[[Path, Utterance], Path],
     read: Callable[[Path, Utterance], Grid],
     remedy: str,
-) -> Aligner:
+) -> aligner.Aligner:
     """An aligner that reads the alignment of each utterance from a file.
 
     Args:
@@ -140,7 +131,7 @@ def file_aligner(
         remedy: What to do if the folder is missing.
     """
 
-    def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> Align:
+    def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> aligner.Align:
         """Builds what aligns; refuses a missing folder."""
         folder = folder_of(config, dataset_root)
         if not folder.is_dir():
@@ -152,14 +143,16 @@ def file_aligner(
         ) -> Alignment:
             """Reads the alignment of an utterance, completed."""
             path = find(folder, utterance)
-            with naming(path):
+            with aligner.naming(path):
                 grid = read(path, utterance)
                 alignment = align_grid(grid, spoken, len(wav) / sample_rate, config.edge_silence_s)
                 return replace(alignment, notices=check_coverage(alignment, wav, sample_rate))
 
         return align
 
-    return Aligner(make=make, files=lambda config, root: partial(find, folder_of(config, root)))
+    return aligner.Aligner(
+        make=make, files=lambda config, root: partial(find, folder_of(config, root))
+    )
 
 
 def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
@@ -265,7 +258,7 @@ def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     symbols_of_text = [matching.symbols_of(word.text) for word in spoken.words]
     symbols_of_file = [matching.symbols_of(word.text) for word in words]
     matched = matching.match_boundaries(symbols_of_text, symbols_of_file)
-    for pause, count in zip(pauses_after(spoken), matched, strict=True):
+    for pause, count in zip(aligner.pauses_after(spoken), matched, strict=True):
         if pause and count:
             words[count - 1] = words[count - 1]._replace(pause=pause)
     return words
@@ -289,7 +282,7 @@ def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
 def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The text's words and punctuation, with the file's phones."""
     spans = _spans_of_words([phone.name for phone in grid.phones], spoken)
-    return aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
+    return aligner.aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
 
 
 def _middle(phone: TimedPhone) -> float:

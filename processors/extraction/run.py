@@ -8,32 +8,14 @@ from pathlib import Path
 from typing import cast
 
 from config.schema import Config
-from preprocessors.manifest import (
-    MANIFEST,
-    Splits,
-    read_splits,
-    split_ids,
-    write_manifest,
-    write_splits,
-)
+from preprocessors import manifest
+from preprocessors.manifest import MANIFEST, Splits
 from processors.alignment.fit import SCORES_FILE, list_misfits
 from processors.dataset.store import INDEX, features_folder, is_whole, write_index, write_mel_config
+from processors.extraction import fingerprint, shards
 from processors.extraction.features import plan_tts, plan_vocoder
-from processors.extraction.fingerprint import (
-    changes,
-    check_same_data,
-    read_fingerprint,
-    write_fingerprint,
-)
 from processors.extraction.plan import DatasetRun, Summary, check_faults
-from processors.extraction.shards import (
-    ShardReport,
-    crash_rejections,
-    most_common,
-    read_shard_report,
-    shard_path,
-    write_shard_report,
-)
+from processors.extraction.shards import ShardReport
 from utils.errors import InputError, listed, nearest
 from utils.files import read_json, read_jsonl, read_text, write_json, write_jsonl
 from utils.locks import locked
@@ -75,7 +57,7 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
 
 def carry_out(run: DatasetRun, n_jobs: int) -> Summary | None:
     """Does the unfinished part of a run; None if there is nothing to do."""
-    if read_fingerprint(run.folder) == run.fingerprint:
+    if fingerprint.read_fingerprint(run.folder) == run.fingerprint:
         if not (fault := _fault_in(run)):
             _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
             _warn_of_empty_splits(run)
@@ -99,15 +81,18 @@ def _remove_unfinished(run: DatasetRun) -> None:
 
 def _work(run: DatasetRun, n_jobs: int) -> Summary:
     start = time.monotonic()
-    previous = read_fingerprint(run.folder)
-    check_same_data(run.folder, previous, run.fingerprint)
+    previous = fingerprint.read_fingerprint(run.folder)
+    fingerprint.check_same_data(run.folder, previous, run.fingerprint)
     if run.check is not None:
         run.check()
-    for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
+    changes = fingerprint.changes(previous, run.fingerprint) if previous else []
+    for line in [*run.listing.notices, *changes]:
         _log.info("%s: %s", run.dataset, line)
-    of_shards = run.fingerprint.shards.items()
-    reports = {name: read_shard_report(shard_path(run.folder, name), of) for name, of in of_shards}
-    finished = {name: report for name, report in reports.items() if report is not None}
+    finished = {}
+    for name, of_shard in run.fingerprint.shards.items():
+        report = shards.read_shard_report(shards.shard_path(run.folder, name), of_shard)
+        if report is not None:
+            finished[name] = report
     _begin(run, finished)
     total = ShardReport()
     for report in [*finished.values(), *_extract(run, finished, n_jobs)]:
@@ -127,11 +112,11 @@ def _fault_in(run: DatasetRun) -> str:
         n_rows = {name: _check_output(run.folder / name) for name in names}
     except InputError as error:
         return str(error)
-    for name, fingerprint in run.fingerprint.shards.items():
-        path = shard_path(run.folder, name)
+    for name, of_shard in run.fingerprint.shards.items():
+        path = shards.shard_path(run.folder, name)
         if not is_whole(path):
             return f"{path}: missing or cut short"
-        if read_shard_report(path, fingerprint) is None:
+        if shards.read_shard_report(path, of_shard) is None:
             return f"{path.with_suffix('.json')}: missing or damaged"
     report = cast("dict[str, object]", read_json(run.folder / "report.json"))
     for name, expected in (
@@ -164,7 +149,7 @@ def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
     """Removes outdated files, so that an unfinished store is not mistaken for a whole one."""
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
+    fingerprint.write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
     for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *run.product.outputs):
         (run.folder / name).unlink(missing_ok=True)
     # reports on shards that are to be made go too: an older configuration may come back
@@ -172,7 +157,7 @@ def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
         if path.stem not in finished:
             path.unlink()
     _remove_unfinished(run)
-    write_manifest(run.folder / MANIFEST, run.listing.utterances)
+    manifest.write_manifest(run.folder / MANIFEST, run.listing.utterances)
     write_mel_config(run.folder, run.config.mel)
 
 
@@ -192,9 +177,9 @@ def _extract(
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
         for done in run_chunks(run.work, todo, n_jobs, run.config.backend) if todo else ():
             report = done.result
-            report.rejected += crash_rejections(done.lost, "features")
+            report.rejected += shards.crash_rejections(done.lost, "features")
             report.fingerprint = run.fingerprint.shards[done.key]
-            write_shard_report(shard_path(run.folder, done.key), report)
+            shards.write_shard_report(shards.shard_path(run.folder, done.key), report)
             bar.advance(len(run.shards[done.key]))
             yield report
 
@@ -208,13 +193,13 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = [f"{item.id}: {item.reason}" for item in rejected]
     check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
-    for notice, n in most_common(total.notices)[:_SHOWN]:
+    for notice, n in shards.most_common(total.notices)[:_SHOWN]:
         _log.info("%s: %d of its utterances: %s", run.dataset, n, notice)
     if run.product.before_split is not None:
         run.product.before_split(run, total)
     write_index(run.folder, total.rows)
     splits = usable_splits(run, total)
-    write_splits(run.folder, splits)
+    manifest.write_splits(run.folder, splits)
     write_speakers(run, splits)
     if run.product.after_split is not None:
         run.product.after_split(run, splits)
@@ -228,10 +213,10 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
         "rejected": dict(sorted(Counter(item.stage for item in rejected).items())),
         "out_of_vocabulary": len(total.out_of_vocabulary),
         "notices": run.listing.notices,
-        "audio_notices": dict(most_common(total.notices)),
+        "audio_notices": dict(shards.most_common(total.notices)),
     }
     write_json(run.folder / "report.json", report)
-    write_fingerprint(run.folder, run.fingerprint)
+    fingerprint.write_fingerprint(run.folder, run.fingerprint)
     return Summary(len(total.rows), len(rejected), hours)
 
 
@@ -245,7 +230,9 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     speakers = {u.id: u.speaker for u in run.listing.utterances}
     if run.fingerprint.task == "vocoder":  # does not distinguish them
         speakers = dict.fromkeys(speakers, "")
-    splits = run.product.splits or split_ids(total.audio_seconds, run.config.split, speakers)
+    splits = run.product.splits
+    if splits is None:
+        splits = manifest.split_ids(total.audio_seconds, run.config.split, speakers)
     usable = {row.id for row in total.rows} & {id for ids in splits for id in ids}
     trained = {speakers[id] for id in splits.train if id in usable}
     if not trained:
@@ -262,7 +249,7 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
 
 def _warn_of_empty_splits(run: DatasetRun) -> None:
     """Logs that a finished dataset has no validation utterances for stage 2, or none to test."""
-    splits, rejected = read_splits(run.folder), run.folder / REJECTED
+    splits, rejected = manifest.read_splits(run.folder), run.folder / REJECTED
     for name, stages in (("valid", "stage 2"), ("test", "stages 3 and 4")):
         if not getattr(splits, name):
             _log.warning(

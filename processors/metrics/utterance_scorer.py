@@ -11,18 +11,10 @@ import numpy as np
 import soundfile
 
 from modules.mel import MelConfig
+from processors.metrics import records
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import (
-    AnyMetric,
-    Check,
-    Copy,
-    CopyMetric,
-    MetricValue,
-    NotApplicableError,
-    PairMetric,
-    SpeechMetric,
-)
+from processors.metrics.records import AnyMetric, Check, MetricValue, NotApplicableError
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
 from processors.records import TimedPhone
@@ -117,20 +109,20 @@ class UtteranceScorer:
     def values(self, name: str) -> dict[str, MetricValue]:
         """Finite scores by one metric, by column; empty where it is undefined."""
         metric, values = METRICS[name], dict[str, MetricValue | None]()
-        if isinstance(metric, SpeechMetric):
+        if isinstance(metric, records.SpeechMetric):
             value = metric.score(self.speech)
             recorded = self.recorded.score(metric) if self.recorded is not None else None
             values = {name: value, name + OF_RECORDING: recorded}
             if value and recorded:
                 difference = MetricValue(value.value - recorded.value, value.weight)
                 values[name + DIFFERENCE] = difference
-        elif self.recorded is not None and isinstance(metric, PairMetric):
+        elif self.recorded is not None and isinstance(metric, records.PairMetric):
             values = {name: metric.score(self._pair)}
-        elif self.recorded is not None and isinstance(metric, CopyMetric) and self.is_copy:
+        elif self.recorded is not None and isinstance(metric, records.CopyMetric) and self.is_copy:
             values = {name: metric.score(self._copy(self.recorded))}
         return {column: v for column, v in values.items() if v and math.isfinite(v.value)}
 
-    def _copy(self, recorded: LabelledSpeech) -> Copy:
+    def _copy(self, recorded: LabelledSpeech) -> records.Copy:
         """Recording and copy, cut to the shorter one; they may differ by two frames."""
         speech, mel = self.speech, self.mel
         if speech.sample_rate != mel.sample_rate:
@@ -144,7 +136,7 @@ class UtteranceScorer:
                 f"{self.file}: {S_hat} samples, and its recording has {S}: not a copy, sample by "
                 "sample; run stage 3 again, or leave the metrics of copies out of --metrics"
             )
-        return Copy(recorded.wav[:S_hat], speech.wav[:S], mel)
+        return records.Copy(recorded.wav[:S_hat], speech.wav[:S], mel)
 
     @cached_property
     def _pair(self) -> AlignedPair:
@@ -162,7 +154,7 @@ def columns_of(metrics: Sequence[str]) -> list[ScoreColumn]:
     for name in metrics:
         unit, better = METRICS[name].unit, METRICS[name].better
         columns.append(ScoreColumn(name, unit, better))
-        if isinstance(METRICS[name], SpeechMetric):
+        if isinstance(METRICS[name], records.SpeechMetric):
             columns.append(ScoreColumn(name + OF_RECORDING, unit, ""))
             columns.append(ScoreColumn(name + DIFFERENCE, unit, better))
     return columns
@@ -174,11 +166,11 @@ def lack(
     """Why a metric or check does not apply to an utterance; empty if it does."""
     if missing := scorer.missing():
         return f"not installed (pip install {' '.join(missing)})"
-    if isinstance(scorer, Check | SpeechMetric):
+    if isinstance(scorer, Check | records.SpeechMetric):
         return ""
     if scorer.needs_encoder and user_models.encoder is None:
         return "needs your own function: --speaker_encoder package.module:function"
-    if isinstance(scorer, CopyMetric) and not is_copy:
+    if isinstance(scorer, records.CopyMetric) and not is_copy:
         return "compares copies with their recordings; this speech has its own timing"
     return "" if recorded else "there are no recordings to compare with; give them by --recordings"
 

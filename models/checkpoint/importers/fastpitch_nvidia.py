@@ -13,14 +13,9 @@ import torch
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
+from models.checkpoint.importers import _tables
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
-from models.checkpoint.importers._tables import (
-    TensorNames,
-    below,
-    existing,
-    required,
-    stat_without_range,
-)
+from models.checkpoint.importers._tables import TensorNames
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.errors import InputError
 
@@ -51,8 +46,8 @@ _NAMES = TensorNames(
         "encoder.word_emb.": "phone_embedding.",
         "speaker_emb.": "speaker_embedding.",
         "proj.": "mel_linear.",
-        **below({"{part}.layers.{n}.": "{part}.layers.{n}."}, _BLOCK),
-        **below(_PREDICTORS, _PREDICTOR_LAYERS),
+        **_tables.below({"{part}.layers.{n}.": "{part}.layers.{n}."}, _BLOCK),
+        **_tables.below(_PREDICTORS, _PREDICTOR_LAYERS),
         "{contour}_emb.": "{contour}.embedding.",
     }
 )
@@ -137,8 +132,10 @@ def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
         "model.variant": "1.1" if has_energy else "1.0",
         "model.energy": "log_mel",
         "model.speaker_emb_weight": 1.0,
-        **existing(checkpoint.parts, {"model.speaker_emb_weight": "config.speaker_emb_weight"}),
-        **required(checkpoint.parts, table, checkpoint.path),
+        **_tables.existing(
+            checkpoint.parts, {"model.speaker_emb_weight": "config.speaker_emb_weight"}
+        ),
+        **_tables.required(checkpoint.parts, table, checkpoint.path),
         **kernels,
     }
 
@@ -154,4 +151,4 @@ def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
             f"{checkpoint.path}: {' and '.join(_PITCH)} are {numbers}, expected two numbers, 0 or "
             "more; is the file whole?"
         )
-    return stat_without_range(*numbers)
+    return _tables.stat_without_range(*numbers)

@@ -11,15 +11,9 @@ from pathlib import Path
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel, beside, named_part
 from models.checkpoint.importers import _amphion
+from models.checkpoint.importers import fastspeech2_ming024 as ming024
 from models.checkpoint.importers._tables import existing, required, value_at
-from models.checkpoint.importers.fastspeech2_ming024 import (
-    Contours,
-    assemble,
-    by_id,
-    model_settings,
-    n_speakers_in,
-    stat_of,
-)
+from models.checkpoint.importers.fastspeech2_ming024 import Contours
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.dataset.statistics import Stat
 from utils.errors import InputError
@@ -56,16 +50,16 @@ def read(weights: Path) -> ImportedModel:
         **required(args, {"preprocess.mel_padding": "preprocess.mel_extract_mode"}, path),
         **_amphion.mel_settings(args, path),
         **existing(args, _F0),
-        **model_settings(args.get("model"), path),
+        **ming024.model_settings(args.get("model"), path),
         "dataset": datasets,
         "preprocess.pitch_extractor": "parselmouth" if praat else "pyworld",
         **{f"model.{quantity}_level": level for quantity, level in levels.items()},
     }
     tensors = named_tensors(read_weights(weights), str(weights))
     # of several datasets, the network was trained with the statistics of the first
-    speakers = _speakers(args, datasets[0], path, n_speakers_in(tensors))
+    speakers = _speakers(args, datasets[0], path, ming024.n_speakers_in(tensors))
     return replace(
-        assemble(tensors, weights, settings, speakers, path),
+        ming024.assemble(tensors, weights, settings, speakers, path),
         source=f"FastSpeech 2 of Amphion (open-mmlab/Amphion), {named_part(weights).name}",
         step=FILES.number_in(weights),
     )
@@ -108,7 +102,7 @@ def _speakers(
     keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole]
     if n_speakers > 1:
         ids = beside(path, _SPEAKERS)
-        keys = by_id(read_json(ids), n_speakers, ids)
+        keys = ming024.by_id(read_json(ids), n_speakers, ids)
     stats = {}
     for key in keys:
         speaker = Speaker(key.removeprefix(f"{dataset}_"), "en-us")
@@ -126,4 +120,4 @@ def _stat(values: object, keys: tuple[str, str], path: Path) -> Stat:
         )
     voiced, every = (value_at(speakers[key], f"{part}_positions") for part in ("voiced", "total"))
     numbers = [value_at(voiced, "mean"), value_at(voiced, "std")]
-    return stat_of([*numbers, value_at(every, "min"), value_at(every, "max")], path, key)
+    return ming024.stat_of([*numbers, value_at(every, "min"), value_at(every, "max")], path, key)

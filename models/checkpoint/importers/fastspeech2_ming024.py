@@ -21,17 +21,8 @@ from torch import Tensor
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import FileNames, ImportedModel, beside
-from models.checkpoint.importers._tables import (
-    TensorNames,
-    below,
-    existing,
-    join,
-    read_yaml,
-    required,
-    size_of,
-    tree_of,
-    value_at,
-)
+from models.checkpoint.importers import _tables
+from models.checkpoint.importers._tables import TensorNames
 from models.checkpoint.tensors import named_tensors
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -85,10 +76,10 @@ _PREDICTOR_LAYERS = {
 NAMES = TensorNames(
     {
         "encoder.src_word_emb.": "phone_embedding.",
-        **below({"{part}.layer_stack.{n}.": "{part}.layers.{n}."}, _BLOCK),
+        **_tables.below({"{part}.layer_stack.{n}.": "{part}.layers.{n}."}, _BLOCK),
         "{part}.position_enc": "{part}.positions",
         "speaker_emb.": "speaker_embedding.",
-        **below(_PREDICTORS, _PREDICTOR_LAYERS),
+        **_tables.below(_PREDICTORS, _PREDICTOR_LAYERS),
         "variance_adaptor.{contour}_bins": "{contour}.edges",
         "variance_adaptor.{contour}_embedding.": "{contour}.embedding.",
         "postnet.convolutions.{n}.0.conv.": "postnet.convs.{n}.",
@@ -120,9 +111,9 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     model_path, path = (beside(weights, f"{n}.yaml", _LEVELS) for n in ("model", "preprocess"))
-    values = read_yaml(path)
+    values = _tables.read_yaml(path)
     saved = read_pickled(weights, _numpy_scalars())
-    tensors = named_tensors(value_at(saved, "model"), f"{weights}: model")
+    tensors = named_tensors(_tables.value_at(saved, "model"), f"{weights}: model")
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
     contours = Contours(*(_stat(stats, quantity, stats_path) for quantity in Contours._fields))
@@ -131,15 +122,17 @@ def read(weights: Path) -> ImportedModel:
     if (n_speakers := n_speakers_in(tensors)) > 1:
         speakers_path = beside(weights, "speakers.json", _LEVELS)
         names = by_id(read_json(speakers_path), n_speakers, speakers_path)
-    levels = required(values, {q: f"preprocessing.{q}.feature" for q in Contours._fields}, path)
+    levels = _tables.required(
+        values, {q: f"preprocessing.{q}.feature" for q in Contours._fields}, path
+    )
     settings = {
-        **required(values, _MEL, path),
-        **model_settings(read_yaml(model_path), model_path),
+        **_tables.required(values, _MEL, path),
+        **model_settings(_tables.read_yaml(model_path), model_path),
         **_FIXED,
         "dataset": [dataset],
         **{f"model.{q}_level": _LEVEL_NAMES.get(str(level), level) for q, level in levels.items()},
     }
-    language = str(value_at(values, "preprocessing.text.language") or "en")
+    language = str(_tables.value_at(values, "preprocessing.text.language") or "en")
     speakers = {Speaker(name, _LANGUAGES.get(language, language)): contours for name in names}
     imported = assemble(tensors, weights, settings, speakers, path)
     tree, where = imported.tree, str(model_path)
@@ -197,10 +190,10 @@ def assemble(
         "model.use_postnet": any(name.startswith("postnet.") for name in tensors),
     }
     return ImportedModel(
-        tree=tree_of("tts", {**settings, **fixed, **quantization}, path),
+        tree=_tables.tree_of("tts", {**settings, **fixed, **quantization}, path),
         tensors=tensors,
         weights=weights,
-        vocabulary=vocabulary_of(size_of(stored, _SYMBOLS, 0, weights), weights),
+        vocabulary=vocabulary_of(_tables.size_of(stored, _SYMBOLS, 0, weights), weights),
         speakers=tuple(speakers),
         # one kind of statistics serves for phones and frames
         stats=CorpusStats(
@@ -213,9 +206,9 @@ def assemble(
 def model_settings(values: object, path: Path) -> dict[str, object]:
     """Selects the settings of the model that the weights do not imply."""
     model = {"model": values}
-    optional = existing(model, {"model.max_seq_len": "model.max_seq_len"})
+    optional = _tables.existing(model, {"model.max_seq_len": "model.max_seq_len"})
     same = {f"model.{key}": f"model.{key}" for key in _SETTINGS}
-    return optional | required(model, _DEPTHS | same, path)
+    return optional | _tables.required(model, _DEPTHS | same, path)
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
@@ -255,7 +248,7 @@ def _numpy_scalars() -> list[SafeGlobal]:
 
 def _stat(stats: object, quantity: str, path: Path) -> Stat:
     """Statistics in Hz or linear energy, from normalised min and max, then mean and std."""
-    numbers = value_at(stats, quantity)
+    numbers = _tables.value_at(stats, quantity)
     turned = [*numbers[2:], *numbers[:2]] if isinstance(numbers, list) else numbers
     stat = stat_of(turned, path, quantity)
     low, high = (limit * stat.std + stat.mean for limit in (stat.min, stat.max))
@@ -281,7 +274,7 @@ def translated(stored: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[s
     tensors = NAMES.renamed(stored)
     for name in [name for name in tensors if ".attention.q." in name]:
         parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
-        join(tensors, parts, name.replace(".q.", ".qkv."))
+        _tables.join(tensors, parts, name.replace(".q.", ".qkv."))
     computed = [f"{part}.positions" for part in _PARTS if _is_sinusoidal(tensors, part)]
     for name in computed:
         del tensors[name]

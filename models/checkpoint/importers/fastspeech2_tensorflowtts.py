@@ -21,18 +21,9 @@ from torch import Tensor
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import FileNames, ImportedModel, beside
+from models.checkpoint.importers import _tables
 from models.checkpoint.importers._nvidia import symbol_set
-from models.checkpoint.importers._tables import (
-    TensorNames,
-    below,
-    join,
-    read_yaml,
-    required,
-    size_of,
-    stat_without_range,
-    tree_of,
-    value_at,
-)
+from models.checkpoint.importers._tables import TensorNames
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats
 from utils.arrays import read_array
@@ -104,8 +95,8 @@ _NAMES = TensorNames(  # without the numbers of layers
         "charactor_embeddings/": "phone_embedding.",
         "embeddings/position_embeddings/embeddings:0": "encoder.positions",
         "decoder/position_embeddings/embeddings:0": "decoder.positions",
-        **below({"{part}/layer_._{n}/": "{part}.layers.{n}."}, _BLOCK),
-        **below(_PREDICTORS, _PREDICTOR_LAYERS),
+        **_tables.below({"{part}/layer_._{n}/": "{part}.layers.{n}."}, _BLOCK),
+        **_tables.below(_PREDICTORS, _PREDICTOR_LAYERS),
         "f0_embeddings/": "pitch.embedding.",
         "energy_embeddings/": "energy.embedding.",
         "mel_before/": "mel_linear.",
@@ -137,14 +128,14 @@ def read(weights: Path) -> ImportedModel:
     tensors = _translated(_read_hdf5(weights), *stats["stats"], path=weights)
     for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
         tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
-    n_symbols = size_of(tensors, "phone_embedding.weight", 0, weights)
+    n_symbols = _tables.size_of(tensors, "phone_embedding.weight", 0, weights)
     _, vocabulary = symbol_set(n_symbols, [_SYMBOLS], weights)
     pitch, energy = (
-        stat_without_range(*(float(values[0]) for values in stats[name]))
+        _tables.stat_without_range(*(float(values[0]) for values in stats[name]))
         for name in ("stats_f0", "stats_energy")
     )
     return ImportedModel(
-        tree=tree_of("tts", _FIXED | _settings(path) | _sizes(tensors, weights), path),
+        tree=_tables.tree_of("tts", _FIXED | _settings(path) | _sizes(tensors, weights), path),
         tensors=tensors,
         weights=weights,
         source=f"FastSpeech 2 of TensorFlowTTS, {weights.name}",
@@ -172,7 +163,7 @@ def translated_name(name: str) -> str:
 def _settings_of(weights: Path) -> Path:
     """The yaml file of its training, of any name."""
     names = sorted((*weights.parent.glob("*.yml"), *weights.parent.glob("*.yaml")))
-    path = next((file for file in names if _PARAMS in read_yaml(file)), None)
+    path = next((file for file in names if _PARAMS in _tables.read_yaml(file)), None)
     if path is None:
         raise InputError(
             f"{weights}: no yaml file with {_PARAMS} in its folder; copy that of its training there"
@@ -181,17 +172,17 @@ def _settings_of(weights: Path) -> Path:
 
 
 def _settings(path: Path) -> dict[str, object]:
-    values = read_yaml(path)
+    values = _tables.read_yaml(path)
     encoder, decoder = (
-        value_at(values, f"{_PARAMS}.{part}_hidden_act") for part in ("encoder", "decoder")
+        _tables.value_at(values, f"{_PARAMS}.{part}_hidden_act") for part in ("encoder", "decoder")
     )
     if encoder != decoder:
         raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
-    return required(values, _SETTINGS, path)
+    return _tables.required(values, _SETTINGS, path)
 
 
 def _sizes(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
-    size = partial(size_of, tensors, path=path)
+    size = partial(_tables.size_of, tensors, path=path)
     kernels = [size(f"encoder.layers.0.conv_{n}.weight", 2) for n in (1, 2)]
     blocks = {
         f"model.transformer.n_{part}_layers": len(
@@ -253,7 +244,7 @@ def _translated(
         raise InputError(f"{path}: tensors are in it twice; is it of one model?")
     for name in [name for name in tensors if ".attention.query." in name]:
         parts = [name.replace("query", part) for part in ("query", "key", "value")]
-        join(tensors, parts, name.replace("query", "qkv"))
+        _tables.join(tensors, parts, name.replace("query", "qkv"))
     for name in ("encoder.positions", "decoder.positions"):
         if name in tensors and tensors[name].ndim:
             tensors[name] = tensors[name][1:]  # row 0 is of padding
@@ -268,7 +259,7 @@ def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path
     bands = {"mel_linear.weight": 0, "mel_linear.bias": 0, first: 1}
     bands |= {f"{last}.weight": 0, f"{last}.bias": 0}
     for name, axis in bands.items():
-        if (n_bands := size_of(tensors, name, axis, path)) != len(mean):
+        if (n_bands := _tables.size_of(tensors, name, axis, path)) != len(mean):
             raise InputError(
                 f"{path}: {name} has {n_bands} mel bands, and stats.npy {len(mean)}; copy the "
                 "stats.npy of the dump that it was trained on"

@@ -16,18 +16,15 @@ from models.checkpoint.foreign import (
     TrainingNetworks,
     named_part,
 )
-from models.checkpoint.importers import _amphion
+from models.checkpoint.importers import _amphion, hifigan_authors
 from models.checkpoint.importers._tables import existing, required, value_at
-from models.checkpoint.importers.hifigan_authors import (
-    GENERATOR_KEYS,
-    assemble,
-    discriminators_in,
-)
 from models.checkpoint.tensors import read_weights
 
 KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {_amphion.ARGS})"
 FILES = _amphion.FILES
-_GENERATOR = {f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS}
+_GENERATOR = {
+    f"model.generator.{key}": f"model.hifigan.{key}" for key in hifigan_authors.GENERATOR_KEYS
+}
 _NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
 _REASONS = {
     "mpd": ": its last layer has stride 3, Arion's 1: another network of the same shapes",
@@ -51,7 +48,7 @@ def read(weights: Path) -> ImportedModel:
     settings |= required(args, _GENERATOR, path)
     names = value_at(args, "model.discriminators")
     return replace(
-        assemble(settings, path, weights, "generator_state_dict"),
+        hifigan_authors.assemble(settings, path, weights, "generator_state_dict"),
         source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {named_part(weights).name}",
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights, names or []),
@@ -71,7 +68,7 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
         match = _NUMBERED.fullmatch(file.name)
         name = dict(enumerate(names, 1)).get(int(match[1]), "unnamed") if match else "training"
         if name == "msd":
-            networks = discriminators_in({"msd": read_weights(file)}, file)
+            networks = hifigan_authors.discriminators_in({"msd": read_weights(file)}, file)
         else:
             unused.append(f"{file.name}: {name}{_REASONS.get(str(name), _UNKNOWN)}")
     return TrainingNetworks(networks.tensors, (*networks.unused, *unused))

@@ -8,25 +8,10 @@ from typing import NamedTuple
 import soundfile
 
 from models.base.result_files import COMPARISON
+from models.evaluation.inputs import references, systems
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.references import (
-    COPY,
-    MissingRecordingError,
-    ReferenceFinder,
-    add_copies,
-)
-from models.evaluation.inputs.systems import (
-    SystemFile,
-    check_same_utterances,
-    check_sounds,
-    make_folders,
-    read_system_files,
-    refuse,
-    select_files,
-    sound_files,
-    system_names,
-    vocoder_of,
-)
+from models.evaluation.inputs.references import COPY, MissingRecordingError, ReferenceFinder
+from models.evaluation.inputs.systems import SystemFile, refuse
 from modules.mel import MelConfig
 from processors.extraction.fingerprint import check_prepared
 from processors.metrics.utterance_scorer import (
@@ -53,19 +38,19 @@ class EvaluationSet(NamedTuple):
 
 def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
     """Finds the files of all systems and their recordings, without added references."""
-    folders = dict(
-        zip(system_names(inputs.folders, (COPY, NATURAL, RECORDED)), inputs.folders, strict=True)
-    )
+    names = systems.system_names(inputs.folders, (COPY, NATURAL, RECORDED))
+    folders = dict(zip(names, inputs.folders, strict=True))
     several = inputs.folders[0] / COMPARISON
     output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
     if options.dataset is not None and options.testing_set is not None:
         check_prepared(inputs.preprocess, options.dataset, task=None)
-    split = options.dataset, options.testing_set, user_path(inputs.preprocess.processed_dir)
-    files = {
-        name: select_files(read_system_files(folder), *split) for name, folder in folders.items()
-    }
-    vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
-    make_folders((*inputs.folders, output))
+    processed = user_path(inputs.preprocess.processed_dir)
+    files: dict[str, Sequence[SystemFile]] = {}
+    for name, folder in folders.items():
+        written = systems.read_system_files(folder)
+        files[name] = systems.select_files(written, options.dataset, options.testing_set, processed)
+    vocoders = {name: systems.vocoder_of(folders[name], files[name]) for name in folders}
+    systems.make_folders((*inputs.folders, output))
     datasets = frozenset(file.dataset for rows in files.values() for file in rows) - {""}
     return EvaluationSet(folders, vocoders, pair_files(files, inputs), output, datasets)
 
@@ -75,28 +60,29 @@ def add_references(
 ) -> EvaluationSet:
     """Adds resynthesised recordings and second readings, as far as they are wanted."""
     folders, folder = data.folders, data.output / COPY
-    items = add_copies(data.items, set(data.vocoders.values()), inputs, options, folder)
+    vocoders = set(data.vocoders.values())
+    items = references.add_copies(data.items, vocoders, inputs, options, folder)
     if items is not data.items:
         folders = folders | {COPY: folder}
     if options.natural is not None:
         folders = folders | {NATURAL: options.natural}
         datasets = tuple(sorted({*inputs.datasets, *data.datasets}))
-        readings = sound_files(options.natural, options.dataset or "")
+        readings = systems.sound_files(options.natural, options.dataset or "")
         items = add_natural(items, readings, replace(inputs, datasets=datasets))
     return data._replace(folders=folders, items=items)
 
 
 def pair_files(
-    systems: Mapping[str, Sequence[SystemFile]], inputs: EvaluationInputs
+    files_by_system: Mapping[str, Sequence[SystemFile]], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
     """Pairs the files of systems with each other and with their references, by id.
 
     Returns:
         Items in the order of their ids. Either all have a recording, or none has.
     """
-    check_sounds([file for files in systems.values() for file in files])
-    by_id = {name: {file.id: file for file in files} for name, files in systems.items()}
-    check_same_utterances(by_id)
+    systems.check_sounds([file for files in files_by_system.values() for file in files])
+    by_id = {name: {file.id: file for file in files} for name, files in files_by_system.items()}
+    systems.check_same_utterances(by_id)
     ids = sorted(next(iter(by_id.values())))
     by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
     return _paired(by_utterance, inputs)

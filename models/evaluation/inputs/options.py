@@ -68,7 +68,7 @@ def inputs_of_model(
     config = config_of(overridden(model.tree, overrides))
     languages = {speaker.name: speaker.language for speaker in model.assets.speakers}
     folders = tuple(outputs) or (default_output(reference, model.home),)
-    return _inputs(folders, config, recordings, languages)
+    return _inputs(config, folders, recordings, languages)
 
 
 def inputs_of_config(
@@ -78,14 +78,19 @@ def inputs_of_config(
     recordings: Path | None = None,
 ) -> EvaluationInputs:
     """Builds the inputs for speech whose model is not available."""
-    return _inputs(tuple(outputs), load_config(config, overrides), recordings, {})
+    return _inputs(load_config(config, overrides), tuple(outputs), recordings, {})
 
 
 def _inputs(
-    folders: tuple[Path, ...], config: Config, recordings: Path | None, languages: dict[str, str]
+    config: Config, folders: tuple[Path, ...], recordings: Path | None, languages: dict[str, str]
 ) -> EvaluationInputs:
     """Builds the inputs; unknown speakers get the common language of the datasets, if any."""
     of_datasets = {config.preprocess.corpus_of(name).language for name in config.dataset}
-    languages = ({"": of_datasets.pop()} if len(of_datasets) == 1 else {}) | languages
-    sources = recordings, languages, config.dataset
-    return EvaluationInputs(folders, config.preprocess, *sources, inference=config.inference)
+    return EvaluationInputs(
+        folders,
+        config.preprocess,
+        recordings,
+        languages=({"": of_datasets.pop()} if len(of_datasets) == 1 else {}) | languages,
+        datasets=config.dataset,
+        inference=config.inference,
+    )

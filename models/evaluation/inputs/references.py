@@ -18,12 +18,7 @@ from models.base.devices import resolved_device
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.systems import SystemFile
 from models.synthesizer.fingerprint import fingerprint
-from models.synthesizer.runs.copy_synthesis import (
-    CopySynthesis,
-    MelSource,
-    VocoderInput,
-    synthesise_mels,
-)
+from models.synthesizer.runs import copy_synthesis
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
 from modules.mel import MelConfig, MelSpectrogram
@@ -240,7 +235,7 @@ def resynthesise(
     device, settings = resolved_device(), inputs.inference
     network, spectrogram = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)
     facts = fingerprint(_VERSION, asdict(vocoder.mel), *vocoder.facts(network, settings))
-    synthesis = CopySynthesis(
+    synthesis = copy_synthesis.CopySynthesis(
         network, vocoder.mel, inputs.preprocess, vocoder.name, folder, device, facts
     )
     sources = [
@@ -248,13 +243,13 @@ def resynthesise(
         for item in items
         if item.recorded is not None
     ]
-    synthesise_mels(synthesis, sources, ResultFolder(folder, CopyLine))
+    copy_synthesis.synthesise_mels(synthesis, sources, ResultFolder(folder, CopyLine))
     return {source.id: folder / f"{source.id}.wav" for source in sources}
 
 
 def _source(
     item: EvaluatedUtterance, recorded: Callable[[], np.ndarray], folder: Path, mel: MelSpectrogram
-) -> MelSource:
+) -> copy_synthesis.MelSource:
     n_samples = len(wav := recorded())
     if n_samples // mel.config.hop_length * mel.config.hop_length < mel.config.n_fft:
         raise InputError(
@@ -263,9 +258,13 @@ def _source(
         )
     digest = hashlib.sha256(np.ascontiguousarray(wav).tobytes()).digest()
     version = (int.from_bytes(digest[:8], "big"),)
-    return MelSource(item.id, "", item.audio or folder, version, partial(_load, recorded, mel))
+    return copy_synthesis.MelSource(
+        item.id, "", item.audio or folder, version, partial(_load, recorded, mel)
+    )
 
 
-def _load(recorded: Callable[[], np.ndarray], mel: MelSpectrogram) -> VocoderInput:
+def _load(recorded: Callable[[], np.ndarray], mel: MelSpectrogram) -> copy_synthesis.VocoderInput:
     wav, hop_length = recorded(), mel.config.hop_length
-    return VocoderInput(mel_of(wav[: len(wav) // hop_length * hop_length], mel), None)
+    return copy_synthesis.VocoderInput(
+        mel_of(wav[: len(wav) // hop_length * hop_length], mel), None
+    )

@@ -26,17 +26,7 @@ import soundfile
 import soxr
 import torch
 
-from models.evaluation.report.tables import (
-    columns_of,
-    difference_rows,
-    flag_rows,
-    meanings_of,
-    score_rows,
-    shown_systems,
-    shown_utterance,
-    transcripts_of,
-    voices_of,
-)
+from models.evaluation.report import tables
 from models.evaluation.results import Evaluation, System
 from models.plots import colour_limits
 from modules.mel import MelConfig, MelSpectrogram
@@ -106,7 +96,7 @@ def write_page(
         path: The HTML file. `<its name>_files` next to it is replaced, too.
         n_jobs: Worker processes; None: as many as there are cores.
     """
-    systems = shown_systems(evaluation)
+    systems = tables.shown_systems(evaluation)
     path.parent.mkdir(parents=True, exist_ok=True)
     final = path.with_name(f"{path.stem}_files")
     _check_replaceable(final)
@@ -246,7 +236,7 @@ def _data_of(
     for track in shown:
         urls = {"audio": media.url(track.audio), "picture": media.url(track.picture)}
         rows.append({**track._asdict(), **urls, "voice": order[track.system]})
-    return {"frame_s": mel.frame_s, "tracks": rows, "heard": transcripts_of(item, systems)}
+    return {"frame_s": mel.frame_s, "tracks": rows, "heard": tables.transcripts_of(item, systems)}
 
 
 def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embedded: bool) -> None:
@@ -271,12 +261,13 @@ def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embed
 
 
 def _variables(evaluation: Evaluation) -> dict[str, object]:
-    systems, evaluated = shown_systems(evaluation), evaluation.systems
-    voices, columns, flags = voices_of(systems), columns_of(systems), flag_rows(systems)
-    rows = score_rows(columns, systems)
+    systems, evaluated = tables.shown_systems(evaluation), evaluation.systems
+    voices, columns = tables.voices_of(systems), tables.columns_of(systems)
+    flags = tables.flag_rows(systems)
+    rows = tables.score_rows(columns, systems)
     names = [column.name for column in columns]
     directed = (n for n, column in enumerate(columns) if column.better)
-    utterances = (shown_utterance(item, systems, columns) for item in evaluation.items)
+    utterances = (tables.shown_utterance(item, systems, columns) for item in evaluation.items)
     index = {
         "voices": [voice._asdict() for voice in voices],
         "checks": {row.check: row.label for row in flags},
@@ -295,9 +286,9 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
         "with_scores": [n for n in range(len(voices)) if any(row.cells[n] for row in rows)],
         "explained": _EXPLAINED,
         "comparisons": evaluation.comparisons,
-        "differences": difference_rows(columns, voices, evaluation.comparisons),
+        "differences": tables.difference_rows(columns, voices, evaluation.comparisons),
         "flags": flags,
-        "meanings": meanings_of(columns, flags),
+        "meanings": tables.meanings_of(columns, flags),
         "mel": evaluation.mel,
         "index": index,
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import NamedTuple
 
-from models.evaluation.results import Comparison, Evaluation, MeanScore, System, verdict_of
+from models.evaluation.results import Comparison, Evaluation, MeanScore, System, Verdict, verdict_of
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.utterance_scorer import (
     DIFFERENCE,
@@ -20,7 +20,8 @@ _MAX_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
 _PLAIN = str.maketrans({"−": "-", "…": "..", "\u202f": ","})  # for terminals
 _N_COLOURS = 6  # of systems; a seventh has that of the first
-_UNDECIDED = {
+# of the page, by the verdicts that name no winner
+_UNDECIDED: dict[Verdict, str] = {
     "too few": "too few utterances",
     "unclear": "no clear difference",
     "differs": "they differ",

@@ -17,14 +17,8 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import (
-    Aligner,
-    AlignmentError,
-    aligned_words,
-    check_length,
-    is_punctuated,
-    merge,
-)
+from processors.alignment import aligner
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.hmm import model
 from processors.alignment.hmm.chain import N_STATES, segments_of
 from processors.alignment.hmm.edits import score_of
@@ -60,12 +54,12 @@ class HmmAligner:
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
-        """Aligns one utterance, with a score (see Aligner)."""
+        """Aligns one utterance, with a score (see aligner.Aligner)."""
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         duration_s = len(wav) / sample_rate
-        check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
+        aligner.check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
         units = [self._model.numbers_of(phones) for phones in words]
-        segments = segments_of(units, is_punctuated(spoken))
+        segments = segments_of(units, aligner.is_punctuated(spoken))
         frames = self._model.normalized(model.mfcc(wav, sample_rate), utterance.speaker)
         aligned = self._model.align(frames, segments)
         if aligned is None:
@@ -75,7 +69,9 @@ class HmmAligner:
         timed = [[TimedPhone(phone, *next(spans)) for phone in phones] for phones in words]
         names = [word.text for word in spoken.words]
         score = score_of(aligned, self._model.chain(segments), segments, names)
-        alignment = merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
+        alignment = aligner.merge(
+            aligner.aligned_words(spoken, timed), duration_s, self.edge_silence_s
+        )
         return replace(alignment, score=score)
 
 
@@ -183,12 +179,12 @@ def _examples(
         if n_frames > most_frames:
             break
         words = tuple(spoken.phones[word.start : word.end] for word in spoken.words)
-        punctuated = tuple(is_punctuated(spoken))
+        punctuated = tuple(aligner.is_punctuated(spoken))
         examples.append(Example(utterance.speaker, frames, words, punctuated))
     return examples
 
 
-ALIGNER = Aligner(
+ALIGNER = aligner.Aligner(
     make=lambda config, _root, folder: HmmAligner(folder / MODEL_FILE, config.edge_silence_s),
     plan_training=plan_training,
 )
