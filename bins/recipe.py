@@ -175,7 +175,9 @@ def plan(recipe: Recipe, raw_flags: dict[str, Any]) -> list[Step]:
     steps = [Step(command, _argv(recipe, command, raw_flags)) for command in commands]
     for step in steps:
         arguments(step.command.name, step.argv)
-    _check_packages()
+    # found, not imported: that takes seconds
+    if not all(map(importlib.util.find_spec, ("torch", "json5"))):
+        raise UsageError(f"{sys.executable} lacks torch or json5; run make venv, or set PYTHON")
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     _set_environment(recipe, raw_flags)
     return [_launched(step, machines, gpu) if step.command.stage == 2 else step for step in steps]
@@ -279,12 +281,6 @@ def _argv(recipe: Recipe, command: Command, raw_flags: Mapping[str, Any]) -> lis
         else:
             argv += [f"--{flag.name}={t}" for t in (text if isinstance(text, list) else [text])]
     return argv
-
-
-def _check_packages() -> None:
-    """Finds the packages that every stage needs, without importing them: that takes seconds."""
-    if not all(map(importlib.util.find_spec, ("torch", "json5"))):
-        raise UsageError(f"{sys.executable} lacks torch or json5; run make venv, or set PYTHON")
 
 
 def _set_environment(recipe: Recipe, raw_flags: Mapping[str, Any]) -> None:

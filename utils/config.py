@@ -89,7 +89,10 @@ class _Builder:
             if name in values:
                 fields[name] = self.value(hint, values[name], (*keys, name))
             elif field.default is MISSING and field.default_factory is MISSING:
-                fields[name] = self._left_out(hint, (*keys, name))
+                if not dataclasses.is_dataclass(hint):  # a section has its own defaults
+                    where = self._tree.origin((*keys, name))
+                    raise ConfigError(f"{where}: missing key {'.'.join((*keys, name))}")
+                fields[name] = self.section(hint, {}, (*keys, name))  # type: ignore[arg-type]
         try:
             return cls(**fields)
         except ValueError as error:
@@ -116,7 +119,9 @@ class _Builder:
         if origin in (Union, types.UnionType):
             if value is None and type(None) in arguments:
                 return None
-            return self.value(_alternative(arguments, value), value, keys)
+            is_list = isinstance(value, list | tuple)
+            tuples = [kind for kind in arguments if typing.get_origin(kind) is tuple]
+            return self.value(tuples[0] if tuples and is_list else arguments[0], value, keys)
         return self._plain(hint, value, keys)
 
     def _plain(self, kind: type, value: object, keys: Keys) -> object:
@@ -149,12 +154,6 @@ class _Builder:
             raise self._wrong(value, keys, f"a list of {len(kinds)} values")
         pairs = enumerate(zip(kinds, value, strict=True))
         return tuple(self.value(kind, v, (*keys, str(i))) for i, (kind, v) in pairs)
-
-    def _left_out(self, hint: Any, keys: Keys) -> object:  # noqa: ANN401  (a type form)
-        """A section without a default is built from its own defaults; a value must be given."""
-        if dataclasses.is_dataclass(hint):
-            return self.section(hint, {}, keys)  # type: ignore[arg-type]  # a class
-        raise ConfigError(f"{self._tree.origin(keys)}: missing key {'.'.join(keys)}")
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
         here = (*keys, name)
@@ -211,12 +210,6 @@ def to_plain(config: object) -> dict[str, Any]:
     """A configuration as plain dicts and lists, ready for JSON; `build` gives the same back."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))  # type: ignore[call-overload]
     return plain
-
-
-def _alternative(hints: tuple[Any, ...], value: object) -> Any:  # noqa: ANN401  (a type form)
-    """The type of a union that a value is checked against: a tuple for lists, else the first."""
-    tuples = [hint for hint in hints if typing.get_origin(hint) is tuple]
-    return tuples[0] if tuples and isinstance(value, list | tuple) else hints[0]
 
 
 def _shown(value: object) -> str:

@@ -146,7 +146,8 @@ def _list(repository: Repository) -> tuple[list[str], str]:
     except (errors.HFValidationError, errors.HTTPError, OSError) as error:
         reason = explain(repository, error)
         # the cache replaces a Hub that cannot be reached or has a fault (429, 5xx), no other error
-        status = _status_of(error) or HTTPStatus.INTERNAL_SERVER_ERROR
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        status = status or HTTPStatus.INTERNAL_SERVER_ERROR
         if status < HTTPStatus.TOO_MANY_REQUESTS or isinstance(error, ValueError):
             raise InputError(reason) from error
         if not cached:
@@ -170,10 +171,6 @@ def explain(name: object, error: BaseException) -> str:
         )
     text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return f"{name}: the request to the Hub failed: {text}"
-
-
-def _status_of(error: BaseException) -> int | None:
-    return getattr(getattr(error, "response", None), "status_code", None)
 
 
 class Target(NamedTuple):

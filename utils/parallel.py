@@ -212,8 +212,10 @@ def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
     from distributed import Client, KilledWorker, as_completed
 
     local = {"n_workers": n_jobs, "threads_per_worker": 1, "dashboard_address": None}
+    from dask import config  # comes with distributed
+
     # Dask takes the address from its settings, and refuses options of a local cluster with it
-    with Client(**({} if _has_dask_address() else local)) as client:
+    with Client(**({} if config.get("scheduler-address", None) else local)) as client:
         futures = {
             client.submit(_in_dask_worker, function, key, items, pure=False): key
             for key, items in chunks.items()
@@ -225,12 +227,6 @@ def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
             except KilledWorker as error:
                 raise WorkerDiedError([key], error) from error
             future.release()
-
-
-def _has_dask_address() -> bool:
-    from dask import config
-
-    return bool(config.get("scheduler-address", None))
 
 
 def _in_dask_worker(function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:

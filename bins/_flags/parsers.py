@@ -18,6 +18,14 @@ _SINGLE = {
     "inference": ("infer_text", "infer_text_file"),
     "vocode": ("infer_audio_dir", "infer_feature_dir"),
 }
+_NEEDS = {"acoustic_data": "from_acoustic", "resample": "vocoder_dir"}
+_EXCLUSIVE = [
+    ("resume", "restart"),
+    ("resume", "init_from"),
+    ("pace", "duration_control"),
+    ("infer_expt_dir", "config"),
+    ("infer_expt_dir", "name"),
+]
 _TRANSFORMS = {"flatten": False, "invert": False, "amplify": 1.0, "shift": 0.0}
 
 if TYPE_CHECKING:
@@ -44,17 +52,19 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 
 def check_together(command: Command, given: Namespace) -> None:
     """Makes sure that the flags of a command go together; sets `duration_control` from --pace."""
+    flags = vars(given)
     _require(f"stage {command.stage}", command.needs, given)
-    if command.name == "preprocess" and given.acoustic_data is not None:
-        _require("--acoustic_data", ("from_acoustic",), given)
-    if command.name == "train":
-        _check_training(given)
-    elif command.stage >= 3:
+    for name, needed in _NEEDS.items():
+        if flags.get(name):
+            _require(f"--{name}", (needed,), given)
+    for first, second in _EXCLUSIVE:
+        if flags.get(first) and flags.get(second):
+            raise UsageError(f"--{first} and --{second} exclude each other")
+    if command.stage >= 3:
         _check_model(command.stage, given)
     if command.stage == 3:
         _check_inference(_SINGLE[command.name], given)
     if command.name == "inference":
-        _check_vocoder(given)
         _check_controls(given)
     if command.name == "evaluate":
         _check_evaluation(given)
@@ -66,16 +76,8 @@ def _require(what: str, names: Sequence[str], given: Namespace) -> None:
             raise UsageError(f"{what} needs {_USAGE[name]}")
 
 
-def _check_training(given: Namespace) -> None:
-    if given.resume and (given.restart or given.init_from is not None):
-        raise UsageError("--resume cannot be combined with --restart or --init_from")
-
-
 def _check_model(stage: int, given: Namespace) -> None:
-    """An experiment is named in one way only."""
-    for name in ("config", "name"):
-        if given.infer_expt_dir is not None and vars(given)[name] is not None:
-            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")
+    """Makes sure that there is an experiment, or in stage 4 wavs of any origin."""
     if given.infer_expt_dir is None:
         outputs = stage == 4 and given.infer_output_dir
         if given.name is None and not outputs:
@@ -103,14 +105,7 @@ def _check_inference(single: Sequence[str], given: Namespace) -> None:
         raise UsageError(f"{' and '.join(f'--{n}' for n in used)} exclude each other")
 
 
-def _check_vocoder(given: Namespace) -> None:
-    if given.resample and given.vocoder_dir is None:
-        raise UsageError("--resample goes with --vocoder_dir")
-
-
 def _check_controls(given: Namespace) -> None:
-    if given.pace is not None and given.duration_control is not None:
-        raise UsageError("--pace and --duration_control exclude each other")
     if given.duration_control is None:
         given.duration_control = 1.0 if given.pace is None else 1 / given.pace
     prefix = "pitch_transform"
@@ -122,25 +117,17 @@ def _check_controls(given: Namespace) -> None:
 def _check_evaluation(given: Namespace) -> None:
     if given.infer_testing_set is not None:
         _require("--infer_testing_set", ("infer_dataset",), given)
-    _check_vocoder(given)
     checks = None if given.checks == "none" else given.checks
-    if given.metrics or checks:
-        _check_names(given.metrics, checks)
-
-
-def _check_names(metrics: str | None, checks: str | None) -> None:
+    if not given.metrics and not checks:
+        return
     from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
 
-    for flag, names, choices in (
-        ("metric", metrics, ["all", *METRICS]),
-        ("check", checks, ["all", *CHECKS]),
-    ):
+    for kind, names, known in (("metric", given.metrics, METRICS), ("check", checks, CHECKS)):
+        choices = ["all", *known]
         for name in names.split(",") if names else ():
             if name not in choices:
-                raise UsageError(
-                    f"--{flag}s {name}: no such {flag}{nearest(name, choices)}"
-                    f" (known: {', '.join(choices)})"
-                )
+                fault = f"--{kind}s {name}: no such {kind}{nearest(name, choices)}"
+                raise UsageError(f"{fault} (known: {', '.join(choices)})")
 
 
 def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace:

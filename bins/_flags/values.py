@@ -50,7 +50,6 @@ def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = 
     """Text of which a regular expression matches the whole."""
 
     def read(text: str) -> str:
-        """The text, if it matches."""
         if not re.fullmatch(pattern, text):
             raise ValueError
         return text
@@ -62,7 +61,6 @@ def whole(least: int, most: int | None = None) -> Value:
     """A whole number of up to 19 digits."""
 
     def read(text: str) -> int:
-        """The number, if it is in the range."""
         if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= (most or math.inf):
             raise ValueError
         return int(text)
@@ -74,7 +72,6 @@ def number(example: str, least: float = -math.inf, most: float = math.inf) -> Va
     """A finite number in plain decimals; the example is for messages."""
 
     def read(text: str) -> float:
-        """The number, if it is in the range."""
         if not re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)", text):
             raise ValueError
         value = float(text)
@@ -88,7 +85,6 @@ def number(example: str, least: float = -math.inf, most: float = math.inf) -> Va
 
 def _existing(kind: Literal["file", "folder", "file or folder"]) -> Callable[[str], Path]:
     def read(text: str) -> Path:
-        """The path, if it exists."""
         path = user_path(text)
         if text and path.is_dir() and "folder" not in kind:
             raise ValueError("is a folder, expected a file")
