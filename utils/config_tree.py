@@ -115,6 +115,20 @@ def read_values(path: Path) -> dict[str, object]:
     return value
 
 
+def read_yaml(path: Path) -> Mapping[str, object]:
+    """Reads a YAML file of keys: plain values, never objects."""
+    import yaml
+
+    text = read_text(path)
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, Mapping):
+        raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
+    return values
+
+
 def _parse(text: str) -> object:
     """Parses as JSON if possible, else as json5: 1000 times slower."""
     try:

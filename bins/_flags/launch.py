@@ -4,11 +4,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from utils.cli import UsageError
-from utils.errors import InputError
-from utils.files import read_text
+from utils.config_tree import read_yaml
 
 _LAUNCHER = (
     # --quiet: the trainer reports errors; a traceback of the launcher adds nothing
@@ -79,16 +77,8 @@ class Machines:
 
     def _processes_in_file(self) -> int:
         """Processes of each machine in the file of `accelerate config`."""
-        import yaml
-
         assert self.config is not None
-        flag = f"--accelerate_config {self.config}"
-        try:
-            keys: Any = yaml.safe_load(read_text(self.config))
-        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
-            reason = " ".join(str(error).split())
-            raise InputError(f"{self.config}: not YAML: {reason}") from error
-        keys = keys if isinstance(keys, dict) else {}
+        flag, keys = f"--accelerate_config {self.config}", read_yaml(self.config)
         if (kind := keys.get("distributed_type")) != "MULTI_GPU":
             raise UsageError(
                 f"{flag}: distributed_type is {kind!r}, expected MULTI_GPU (also for CPUs)"

@@ -48,11 +48,6 @@ def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
     return user_path(config.processed_dir) / dataset
 
 
-def features_folder(folder: Path) -> Path:
-    """Folder of the shards, in that of the dataset."""
-    return folder / FEATURES
-
-
 def write_mel_config(folder: Path, mel: MelConfig) -> None:
     """Writes the mel definition of a store as `audio.json`."""
     write_json(folder / "audio.json", asdict(mel))
@@ -283,7 +278,7 @@ class Store:
         return tensors
 
     def _path(self, shard: str) -> Path:
-        return features_folder(self.folder) / f"{shard}.safetensors"
+        return self.folder / FEATURES / f"{shard}.safetensors"
 
     def _shard(self, shard: str) -> Any:  # noqa: ANN401  (safetensors has no public type for it)
         file = self._open_shards.pop(shard, None)

@@ -14,7 +14,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Utterance, read_utterances
 from processors.alignment.textgrid import textgrid_of
 from processors.alignment.timed import Span, find_words
-from processors.dataset.store import FeatureStore, features_folder
+from processors.dataset.store import FEATURES, FeatureStore
 from processors.durations.sources import TABLE
 from processors.durations.subtitles import sentences_of, subtitles
 from processors.durations.tokens import FrameRate
@@ -172,7 +172,7 @@ def _aligned(
 ) -> Iterator[AlignedSpeech]:
     folder, utterances = store.folder, read_utterances(store.folder)
     seconds: dict[str, float] = {}
-    for path in features_folder(folder).glob("shard-*.json"):
+    for path in (folder / FEATURES).glob("shard-*.json"):
         seconds |= cast("Mapping[str, Any]", read_json(path))["audio_seconds"]
     rate = FrameRate(store.mel.hop_length, store.mel.sample_rate)
     frontends = Frontends(config.text)

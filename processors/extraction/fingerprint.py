@@ -13,6 +13,7 @@ from config.renamed import RENAMED
 from preprocessors.corpora import dataset_folder, is_given, portable_path
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import processed_folder
+from utils.config import leaves
 from utils.errors import InputError
 from utils.files import read_json, sha256_of, write_json
 
@@ -100,7 +101,8 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
     """Keys that can have an effect, flat and sorted."""
     plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
-    keys = _flat({name: plain[name] for name in kept})
+    flat = leaves({"preprocess": {name: plain[name] for name in kept}})
+    keys = {".".join(path): value for path, value in flat}
     keys = {_FORMER.get(key, key): value for key, value in keys.items()}
     return {key: value for key, value in keys.items() if key not in _WITHOUT_EFFECT_ON_TEXT}
 
@@ -129,15 +131,6 @@ def lexicon_digest(config: PreprocessConfig) -> dict[str, object]:
     if not path.is_file():
         raise InputError(f"{_LEXICON}: no file {path}")
     return {_LEXICON: f"sha256 {sha256_of(path)[:16]}"}
-
-
-def _flat(section: Mapping[str, Any], prefix: str = "preprocess") -> dict[str, object]:
-    """Nested keys as `preprocess.text.normalizer`."""
-    flat: dict[str, object] = {}
-    for name, value in section.items():
-        key = f"{prefix}.{name}"
-        flat |= _flat(value, key) if isinstance(value, Mapping) else {key: value}
-    return flat
 
 
 def _digest(value: object) -> str:

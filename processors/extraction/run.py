@@ -11,7 +11,7 @@ from config.schema import Config
 from preprocessors import manifest
 from preprocessors.manifest import MANIFEST, Splits
 from processors.alignment.fit import SCORES_FILE, list_misfits
-from processors.dataset.store import INDEX, features_folder, is_whole, write_index, write_mel_config
+from processors.dataset.store import FEATURES, INDEX, is_whole, write_index, write_mel_config
 from processors.extraction import fingerprint, shards
 from processors.extraction.features import plan_tts, plan_vocoder
 from processors.extraction.plan import DatasetRun, Summary, check_faults
@@ -75,7 +75,7 @@ def carry_out(run: DatasetRun, n_jobs: int) -> Summary | None:
 
 def _remove_unfinished(run: DatasetRun) -> None:
     """Removes what worker processes that were ended were writing: hidden files."""
-    for path in features_folder(run.folder).glob(".*"):
+    for path in (run.folder / FEATURES).glob(".*"):
         path.unlink(missing_ok=True)
 
 
@@ -147,7 +147,7 @@ def _check_output(path: Path) -> int:
 
 def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
     """Removes outdated files, so that an unfinished store is not mistaken for a whole one."""
-    folder = features_folder(run.folder)
+    folder = run.folder / FEATURES
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint.write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
     for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *run.product.outputs):

@@ -13,7 +13,7 @@ from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.files import read_audio
-from processors.dataset.store import IndexRow, features_folder, is_whole, shard_writer
+from processors.dataset.store import FEATURES, IndexRow, is_whole, shard_writer
 from processors.records import AlignmentScore, Features, MelWav, SpokenText
 from processors.text.frontend import Frontends
 from utils.errors import InputError, UtteranceError
@@ -176,7 +176,7 @@ def once_per_process(make: Callable[[], Made], key: str) -> Made:
 
 def shard_path(folder: Path, name: str) -> Path:
     """The file of a shard in the folder of a dataset."""
-    return features_folder(folder) / f"{name}.safetensors"
+    return folder / FEATURES / f"{name}.safetensors"
 
 
 def write_shard_report(path: Path, report: ShardReport) -> None:

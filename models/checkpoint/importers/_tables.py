@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import Tensor
 
 from processors.dataset.statistics import Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError
-from utils.files import read_text
 
 Table = Mapping[str, str]
 
@@ -65,18 +63,6 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
             section = section.setdefault(name, {})
         section[last] = value
     return plain_tree(values, path)
-
-
-def read_yaml(path: Path) -> Mapping[str, object]:
-    """Reads a YAML file of keys: plain values, never objects."""
-    text = read_text(path)
-    try:
-        values = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
-        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, Mapping):
-        raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
-    return values
 
 
 def _has(values: object, key: str) -> bool:

@@ -7,6 +7,7 @@ is then that of NVIDIA's recipe for LJSpeech, and nothing of the symbols but the
 import math
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,7 +22,7 @@ from utils.errors import InputError
 
 KIND = "FastPitch of NVIDIA (one .pt file)"
 FILES = file_names("fastpitch")
-_MODEL = "FastPitch"
+recognises = partial(holds, model="FastPitch", names=FILES)
 _LJSPEECH_PITCH = 218.14, 67.24  # Hz; NVIDIA's code takes them if the stored deviation is 0
 _SYMBOLS, _SPEAKERS, _ENERGY = "encoder.word_emb.weight", "speaker_emb.weight", "energy_emb.weight"
 _BLOCK = {
@@ -77,11 +78,6 @@ _SECTIONS = {  # of the model, with NVIDIA's names and keys
     "pitch_predictor": ("pitch", _PREDICTOR),
     "energy_predictor": ("energy", _PREDICTOR),
 }
-
-
-def recognises(weights: Path) -> bool:
-    """Whether the file holds such tensors."""
-    return holds(weights, _MODEL, FILES)
 
 
 def read(weights: Path) -> ImportedModel:

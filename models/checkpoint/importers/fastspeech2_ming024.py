@@ -28,6 +28,7 @@ from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
 from utils.arrays import SafeGlobal, read_pickled
+from utils.config_tree import read_yaml
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -111,7 +112,7 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     model_path, path = (beside(weights, f"{n}.yaml", _LEVELS) for n in ("model", "preprocess"))
-    values = _tables.read_yaml(path)
+    values = read_yaml(path)
     saved = read_pickled(weights, _numpy_scalars())
     tensors = named_tensors(_tables.value_at(saved, "model"), f"{weights}: model")
     stats_path = beside(weights, "stats.json", _LEVELS)
@@ -127,7 +128,7 @@ def read(weights: Path) -> ImportedModel:
     )
     settings = {
         **_tables.required(values, _MEL, path),
-        **model_settings(_tables.read_yaml(model_path), model_path),
+        **model_settings(read_yaml(model_path), model_path),
         **_FIXED,
         "dataset": [dataset],
         **{f"model.{q}_level": _LEVEL_NAMES.get(str(level), level) for q, level in levels.items()},

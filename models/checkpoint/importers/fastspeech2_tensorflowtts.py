@@ -27,6 +27,7 @@ from models.checkpoint.importers._tables import TensorNames
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats
 from utils.arrays import read_array
+from utils.config_tree import read_yaml
 from utils.errors import InputError
 
 KIND = "FastSpeech 2 of TensorFlowTTS (*.h5, its yaml file and stats*.npy)"
@@ -163,7 +164,7 @@ def translated_name(name: str) -> str:
 def _settings_of(weights: Path) -> Path:
     """The yaml file of its training, of any name."""
     names = sorted((*weights.parent.glob("*.yml"), *weights.parent.glob("*.yaml")))
-    path = next((file for file in names if _PARAMS in _tables.read_yaml(file)), None)
+    path = next((file for file in names if _PARAMS in read_yaml(file)), None)
     if path is None:
         raise InputError(
             f"{weights}: no yaml file with {_PARAMS} in its folder; copy that of its training there"
@@ -172,7 +173,7 @@ def _settings_of(weights: Path) -> Path:
 
 
 def _settings(path: Path) -> dict[str, object]:
-    values = _tables.read_yaml(path)
+    values = read_yaml(path)
     encoder, decoder = (
         _tables.value_at(values, f"{_PARAMS}.{part}_hidden_act") for part in ("encoder", "decoder")
     )

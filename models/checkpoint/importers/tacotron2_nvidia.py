@@ -6,6 +6,7 @@ the dropout. The mel is not in the checkpoint: it is that of NVIDIA's code.
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from models.base.assets import Speaker
@@ -16,7 +17,7 @@ from utils.errors import InputError
 
 KIND = "Tacotron 2 of NVIDIA (checkpoint_Tacotron2_*.pt and others)"
 FILES = file_names("tacotron_?2")
-_MODEL = "Tacotron 2"
+recognises = partial(holds, model="Tacotron 2", names=FILES)
 _ATTENTION = "decoder.attention_layer"
 _LOCATION = f"{_ATTENTION}.location_layer"
 _NAMES = TensorNames(
@@ -56,11 +57,6 @@ _DROPOUT = {
     "model.decoder.attention_dropout": "config.p_attention_dropout",
     "model.decoder.decoder_dropout": "config.p_decoder_dropout",
 }
-
-
-def recognises(weights: Path) -> bool:
-    """Whether the file holds such tensors."""
-    return holds(weights, _MODEL, FILES)
 
 
 def read(weights: Path) -> ImportedModel:

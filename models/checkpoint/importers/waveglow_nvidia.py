@@ -24,7 +24,7 @@ from utils.config_tree import read_values
 
 KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
 FILES = file_names("waveglow")
-_MODEL = "WaveGlow"
+recognises = partial(holds, model="WaveGlow", names=FILES)
 _AUDIO = {ours: f"data_config.{key}" for ours, key in MEL.items()}  # of NVIDIA/waveglow
 _COUPLING = "flows.{n}.coupling"
 _NAMES = TensorNames(
@@ -37,11 +37,6 @@ _NAMES = TensorNames(
     }
 )
 _FIRST_COND_LAYER = re.compile(r"(WN\.\d+\.cond_layer)s\.0(\..+)")
-
-
-def recognises(weights: Path) -> bool:
-    """Whether the file holds such tensors."""
-    return holds(weights, _MODEL, FILES)
 
 
 def read(weights: Path) -> ImportedModel:

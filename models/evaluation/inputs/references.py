@@ -72,7 +72,8 @@ class ReferenceFinder:
             recorded = partial(_read, audio, preprocess)
         elif file.kind == "copy":
             recorded = partial(_read_stored, folder, preprocess.mel, file.id)
-        if file.kind != "copy" and utterance is not None and _same_file(audio, utterance.audio):
+        is_listed = audio and utterance and audio.resolve() == utterance.audio.resolve()
+        if file.kind != "copy" and is_listed:
             phones = partial(_read_phones, folder, file.id)
         language = self._inputs.languages.get(file.speaker, "")
         text = file.normalised or (utterance.text if utterance else "")
@@ -144,10 +145,6 @@ def _read_manifest(folder: Path) -> dict[str, Utterance]:
     return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 
-def _same_file(audio: Path | None, other: Path) -> bool:
-    return audio is not None and audio.resolve() == other.resolve()
-
-
 # One per process: workers get the path of a store, not thousands of copies of its index.
 @functools.lru_cache(maxsize=8)
 def _feature_store(folder: Path) -> FeatureStore:
@@ -197,7 +194,9 @@ def add_copies(
     """
     if not options.copies:
         return items
-    reference, reason = options.vocoder or _built_in(vocoders), ""
+    name, *others = vocoders or {""}
+    # without a name, one that all systems used
+    reference, reason = options.vocoder or (None if others else BUILT_IN.get(name)), ""
     if items[0].recorded is None or any(spoken.is_copy for spoken in items[0].spoken.values()):
         reason = "it needs recordings, and systems that are no copies"
     elif reference is None:
@@ -213,12 +212,6 @@ def add_copies(
         replace(item, spoken={**item.spoken, COPY: SpeechFile(files[item.id], is_copy=True)})
         for item in items
     ]
-
-
-def _built_in(vocoders: set[str]) -> str | Path | None:
-    """The vocoder that all systems used, if it needs no name."""
-    (name, *others) = vocoders or {""}
-    return None if others else BUILT_IN.get(name)
 
 
 def resynthesise(

@@ -84,14 +84,13 @@ def _upper(wav: np.ndarray) -> Iterator[FlatTop]:
     edges = np.flatnonzero(np.diff(is_high))  # starts and ends in turn
     for start, end in edges.reshape(-1, 2).tolist():
         n = end - start
+        if n < _SHORTEST:
+            continue
+        # from a parabola's peak to the sample next to n samples within tolerance of it
+        steepest_round = _TOLERANCE * ((n + 1) / (n - 1)) ** 2
         adjacent = float(min((*wav[max(start - 1, 0) : start], *wav[end : end + 1]), default=0.0))
-        if n >= _SHORTEST and height - adjacent > _steepest_round(n) * _STEEPER:
+        if height - adjacent > steepest_round * _STEEPER:
             yield FlatTop(start, n, height)
-
-
-def _steepest_round(n: int) -> float:
-    """Distance from a parabola's peak to the sample next to n samples within tolerance of it."""
-    return _TOLERANCE * ((n + 1) / (n - 1)) ** 2
 
 
 MARGIN_S = 0.5  # by which silence may be longer than recorded

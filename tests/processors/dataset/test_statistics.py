@@ -15,7 +15,7 @@ from processors.dataset.statistics import (
     corpus_stats,
     without_outliers,
 )
-from processors.dataset.store import FeatureStore, features_folder, write_index, write_mel_config
+from processors.dataset.store import FEATURES, FeatureStore, write_index, write_mel_config
 from processors.records import Features
 from tests.processors.stores import write_shard
 from utils.errors import InputError
@@ -37,7 +37,7 @@ def features(id, f0, energy, durations, speaker="ann") -> Features:
 
 
 def store_of(folder, *items: Features) -> FeatureStore:
-    rows = write_shard(features_folder(folder) / "shard-00000.safetensors", items, MelConfig())
+    rows = write_shard(folder / FEATURES / "shard-00000.safetensors", items, MelConfig())
     write_mel_config(folder, MelConfig())
     write_index(folder, rows)
     return FeatureStore(folder)

@@ -13,9 +13,9 @@ from safetensors.numpy import load_file
 from modules.mel import MelConfig
 from processors.dataset import store as store_module
 from processors.dataset.store import (
+    FEATURES,
     FeatureStore,
     checksum,
-    features_folder,
     shard_writer,
     tensors_of,
     write_index,
@@ -48,7 +48,7 @@ def features(id: str, n_frames: int = 7, speaker: str = "ann") -> Features:
 @pytest.fixture
 def folder(tmp_path):
     """A store of three utterances in two shards."""
-    shards = features_folder(tmp_path)
+    shards = tmp_path / FEATURES
     rows = write_shard(shards / "shard-00000.safetensors", [features("c", 9), features("a")], MEL)
     rows += write_shard(shards / "shard-00001.safetensors", [features("b", 5, "bob")], MEL)
     write_mel_config(tmp_path, MEL)
@@ -80,7 +80,7 @@ def test_what_was_written_is_read_by_id_and_by_position(folder):
 def test_a_transposed_mel_is_stored_as_it_reads(tmp_path):
     mel = np.arange(160, dtype=np.float32).reshape(2, 80).T  # (80, 2), not contiguous
     item = replace(features("a", 5), mel=mel)
-    rows = write_shard(features_folder(tmp_path) / "shard-00000.safetensors", [item], MEL)
+    rows = write_shard(tmp_path / FEATURES / "shard-00000.safetensors", [item], MEL)
     write_mel_config(tmp_path, MEL)
     write_index(tmp_path, rows)
     np.testing.assert_array_equal(FeatureStore(tmp_path).read("a").mel, mel)
@@ -99,7 +99,7 @@ def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
 
 
 def test_a_shard_is_read_by_any_safetensors_reader(folder):
-    path = features_folder(folder) / "shard-00001.safetensors"
+    path = folder / FEATURES / "shard-00001.safetensors"
     with safe_open(path, framework="pt") as file:
         assert file.get_tensor("b/mel").shape == (80, 5)
         assert file.get_tensor("b/phones").numpy().tobytes().decode().split() == list(PHONES)
@@ -134,13 +134,13 @@ def test_records_match_their_checksums(folder):
 
 
 def test_no_record_of_a_shard_that_was_cut_short_can_be_read(folder):
-    path = features_folder(folder) / "shard-00000.safetensors"
+    path = folder / FEATURES / "shard-00000.safetensors"
     os.truncate(path, path.stat().st_size // 2)
     assert damaged_ids(FeatureStore(folder)) == ["a", "c"]
 
 
 def test_reading_from_a_missing_shard_says_what_to_do(folder):
-    (features_folder(folder) / "shard-00001.safetensors").unlink()
+    (folder / FEATURES / "shard-00001.safetensors").unlink()
     with pytest.raises(InputError, match=r"shard-00001.*cannot read b.*run stage 1 again"):
         FeatureStore(folder).read("b")
 
@@ -171,7 +171,7 @@ def test_a_mel_definition_that_is_not_whole_is_refused(folder):
 
 
 def test_an_index_that_was_cut_short_is_refused_with_the_remedy(folder):
-    path = features_folder(folder) / "index.jsonl"
+    path = folder / FEATURES / "index.jsonl"
     path.write_text(path.read_text()[:-9])
     with pytest.raises(InputError, match=r"index\.jsonl:3: not JSON: .*; run stage 1 again"):
         FeatureStore(folder)
@@ -181,7 +181,7 @@ def test_an_index_that_was_cut_short_is_refused_with_the_remedy(folder):
     ("key", "value"), [("frames", 10**20), ("frames", "many"), ("crc32", 10**20), ("speaker", None)]
 )
 def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
-    path = features_folder(folder) / "index.jsonl"
+    path = folder / FEATURES / "index.jsonl"
     row = json.loads(path.read_text().splitlines()[0]) | {key: value}
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(InputError, match=r"index\.jsonl: not an index of this version \(.*again"):
@@ -189,19 +189,19 @@ def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
 
 
 def test_shards_can_be_read_by_whom_other_files_can_be_read_by(folder):
-    paths = [features_folder(folder) / name for name in ("shard-00000.safetensors", "index.jsonl")]
+    paths = [folder / FEATURES / name for name in ("shard-00000.safetensors", "index.jsonl")]
     assert paths[0].stat().st_mode == paths[1].stat().st_mode
 
 
 def test_a_shard_without_utterances_is_a_file_too(tmp_path):
-    path = features_folder(tmp_path) / "shard-00000.safetensors"
+    path = tmp_path / FEATURES / "shard-00000.safetensors"
     assert write_shard(path, [], MEL) == []
     assert path.is_file()
 
 
 def test_utterances_without_durations_are_stored_without_them(tmp_path):
     item = replace(features("a"), durations=None)
-    rows = write_shard(features_folder(tmp_path) / "shard-00000.safetensors", [item], MEL)
+    rows = write_shard(tmp_path / FEATURES / "shard-00000.safetensors", [item], MEL)
     write_mel_config(tmp_path, MEL)
     write_index(tmp_path, rows)
     store = FeatureStore(tmp_path)
@@ -223,7 +223,7 @@ WORDS = (WordPhones(0, 1, 3, ("HH", "AY1")), WordPhones(2, 3, 4, ("ˈaɪ", "B", 
 def test_phones_of_words_in_letters_come_back_where_there_are_any(tmp_path):
     mixed = replace(features("a"), word_phones=WORDS, durations=None)
     plain = replace(features("b"), durations=None)
-    path = features_folder(tmp_path) / "shard-00000.safetensors"
+    path = tmp_path / FEATURES / "shard-00000.safetensors"
     write_index(tmp_path, write_shard(path, [mixed, plain], MEL))
     write_mel_config(tmp_path, MEL)
 
@@ -261,7 +261,7 @@ def test_the_reading_order_opens_each_shard_once(folder):
 
 
 def test_a_changed_number_is_refused_when_its_utterance_is_read(folder):
-    path = features_folder(folder) / "shard-00001.safetensors"
+    path = folder / FEATURES / "shard-00001.safetensors"
     damage(path, path.stat().st_size - 4)
     store = FeatureStore(folder)
 

@@ -19,7 +19,7 @@ from modules.waveform.griffin_lim import GriffinLim
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.frames import from_pcm16
-from processors.dataset.store import features_folder, write_index, write_mel_config
+from processors.dataset.store import FEATURES, write_index, write_mel_config
 from processors.metrics.utterance_scorer import EvaluatedUtterance, read_waveform
 from processors.records import Features
 from tests.models.stage_3 import (
@@ -96,7 +96,7 @@ def write_aligned(root, id: str, audio) -> None:
         np.zeros(T, dtype=np.float32),
         start=RATE // 100,
     )
-    shard = features_folder(folder) / "shard-00000.safetensors"
+    shard = folder / FEATURES / "shard-00000.safetensors"
     write_index(folder, write_shard(shard, [features], mel))
     write_mel_config(folder, mel)
     write_manifest(folder / "manifest.jsonl", [Utterance(id, audio, "I.", "carl")])
