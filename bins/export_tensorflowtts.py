@@ -27,8 +27,9 @@ def main() -> None:
     from utils.logging import setup_logging
 
     setup_logging()
-    options = {name: getattr(given, name) for name in ("n_cpus", "test_size", "seed")}
-    export_dump(*chosen_dataset(given), given.rootdir, given.outdir, **options)
+    config, dataset = chosen_dataset(given)
+    options = {name: vars(given)[name] for name in ("n_cpus", "test_size", "seed")}
+    export_dump(config, dataset, given.rootdir, given.outdir, **options)
 
 
 if __name__ == "__main__":

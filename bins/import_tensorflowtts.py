@@ -25,7 +25,8 @@ def main() -> None:
     from utils.logging import setup_logging
 
     setup_logging()
-    import_dump(*chosen_dataset(given), given.rootdir, given.durations, given.n_cpus)
+    config, dataset = chosen_dataset(given)
+    import_dump(config, dataset, given.rootdir, given.durations, given.n_cpus)
 
 
 if __name__ == "__main__":

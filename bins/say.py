@@ -186,9 +186,8 @@ def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any])
     if given.subtitles is not None or given.ssml:
         raise UsageError("--subtitles and --ssml go with a text, not with a book")
     book, folder = read_book(path), user_path(given.output)
-    speak_book(
-        book, folder, *_open(find_voice(given.voice), controls, quiet=False), given.format or "flac"
-    )
+    synthesizer, settings = _open(find_voice(given.voice), controls, quiet=False)
+    speak_book(book, folder, synthesizer, settings, given.format or "flac")
     sys.stderr.write(printable(f"{folder}") + "\n")
 
 

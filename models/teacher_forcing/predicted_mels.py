@@ -32,7 +32,7 @@ from processors.audio.frames import SpanError, cut_span, mel_of, to_pcm16
 from processors.dataset.store import FeatureStore, processed_folder, shard_writer
 from processors.extraction import fingerprint
 from processors.extraction.fingerprint import Dependence
-from processors.extraction.plan import DatasetRun, Product, plan_run
+from processors.extraction.plan import DatasetRun, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
 from processors.records import Features, MelWav
@@ -118,8 +118,8 @@ def _plan(
         {fingerprint.MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
     work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
-    product = Product(mels_from=acoustic.origin, splits=splits)
-    return plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
+    run = plan_run(options, dataset, Listing(utterances, [], []), dependence, work)
+    return replace(run, mels_from=acoustic.origin, splits=splits)
 
 
 class PredictionWork:

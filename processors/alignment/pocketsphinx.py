@@ -172,10 +172,8 @@ class _Recogniser:
         self._decoder.end_utt()
 
 
-@lru_cache(maxsize=len(BEAMS))
-def _recogniser(beam: float) -> _Recogniser:
-    """Builds one per process, which costs as much as aligning 3 s of audio."""
-    return _Recogniser(beam)
+# one per process: building it costs as much as aligning 3 s of audio
+_recogniser = lru_cache(maxsize=len(BEAMS))(_Recogniser)
 
 
 def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> PocketSphinxAligner:

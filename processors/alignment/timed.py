@@ -242,8 +242,10 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
         phones = [[matching.UNKNOWN if name == symbols.NOISE else _bare(name)] for name in names]
         missing = matching.first_missing_word(_phones_of_words(spoken), phones)
     else:
-        pairs = (map(matching.symbols_of, words), map(matching.symbols_of, labels))
-        missing = matching.first_missing_word(*map(list, pairs))
+        missing = matching.first_missing_word(
+            [matching.symbols_of(word) for word in words],
+            [matching.symbols_of(label) for label in labels],
+        )
     if missing is not None:
         place, n_before = missing
         start_s = units[n_before - 1].end_s if n_before else 0.0

@@ -59,7 +59,8 @@ class FeatureDataset(Dataset[TtsItem]):
                 spoken = f"{store.ids[position]}, {store.speakers[position]!r}"
                 fault = f"the speaker of {spoken}, is not among the speakers of this model"
                 raise InputError(f"{store.folder}: {fault}")
-        self.lengths = np.array([self._length(*place) for place in self._places], dtype=np.int64)
+        lengths = [self._length(store, position) for store, position in self._places]
+        self.lengths = np.array(lengths, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._places)

@@ -12,4 +12,3 @@ ATTENTION_PATHS: tuple[AttentionPath, ...] = get_args(AttentionPath)
 IMPORT_FORMATS = ("json", "npy", "pt", "textgrid")
 FRAME_FORMATS = ("npy", "pt")  # of IMPORT_FORMATS: frames of tokens that are not named
 EXPORT_FORMATS = ("json", "npy", "srt", "textgrid", "vtt")
-SUBTITLES = ("srt", "vtt")  # of EXPORT_FORMATS

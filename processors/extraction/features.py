@@ -24,7 +24,7 @@ from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction import shards
 from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence, lexicon_digest
-from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
+from processors.extraction.plan import DatasetRun, list_corpus, plan_run
 from processors.records import Alignment, Features, MelWav
 from utils.errors import InputError, UtteranceError
 from utils.files import replacing, size_and_time, write_json
@@ -56,7 +56,7 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
     make_extractor = partial(FeatureExtractor, options, root, folder)
     work = shards.ShardWork(make_extractor, folder, options.mel, dependence.other)
-    run = plan_run(options, dataset, listing, dependence, tts_product(), work)
+    run = with_phones(plan_run(options, dataset, listing, dependence, work))
     if not training:
         return replace(run, check=lambda: make_extractor().reader.prepare(listing.utterances))
     reader = shards.UtteranceReader(options)
@@ -65,12 +65,10 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     )
 
 
-def tts_product(splits: Splits | None = None) -> Product:
-    """The files of an acoustic model in addition to the store; `splits` None: split by id."""
+def with_phones(run: DatasetRun) -> DatasetRun:
+    """The run with the files of an acoustic model in addition to the store."""
     outputs = ("phones.json", "oov.txt", "stats.json")
-    return Product(
-        outputs, splits=splits, before_split=_check_phones, after_split=_write_statistics
-    )
+    return replace(run, outputs=outputs, before_split=_check_phones, after_split=_write_statistics)
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:
@@ -231,7 +229,7 @@ def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
     dependence = Dependence("vocoder", IGNORED["vocoder"], identity, {}, corpus)
     make_extractor = partial(MelWavExtractor, options)
     work = shards.ShardWork(make_extractor, processed_folder(options, dataset), options.mel)
-    return plan_run(options, dataset, listing, dependence, Product(), work)
+    return plan_run(options, dataset, listing, dependence, work)
 
 
 class MelWavExtractor:

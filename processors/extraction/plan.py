@@ -24,19 +24,6 @@ Work = Callable[[str, Sequence[Utterance]], ShardReport]
 
 
 @dataclass(frozen=True)
-class Product:
-    """Outputs of stage 1 in addition to the store; by default none."""
-
-    outputs: tuple[str, ...] = ()  # names of its files
-    mels_from: str = ""  # model that predicted the mels; empty: they are those of the recordings
-    splits: Splits | None = None  # splits to use; None: split by id
-    # writes what follows from all shards; raises InputError if they contradict each other
-    before_split: Callable[["DatasetRun", ShardReport], None] | None = None
-    # writes what depends on the splits, from the finished store
-    after_split: Callable[["DatasetRun", Splits], None] | None = None
-
-
-@dataclass(frozen=True)
 class DatasetRun:
     """The plan of stage 1 for one dataset."""
 
@@ -46,12 +33,18 @@ class DatasetRun:
     listing: Listing  # the utterances
     shards: dict[str, list[Utterance]]  # the same by name of their shard
     fingerprint: Fingerprint  # what the result depends on
-    product: Product  # what is made in addition to the store
     work: Work  # makes a shard, given its name and utterances
+    outputs: tuple[str, ...] = ()  # names of the files that it makes in addition to the store
+    mels_from: str = ""  # model that predicted the mels; empty: they are those of the recordings
+    splits: Splits | None = None  # splits to use; None: split by id
     # raises InputError if the work cannot be done; called before anything is removed
     check: Callable[[], None] | None = None
     # called with the number of processes before the first shard is made
     prepare: Callable[[int], None] | None = None
+    # writes what follows from all shards; raises InputError if they contradict each other
+    before_split: Callable[["DatasetRun", ShardReport], None] | None = None
+    # writes what depends on the splits, from the finished store
+    after_split: Callable[["DatasetRun", Splits], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -88,21 +81,16 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
 
 
 def plan_run(
-    config: PreprocessConfig,
-    dataset: str,
-    listing: Listing,
-    dependence: Dependence,
-    product: Product,
-    work: Work,
+    config: PreprocessConfig, dataset: str, listing: Listing, dependence: Dependence, work: Work
 ) -> DatasetRun:
-    """Plans a run, in worker processes as configured."""
+    """Plans a run that makes the store alone, in worker processes as configured."""
     table = config.corpus_of(dataset).table
     if table != CorpusConfig.table:
         dependence = dependence._replace(finishing={**dependence.finishing, TABLE: table})
     shards = plan_shards(listing.utterances, config.shard_size)
     fingerprint = fingerprint_of(config, listing, shards, dependence)
     folder = processed_folder(config, dataset)
-    return DatasetRun(config, dataset, folder, listing, shards, fingerprint, product, work)
+    return DatasetRun(config, dataset, folder, listing, shards, fingerprint, work)
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:

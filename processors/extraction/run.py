@@ -1,4 +1,7 @@
-"""Runs stage 1: shards in parallel, then splits, statistics and the report."""
+"""Runs stage 1: shards in parallel, then splits, statistics and the report.
+
+docs/architecture.md#what-stage-1-writes shows the folder of a dataset.
+"""
 
 import time
 from collections import Counter
@@ -107,7 +110,7 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
 
 def _fault_in(run: DatasetRun) -> str:
     """Names a file that is missing or was damaged since it was made; empty if all are whole."""
-    names = (*_OUTPUTS, *run.product.outputs)
+    names = (*_OUTPUTS, *run.outputs)
     try:
         n_rows = {name: _check_output(run.folder / name) for name in names}
     except InputError as error:
@@ -150,7 +153,7 @@ def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
     folder = run.folder / FEATURES
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint.write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
-    for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *run.product.outputs):
+    for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *run.outputs):
         (run.folder / name).unlink(missing_ok=True)
     # reports on shards that are to be made go too: an older configuration may come back
     for path in folder.glob("shard-*"):
@@ -195,18 +198,18 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
     for notice, n in shards.most_common(total.notices)[:_SHOWN]:
         _log.info("%s: %d of its utterances: %s", run.dataset, n, notice)
-    if run.product.before_split is not None:
-        run.product.before_split(run, total)
+    if run.before_split is not None:
+        run.before_split(run, total)
     write_index(run.folder, total.rows)
     splits = usable_splits(run, total)
     manifest.write_splits(run.folder, splits)
     write_speakers(run, splits)
-    if run.product.after_split is not None:
-        run.product.after_split(run, splits)
+    if run.after_split is not None:
+        run.after_split(run, splits)
     hours = sum(row.seconds for row in total.rows) / 3600
     report = {
         "dataset": run.dataset,
-        "mels_from": run.product.mels_from,
+        "mels_from": run.mels_from,
         "utterances": len(total.rows),
         "hours": round(hours, 4),
         "splits": {name: len(ids) for name, ids in splits._asdict().items()},
@@ -230,7 +233,7 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     speakers = {u.id: u.speaker for u in run.listing.utterances}
     if run.fingerprint.task == "vocoder":  # does not distinguish them
         speakers = dict.fromkeys(speakers, "")
-    splits = run.product.splits
+    splits = run.splits
     if splits is None:
         splits = manifest.split_ids(total.audio_seconds, run.config.split, speakers)
     usable = {row.id for row in total.rows} & {id for ids in splits for id in ids}

@@ -180,15 +180,25 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
 
     A metric or check that raises has no result, and does not affect the others.
     """
-    texts, recorded = (utterance.text, utterance.language), None
+
+    def labelled(sound: Waveform, phones: tuple[TimedPhone, ...], system: str) -> LabelledSpeech:
+        return LabelledSpeech(
+            sound.wav,
+            sound.sample_rate,
+            utterance.text,
+            utterance.language,
+            phones,
+            utterance.id,
+            task.models_of(system),
+        )
+
+    recorded = None
     if utterance.recorded is not None:
-        wav, rate = utterance.recorded(), task.mel.sample_rate
-        models = task.models_of(RECORDED)
-        recorded = LabelledSpeech(wav, rate, *texts, utterance.phones(), utterance.id, models)
+        sound = Waveform(utterance.recorded(), task.mel.sample_rate)
+        recorded = labelled(sound, utterance.phones(), RECORDED)
     scores = {}
     for system, spoken in utterance.spoken.items():
-        waveform, models = read_waveform(spoken.file), task.models_of(system)
-        speech = LabelledSpeech(*waveform, *texts, spoken.phones, utterance.id, models)
+        speech = labelled(read_waveform(spoken.file), spoken.phones, system)
         scorer = UtteranceScorer(spoken.file, speech, recorded, spoken.is_copy, task.mel)
         scores[system] = _scores(utterance.id, scorer, task)
     return scores

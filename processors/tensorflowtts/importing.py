@@ -4,7 +4,7 @@ The mels become natural logarithms. Utterances whose arrays do not fit together 
 with its reason in `rejected.jsonl`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
-from processors.extraction.features import FeatureError, tts_product
+from processors.extraction.features import FeatureError, with_phones
 from processors.extraction.fingerprint import ALIGNMENTS, Dependence
 from processors.extraction.plan import Summary, plan_run
 from processors.extraction.run import carry_out
@@ -78,8 +78,8 @@ def import_dump(
     work = ShardWork(reader, folder, preprocess.mel)
     listing = Listing(utterances, [], [])
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
-    run = plan_run(preprocess, dataset, listing, dependence, tts_product(splits), work)
-    return carry_out(run, n_cpus)
+    run = with_phones(plan_run(preprocess, dataset, listing, dependence, work))
+    return carry_out(replace(run, splits=splits), n_cpus)
 
 
 @dataclass(frozen=True)

@@ -146,14 +146,8 @@ def _read_manifest(folder: Path) -> dict[str, Utterance]:
 
 
 # One per process: workers get the path of a store, not thousands of copies of its index.
-@functools.lru_cache(maxsize=8)
-def _feature_store(folder: Path) -> FeatureStore:
-    return FeatureStore(folder)
-
-
-@functools.lru_cache(maxsize=8)
-def _recording_store(folder: Path, mel: MelConfig) -> MelWavStore:
-    return MelWavStore(folder, mel)
+_feature_store = functools.lru_cache(maxsize=8)(FeatureStore)
+_recording_store = functools.lru_cache(maxsize=8)(MelWavStore)
 
 
 def _read_phones(folder: Path, id: str) -> tuple[TimedPhone, ...]:

@@ -180,9 +180,7 @@ def _analyse(sound: Waveform, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
     return log_mel, extract_f0(wav, mel, log_mel.shape[1])
 
 
-@functools.lru_cache(maxsize=1)
-def _spectrogram(mel: MelConfig) -> MelSpectrogram:
-    return MelSpectrogram(mel)
+_spectrogram = functools.lru_cache(maxsize=1)(MelSpectrogram)
 
 
 def write_flac(path: Path, wav: np.ndarray, sample_rate: int) -> None:

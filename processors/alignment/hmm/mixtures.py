@@ -166,8 +166,9 @@ def single_gaussians(sums: np.ndarray) -> Mixtures:
     means = sums[:, 1 : 1 + D] / np.maximum(counts, 1)
     variances = np.maximum(sums[:, 1 + D :] / np.maximum(counts, 1) - means**2, LEAST_VARIANCE)
     variances[counts[:, 0] < 1] = 1  # without frames
-    ready = (array[:, None].astype(np.float32) for array in (means, variances))
-    return Mixtures(counts, *ready)
+    shape = (len(counts), 1, D)
+    means, variances = means.reshape(shape), variances.reshape(shape)
+    return Mixtures(counts, means.astype(np.float32), variances.astype(np.float32))
 
 
 def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:

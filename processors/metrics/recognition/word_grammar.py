@@ -9,7 +9,7 @@ faults of two words that are found (`processors/metrics/checks/words.py`); at 1e
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +123,5 @@ def _arcs(words: Sequence[str]) -> list[tuple[Any, ...]]:
     return arcs
 
 
-@lru_cache(maxsize=1)
-def _decoder() -> _GrammarDecoder:
-    """One per process: its dictionary takes a third of a second to read."""
-    return _GrammarDecoder()
+# one per process: its dictionary takes a third of a second to read
+_decoder = cache(_GrammarDecoder)

@@ -9,7 +9,7 @@ import parselmouth
 import pytest
 
 from processors.dataset.store import FeatureStore
-from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS, SUBTITLES
+from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS
 from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
 from processors.durations.writing import WRITERS, AlignedSpeech, export_store
@@ -17,6 +17,8 @@ from tests.processors.durations.examples import FILES, SPEECH
 from tests.processors.small_corpus import config_of, copy_corpus, prepare_dataset
 
 NAME = "LJSpeech"
+
+SUBTITLES = ("srt", "vtt")
 
 
 def tiers_in_praat(path):

@@ -160,7 +160,7 @@ def test_going_back_to_an_older_config_half_way_trusts_nothing_stale(place, monk
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("processors.extraction.run.write_shard_report", no_space)
+        patch.setattr("processors.extraction.shards.write_shard_report", no_space)
         with pytest.raises(OSError, match="No space"):
             prepare(place, n_mels=40)
     assert prepare(place).n_extracted == 9

@@ -12,7 +12,6 @@ from processors.dataset.store import IndexRow
 from processors.extraction.fingerprint import Fingerprint
 from processors.extraction.plan import (
     DatasetRun,
-    Product,
     allowed_faults,
     choose_dataset,
     list_corpus,
@@ -68,7 +67,6 @@ def run_of(folder: Path, speakers: list[str], split: SplitConfig, task: str = "t
         listing=Listing(utterances, [], []),
         shards={},
         fingerprint=Fingerprint({}, {}, "", {}, task=task),
-        product=Product(),
         work=lambda name, utterances: ShardReport(),
     )
 

@@ -54,6 +54,12 @@ def prepared(corpus, tmp_path_factory) -> Path:
     return processed / "LJSpeech"
 
 
+def test_the_documentation_shows_every_file_of_a_folder(prepared):
+    shown = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
+    names = [path.name for path in prepared.rglob("[!.]*")]
+    assert [name for name in names if re.sub(r"\d{5}", "00000", name) not in shown] == []
+
+
 def reasons(folder: Path) -> dict[str, tuple[str, str]]:
     return {r["id"]: (r["stage"], r["reason"]) for r in read_jsonl(folder / "rejected.jsonl")}
 
@@ -130,10 +136,10 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from processors.extraction import run as extraction
+from processors.extraction import run, shards
 from tests.processors.small_corpus import config_of
 
-write_shard_report, n_written = extraction.write_shard_report, 0
+write_shard_report, n_written = shards.write_shard_report, 0
 
 def kill_after_two(*arguments):
     global n_written
@@ -142,9 +148,9 @@ def kill_after_two(*arguments):
     n_written += 1
     write_shard_report(*arguments)
 
-extraction.write_shard_report = kill_after_two
+shards.write_shard_report = kill_after_two
 config = config_of(Path({corpus!r}), Path({processed!r}), backend={backend!r})
-extraction.prepare_datasets(config, 2)
+run.prepare_datasets(config, 2)
 """
 
 

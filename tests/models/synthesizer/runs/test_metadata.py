@@ -12,7 +12,7 @@ from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
 from models.synthesizer.speech import Part, join
 from models.synthesizer.timing import SpokenTimes
 from modules.mel import MelConfig
-from processors.durations import EXPORT_FORMATS, SUBTITLES
+from processors.durations import EXPORT_FORMATS
 from processors.durations.sources import durations_in
 from processors.durations.subtitles import sentences_of
 from processors.records import SpokenText, Word
@@ -23,6 +23,8 @@ HOP, RATE = 256, 22050
 PHONES = ("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>")
 DURATIONS = (2, 7, 11, 0, 5, 0, 3)
 WORDS = (Word("hi", 1, 3), Word("you", 4, 6))
+
+SUBTITLES = ("srt", "vtt")
 
 
 def folder_of(path) -> ResultFolder[TextLine]:
