@@ -24,20 +24,9 @@ class AlignmentError(UtteranceError):
     """An utterance that cannot be aligned; the message gives the reason, and the file if any."""
 
 
-class Align(Protocol):
-    """Finds the phones of an utterance in its recording."""
-
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
-        """Aligns one utterance.
-
-        Args:
-            wav: (S,) float32 in [-1, 1].
-
-        Raises:
-            AlignmentError: If this utterance cannot be aligned.
-        """
+# Finds the phones of an utterance in its recording, (S,) float32 in [-1, 1] at the configured rate;
+# raises AlignmentError if it cannot.
+Align = Callable[[Utterance, np.ndarray, SpokenText], Alignment]
 
 
 class TrainingPlan(Protocol):

@@ -24,17 +24,16 @@ _FASTEST = 40.0  # phones and pauses per second; hurried speech has 20
 def _make(config: PreprocessConfig, _root: Path, _folder: Path) -> Align:
     margin_s = config.edge_silence_s + _WEAK_SOUND_S
 
-    def trim(
-        utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
+    def trim(_: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
         """Finds the span of the speech: the alignment has only the two outer boundaries."""
-        heard = speech_activity(wav, sample_rate)
+        rate = config.sample_rate
+        heard = speech_activity(wav, rate)
         if heard is None:
             raise AlignmentError("the recording has no speech; is it damaged?")
         start_s = max(heard.start_s - margin_s, 0.0)
-        end_s = min(heard.end_s + margin_s, len(wav) / sample_rate)
+        end_s = min(heard.end_s + margin_s, len(wav) / rate)
         N = longest(spoken.phones, spoken.word_phones)
-        T = int((end_s - start_s) * sample_rate / config.hop_length + 0.5)
+        T = int((end_s - start_s) * rate / config.hop_length + 0.5)
         most = min(T, int(_FASTEST * (end_s - start_s)))
         if most < N:
             raise AlignmentError(

@@ -53,24 +53,23 @@ class PhoneSpan(NamedTuple):
 class PocketSphinxAligner:
     """Aligns English in ARPAbet."""
 
-    def __init__(self, edge_silence_s: float) -> None:
-        self.edge_silence_s = edge_silence_s
+    def __init__(self, config: PreprocessConfig) -> None:
+        self._config = config
 
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
-        """Aligns one utterance in English (see Aligner)."""
+    def __call__(self, utterance: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
+        """Aligns one utterance in English."""
         if not is_english(utterance.language):
             fault = f"the aligner pocketsphinx knows English, not {utterance.language}"
             raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
-        duration_s = len(wav) / sample_rate
+        rate = self._config.sample_rate
+        duration_s = len(wav) / rate
         check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
-        found = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
+        found = _align([_without_stress(word) for word in words], _to_pcm(wav, rate))
         _check_fit([span for of_word in found for span in of_word])
         spans = chain.from_iterable(found)
         timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
-        return merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
+        return merge(aligned_words(spoken, timed), duration_s, self._config.edge_silence_s)
 
 
 def _check_fit(spans: Sequence[PhoneSpan]) -> None:
@@ -183,7 +182,7 @@ def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> PocketS
             " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
         )
     _recogniser(BEAMS[0])  # a missing package is reported once, not for every utterance
-    return PocketSphinxAligner(config.edge_silence_s)
+    return PocketSphinxAligner(config)
 
 
 ALIGNER = Aligner(make=_make)

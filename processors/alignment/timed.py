@@ -138,15 +138,13 @@ def file_aligner(
             missing = f"preprocess.aligner is {config.aligner}, but there is no folder {folder}"
             raise InputError(f"{missing}; {remedy}")
 
-        def align(
-            utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-        ) -> Alignment:
+        def align(utterance: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
             """Reads the alignment of an utterance, completed."""
-            path = find(folder, utterance)
+            path, rate = find(folder, utterance), config.sample_rate
             with aligner.naming(path):
                 grid = read(path, utterance)
-                alignment = align_grid(grid, spoken, len(wav) / sample_rate, config.edge_silence_s)
-                return replace(alignment, notices=check_coverage(alignment, wav, sample_rate))
+                alignment = align_grid(grid, spoken, len(wav) / rate, config.edge_silence_s)
+                return replace(alignment, notices=check_coverage(alignment, wav, rate))
 
         return align
 

@@ -132,5 +132,5 @@ class UtteranceChecker:
         trace.out_of_vocabulary = spoken.out_of_vocabulary
         if self.align is not None:
             trace.part = "alignment"
-            alignment = self.align(utterance, wav, self._config.sample_rate, spoken)
+            alignment = self.align(utterance, wav, spoken)
             trace.notices = (*trace.notices, *alignment.notices)

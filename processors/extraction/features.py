@@ -114,7 +114,7 @@ class FeatureExtractor:
         """
         wav, spoken = self.reader.read(utterance, trace)
         trace.part = "alignment"
-        alignment = self.align(utterance, wav, self.config.sample_rate, spoken)
+        alignment = self.align(utterance, wav, spoken)
         if alignment.score is not None:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)

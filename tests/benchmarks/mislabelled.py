@@ -161,7 +161,7 @@ def _scorer(
 ) -> Callable[[str], AlignmentScore | None]:
     def score(text: str) -> AlignmentScore | None:
         try:
-            return align(utterance, wav, _CONFIG.sample_rate, frontend(text)).score
+            return align(utterance, wav, frontend(text)).score
         except AlignmentError:
             return None
 

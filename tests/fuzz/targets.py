@@ -104,12 +104,13 @@ def _write_textgrids(folder: Path) -> None:
 
 
 def _align(folder: Path) -> object:
-    align = make_aligner(PreprocessConfig(aligner="textgrid"), folder)
+    config = PreprocessConfig(aligner="textgrid", sample_rate=1000, f_max=500.0, f0_max=400.0)
+    align = make_aligner(config, folder)
     wav = np.zeros(1000, dtype=np.float32)
     utterances = [
         Utterance(id, folder / f"{id}.wav", SPOKEN.text, "Ada") for id in ("long", "short")
     ]
-    return [align(utterance, wav, 1000, SPOKEN) for utterance in utterances]
+    return [align(utterance, wav, SPOKEN) for utterance in utterances]
 
 
 _SOUNDS = (

@@ -47,20 +47,19 @@ _KEYS = ("sample_rate", "strict_sample_rate", "rescale", "min_seconds", "max_sec
 class HmmAligner:
     """Aligns the phones of any language."""
 
-    def __init__(self, path: Path, edge_silence_s: float) -> None:
-        self.edge_silence_s = edge_silence_s
+    def __init__(self, path: Path, config: PreprocessConfig) -> None:
+        self._config = config
         self._model = model.load_model(path)
 
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
-        """Aligns one utterance, with a score (see aligner.Aligner)."""
+    def __call__(self, utterance: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
+        """Aligns one utterance, with a score."""
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
-        duration_s = len(wav) / sample_rate
+        rate = self._config.sample_rate
+        duration_s = len(wav) / rate
         aligner.check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
         units = [self._model.numbers_of(phones) for phones in words]
         segments = segments_of(units, aligner.is_punctuated(spoken))
-        frames = self._model.normalized(model.mfcc(wav, sample_rate), utterance.speaker)
+        frames = self._model.normalized(model.mfcc(wav, rate), utterance.speaker)
         aligned = self._model.align(frames, segments)
         if aligned is None:
             raise AlignmentError("text and recording do not fit: no path leads through all words")
@@ -69,9 +68,8 @@ class HmmAligner:
         timed = [[TimedPhone(phone, *next(spans)) for phone in phones] for phones in words]
         names = [word.text for word in spoken.words]
         score = score_of(aligned, self._model.chain(segments), segments, names)
-        alignment = aligner.merge(
-            aligner.aligned_words(spoken, timed), duration_s, self.edge_silence_s
-        )
+        aligned_words = aligner.aligned_words(spoken, timed)
+        alignment = aligner.merge(aligned_words, duration_s, self._config.edge_silence_s)
         return replace(alignment, score=score)
 
 
@@ -185,6 +183,6 @@ def _examples(
 
 
 ALIGNER = aligner.Aligner(
-    make=lambda config, _root, folder: HmmAligner(folder / MODEL_FILE, config.edge_silence_s),
+    make=lambda config, _root, folder: HmmAligner(folder / MODEL_FILE, config),
     plan_training=plan_training,
 )

@@ -94,9 +94,7 @@ def _align(
             wav: np.ndarray = read_audio(clip.utterance.audio, config).wav
             spoken = frontends[clip.utterance.language](clip.utterance.text)
             try:
-                found: Alignment | AlignmentError = align(
-                    clip.utterance, wav, config.sample_rate, spoken
-                )
+                found: Alignment | AlignmentError = align(clip.utterance, wav, spoken)
             except AlignmentError as error:
                 found = error
             yield clip, len(wav) / config.sample_rate, found

@@ -142,7 +142,7 @@ class Real(NamedTuple):
         aligner = file_aligner(lambda *_: DEMO, lambda *_: DEMO, lambda *_: grid, "")
         align = aligner.make(PreprocessConfig(edge_silence_s=0.1), DEMO, DEMO)
         try:
-            return " ".join(align(utterance, self.wav, 22050, self.spoken).notices)
+            return " ".join(align(utterance, self.wav, self.spoken).notices)
         except AlignmentError as error:
             return f"rejected: {error}"
 

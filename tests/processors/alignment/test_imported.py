@@ -1,6 +1,7 @@
 """Imported alignments, as stage 1 reads them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from processors.alignment.aligner import AlignmentError, find_aligner, make_alig
 from processors.alignment.imported import read_alignment
 from processors.records import SpokenText, Word
 
-CONFIG = PreprocessConfig(aligner="imported")
 RATE = 1000
+CONFIG = PreprocessConfig(aligner="imported", sample_rate=RATE, f_max=500.0, f0_max=400.0)
 SPOKEN = SpokenText(
     text="Hi, you!",
     normalized="Hi, you!",
@@ -32,7 +33,7 @@ def align(tmp_path, names, edges, **members):
     (folder / "u1.json").write_text(json.dumps({"phones": phones, **members}))
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "Ada")
     wav = np.zeros(RATE, dtype=np.float32)
-    return make_aligner(CONFIG, tmp_path)(utterance, wav, RATE, SPOKEN)
+    return make_aligner(CONFIG, tmp_path)(utterance, wav, SPOKEN)
 
 
 def test_a_complete_sequence_is_used_unchanged(tmp_path):
@@ -107,7 +108,7 @@ def test_the_folder_is_in_that_of_the_data_set_or_anywhere(tmp_path):
     assert (
         find_aligner(CONFIG).files(CONFIG, tmp_path)(utterance) == tmp_path / "alignments/u1.json"
     )
-    config = PreprocessConfig(aligner="imported", imported_dir=str(tmp_path / "mine"))
+    config = replace(CONFIG, imported_dir=str(tmp_path / "mine"))
     assert (
         find_aligner(config).files(config, Path("elsewhere"))(utterance)
         == tmp_path / "mine/u1.json"

@@ -20,12 +20,12 @@ SPOKEN = SpokenText("Ah.", "ah.", ("<sil>", "AA1", "<.>"), (Word("ah", 1, 2),))
 
 
 def aligner_of(**keys):
-    return make_aligner(PreprocessConfig(aligner="learned", **keys), DEMO)
+    return make_aligner(PreprocessConfig(aligner="learned", sample_rate=RATE, **keys), DEMO)
 
 
 def align(wav, spoken=SPOKEN, **keys):
     utterance = Utterance("a", DEMO / "none.wav", "Ah.", "ann", "en-us")
-    return aligner_of(**keys)(utterance, wav.astype(np.float32), RATE, spoken)
+    return aligner_of(**keys)(utterance, wav.astype(np.float32), spoken)
 
 
 def test_the_phones_of_the_text_get_the_span_of_the_speech_and_no_times():

@@ -64,7 +64,7 @@ def reference(id):
 def align(id, spoken, wav=None, rate=22050, language="en-us"):
     wav = recording(id) if wav is None else wav
     utterance = Utterance(id, DEMO / f"wavs/{id}.flac", "", "LJSpeech", language)
-    return make_aligner(CONFIG, DEMO)(utterance, wav, rate, spoken)
+    return make_aligner(replace(CONFIG, sample_rate=rate), DEMO)(utterance, wav, spoken)
 
 
 def said(alignment):

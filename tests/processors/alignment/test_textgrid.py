@@ -15,7 +15,7 @@ from utils.errors import InputError
 
 DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
 RATE = 1000  # Hz
-CONFIG = PreprocessConfig(aligner="textgrid")
+CONFIG = PreprocessConfig(aligner="textgrid", sample_rate=RATE, f_max=500.0, f0_max=400.0)
 WORDS = [(0, 0.2, ""), (0.2, 0.4, "hi"), (0.4, 0.6, ""), (0.6, 0.8, "you"), (0.8, 1, "")]
 PHONES = [
     (0, 0.2, "sil"),
@@ -64,7 +64,7 @@ def align(tmp_path, content, spoken=SPOKEN, duration_s=1.0, speaker="Ada"):
         )
     utterance = Utterance("u1", tmp_path / "u1.wav", spoken.text, speaker)
     wav = np.zeros(round(duration_s * RATE), dtype=np.float32)
-    return make_aligner(CONFIG, tmp_path)(utterance, wav, RATE, spoken)
+    return make_aligner(CONFIG, tmp_path)(utterance, wav, spoken)
 
 
 def durations(alignment):
@@ -260,7 +260,7 @@ def test_pauses_of_imported_voices_are_refused():
 
 
 def test_the_folder_can_be_anywhere(tmp_path):
-    config = PreprocessConfig(aligner="textgrid", textgrid_dir=str(tmp_path))
+    config = replace(CONFIG, textgrid_dir=str(tmp_path))
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
     assert (
         find_aligner(config).files(config, Path("elsewhere"))(utterance) == tmp_path / "u1.TextGrid"

@@ -111,7 +111,7 @@ def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
     features = extractor.extract(UTTERANCE, Trace())
     wav = read_audio(UTTERANCE.audio, CONFIG).wav
     spoken = TextFrontend(extractor.config.text, "en-us")(TEXT)
-    start_s = extractor.align(UTTERANCE, wav, 22050, spoken).boundaries_s[0]
+    start_s = extractor.align(UTTERANCE, wav, spoken).boundaries_s[0]
     start, T = round(start_s * 22050), features.mel.shape[1]
     assert features.start == start
     padded = np.pad(wav, (0, 256), mode="reflect")  # the recording ends within the last frame

@@ -60,7 +60,7 @@ def align(folder, id, text=None, wav=None, config=CONFIG) -> Alignment:
     one = utterance(id)
     wav = read_audio(one.audio, CONFIG).wav if wav is None else wav
     spoken = TextFrontend(CONFIG.text, "en-us")(text or one.text)
-    return make_aligner(config, DEMO, folder)(one, wav, CONFIG.sample_rate, spoken)
+    return make_aligner(config, DEMO, folder)(one, wav, spoken)
 
 
 def starts_of(alignment):
@@ -248,7 +248,7 @@ def test_letters_are_aligned_within_their_words(tmp_path):
         one = utterance(id)
         wav = read_audio(one.audio, config).wav
         spoken = TextFrontend(config.text, "en-us")(one.text)
-        found = make_aligner(config, DEMO, tmp_path)(one, wav, config.sample_rate, spoken)
+        found = make_aligner(config, DEMO, tmp_path)(one, wav, spoken)
         assert found.phones == spoken.phones
         words = read_textgrid(DEMO / f"TextGrid/{id}.TextGrid").words
         if len(words) == len(found.words):
