@@ -82,7 +82,6 @@ def synthesis_step(
 
     @torch.inference_mode()
     def step() -> Work:
-        """Synthesises one batch."""
         items: list[Any] = [utterances[Draw(0, int(item))] for item in batches[next(order)]]
         if is_acoustic:
             out = _infer(network, [cut(item, longest) for item in items], device)
@@ -150,11 +149,9 @@ def speech_steps(
     }
 
     def step_of(part: Callable[[str], object]) -> Callable[[], Work]:
-        """The function that runs a part on one text after another."""
         texts = cycle(TEXTS)
 
         def step() -> Work:
-            """Runs the part on the next text."""
             text = next(texts)
             part(text)
             n_frames = spoken[text].mel.shape[1]
@@ -183,7 +180,6 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     updates, mel = trainer.updates(), assets.mel
 
     def step() -> Work:
-        """Trains for one update."""
         batches = next(updates)
         frames = sum(int(batch.mel_lengths.sum()) for batch in batches)
         cells = sum(batch.mel.shape[0] * batch.mel.shape[2] for batch in batches)

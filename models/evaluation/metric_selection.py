@@ -6,7 +6,7 @@ from typing import NamedTuple
 from models.evaluation.inputs.options import ALL, EvaluationOptions
 from models.evaluation.inputs.systems import refuse
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.registry import CHECKS, METRICS, find_check, find_metric
+from processors.metrics.registry import CHECKS, METRICS, check_names
 from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceScores, lack
 from utils.errors import InputError, listed
 from utils.logging import get_logger
@@ -27,13 +27,11 @@ class MetricSelection(NamedTuple):
 def select_metrics(options: EvaluationOptions) -> MetricSelection:
     """Selects the named metrics and checks, or all; an unknown name is an InputError."""
     named = ALL not in options.metrics
-    metrics = options.metrics if named else METRICS
+    metrics = tuple(dict.fromkeys(options.metrics if named else METRICS))
     checks = options.checks if options.checks is not None else () if named else (ALL,)
-    return MetricSelection(
-        tuple(dict.fromkeys(find_metric(name).name for name in metrics)),
-        tuple(dict.fromkeys(find_check(c).name for c in (CHECKS if ALL in checks else checks))),
-        named,
-    )
+    checks = tuple(dict.fromkeys(CHECKS if ALL in checks else checks))
+    check_names(metrics, checks)
+    return MetricSelection(metrics, checks, named)
 
 
 def check_applicable(

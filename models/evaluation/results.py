@@ -122,10 +122,6 @@ class System:
     scored: Mapping[str, UtteranceScores]  # by id, in the order of ids
     is_reference: bool = False  # it was added only to compare with
 
-    def unchecked(self, check: str) -> int:
-        """Counts the utterances that a check did not apply to."""
-        return sum(check in scores.unscored for scores in self.scored.values())
-
 
 @dataclass(frozen=True)
 class Comparison:

@@ -134,7 +134,6 @@ class PredictionWork:
         aligner: JointAligner | None = None,
     ) -> None:
         self._data = data
-        self._store = data.store
         self._config = config
         self._folder = folder
         self._n_threads = n_threads
@@ -158,7 +157,8 @@ class PredictionWork:
 
     def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[MelWav]:
         """Recordings with their true mels; the others are counted as rejected."""
-        features = {u.id: self._store.read(u.id) for u in utterances}  # a fault here ends the work
+        store = self._data.store
+        features = {u.id: store.read(u.id) for u in utterances}  # a fault here ends the work
         for utterance in utterances:
             trace = Trace()
             cut = partial(self._cut, features[utterance.id])
@@ -180,7 +180,7 @@ class PredictionWork:
         return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
 
     def _check_recording(self, wav: np.ndarray, features: Features) -> None:
-        span = cut_span(wav, features.start, features.mel.shape[1], self._store.mel)
+        span = cut_span(wav, features.start, features.mel.shape[1], self._data.store.mel)
         difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
         if difference > _SAME_MEL:
             raise SpanError(

@@ -22,7 +22,7 @@ from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.records import CopyMetric, MetricValue
-from processors.metrics.registry import METRICS, find_metric
+from processors.metrics.registry import METRICS
 from processors.records import Features
 from utils.errors import InputError, UtteranceError, nearest
 from utils.logging import get_logger
@@ -149,7 +149,7 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
     if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
         return None
     missing = {
-        name: packages for name in train.score_metrics if (packages := find_metric(name).missing())
+        name: packages for name in train.score_metrics if (packages := METRICS[name].missing())
     }
     if missing:
         needed = " ".join(dict.fromkeys(package for row in missing.values() for package in row))

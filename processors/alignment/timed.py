@@ -132,14 +132,12 @@ def file_aligner(
     """
 
     def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> aligner.Align:
-        """Builds what aligns; refuses a missing folder."""
         folder = folder_of(config, dataset_root)
         if not folder.is_dir():
             missing = f"preprocess.aligner is {config.aligner}, but there is no folder {folder}"
             raise InputError(f"{missing}; {remedy}")
 
         def align(utterance: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
-            """Reads the alignment of an utterance, completed."""
             path, rate = find(folder, utterance), config.sample_rate
             with aligner.naming(path):
                 grid = read(path, utterance)

@@ -189,8 +189,12 @@ def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     rows = []
     for name in checks:
         counts = [system.report.flags.get(name) for system in systems]
-        unchecked = [system.unchecked(name) for system in systems if name in system.report.flags]
-        rows.append(FlagRow(name, CHECKS[name].finds, counts, max(unchecked)))
+        unchecked = max(
+            sum(name in scores.unscored for scores in system.scored.values())
+            for system in systems
+            if name in system.report.flags
+        )
+        rows.append(FlagRow(name, CHECKS[name].finds, counts, unchecked))
     return rows
 
 

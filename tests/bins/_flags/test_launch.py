@@ -50,7 +50,7 @@ def test_a_file_of_accelerate_says_all_but_the_rank(tmp_path: Path, quote):
     ("text", "message"),
     [
         ("distributed_type: FSDP", "distributed_type is 'FSDP', expected MULTI_GPU"),
-        ("- a", "distributed_type is None"),
+        ("- a", "expected keys with values, found list"),
         ("distributed_type: MULTI_GPU", "num_processes is None, expected 1 to 65535"),
         ("{distributed_type: MULTI_GPU, num_processes: 0}", "num_processes is 0, expected 1"),
         ("{distributed_type: MULTI_GPU, num_processes: two}", "num_processes is 'two', exp"),
@@ -62,7 +62,7 @@ def test_a_file_of_accelerate_says_all_but_the_rank(tmp_path: Path, quote):
 )
 def test_a_file_that_is_for_something_else_is_refused_at_once(tmp_path, text, message):
     (tmp_path / "a.yaml").write_text(text)
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(InputError, match=message):
         Machines(config=tmp_path / "a.yaml")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from processors.metrics.records import Check, SpeechMetric
-from processors.metrics.registry import CHECKS, METRICS, find_check, find_metric
+from processors.metrics.registry import CHECKS, METRICS, check_names
 from utils.errors import InputError
 
 REPOSITORY = Path(__file__).parents[3]
@@ -70,13 +70,13 @@ def test_a_misspelt_field_of_a_record_is_an_error():
 
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pesq" else name)
-    assert find_metric("pesq").missing() == ("pesq",)
+    assert METRICS["pesq"].missing() == ("pesq",)
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
     with pytest.raises(InputError, match=r"no metric 'mel_l2'; did you mean mel_l1\? \(known: .*"):
-        find_metric("mel_l2")
+        check_names(["mel_l2"], [])
     with pytest.raises(
         InputError, match=r"no check 'word'; did you mean words\? \(known: clipping"
     ):
-        find_check("word")
+        check_names([], ["word"])
