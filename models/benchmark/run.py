@@ -84,19 +84,21 @@ def run_benchmark(options: Options) -> Iterator[Result]:
     for mode, model in _modes_and_models(options):
         for settings in groups:
             try:
-                measured = {name: _subject(mode, model, _with(options, name)) for name in settings}
+                by_setting = {
+                    name: _subject(mode, model, _with(options, name)) for name in settings
+                }
             except subjects.PrecisionError as error:
                 if len(groups) == 1:
                     raise
                 log.info("left out: %s", error)
             else:
-                yield from _measured(options, mode, model, measured)
+                yield from _measured(options, mode, model, by_setting)
     device = torch.device(options.device)
     if "speech" in options.mode and not options.compare:
         name = f"{Path(options.voice).name}, {options.vocoder_dir or 'bundled vocoder'}"
         steps = subjects.speech_steps(options.voice, options.vocoder_dir, device)
-        measured = {part: Subject(step, device, options.threads) for part, step in steps.items()}
-        yield from _measured(options, "speech", name, measured)
+        by_setting = {part: Subject(step, device, options.threads) for part, step in steps.items()}
+        yield from _measured(options, "speech", name, by_setting)
     if "start-up" in options.mode and not options.compare:
         starts = {code: Subject(partial(_run, code), device) for code in _STATEMENTS}
         yield from _measured(options, "start-up", "python", starts)
@@ -165,18 +167,19 @@ def _config(model: str, options: Options, *settings: str) -> Config:
 
 
 def _measured(
-    options: Options, mode: str, model: str, measured: Mapping[str, Subject]
+    options: Options, mode: str, model: str, by_setting: Mapping[str, Subject]
 ) -> Iterator[Result]:
-    measurements = measure(list(measured.values()), options.warm_up, options.steps)
-    for (setting, subject), measurement in zip(measured.items(), measurements, strict=True):
+    measurements = measure(list(by_setting.values()), options.warm_up, options.steps)
+    for (setting, subject), measurement in zip(by_setting.items(), measurements, strict=True):
         # CPU seconds of several threads add up
         on_cpu = options.device == "cpu" and subject.threads == 1
         figures = figures_of(measurement, on_cpu=on_cpu)
         log.info("%s of %s, %s: %.3g s", mode, model, setting, figures["p50, s"])
         yield Result(mode, model, setting, figures)
     if options.compare:
-        setting = " / ".join(measured)
-        yield Result("comparison", f"{model}, {mode}", setting, ratios_of(*measurements))
+        first, second = measurements
+        setting = " / ".join(by_setting)
+        yield Result("comparison", f"{model}, {mode}", setting, ratios_of(first, second))
 
 
 def _run(statement: str) -> Work:

@@ -148,22 +148,26 @@ def mean_scores(
     columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
 ) -> dict[str, MeanScore]:
     """Computes the mean of each column that has a value."""
-    estimates = {column: estimate(_values(column, scored)) for column in columns}
-    return {c.name: MeanScore(c.unit, c.better, *mean) for c, mean in estimates.items() if mean}
+    scores = {column.name: _mean_score(column, scored) for column in columns}
+    return {name: score for name, score in scores.items() if score is not None}
 
 
 def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[Comparison, ...]:
     """Estimates paired differences of every two systems, over the utterances of both."""
     comparisons = []
     for first, second in combinations(systems, 2):
-        differences = {}
         ids = [id for id in first.scored if id in second.scored]
         rows = [[system.scored[id] for id in ids] for system in (first, second)]
-        for column in columns:
-            if difference := estimate(*(_values(column, row) for row in rows)):
-                differences[column.name] = MeanScore(column.unit, column.better, *difference)
+        scores = {column.name: _mean_score(column, *rows) for column in columns}
+        differences = {name: score for name, score in scores.items() if score is not None}
         comparisons.append(Comparison(first.name, second.name, differences))
     return tuple(comparisons)
+
+
+def _mean_score(column: ScoreColumn, *systems: Sequence[UtteranceScores]) -> MeanScore | None:
+    """The mean of a system, or the difference of two, as `estimate` gives it."""
+    mean = estimate(*(_values(column, scored) for scored in systems))
+    return mean and MeanScore(column.unit, column.better, mean.mean, mean.low, mean.high, mean.n)
 
 
 def verdict_of(difference: MeanScore) -> Verdict:

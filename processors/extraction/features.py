@@ -4,6 +4,7 @@ For acoustic models phones, durations, mel, f0, energy, and statistics of them; 
 recordings and their mels, without text, alignment and pitch.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -96,7 +97,7 @@ class FeatureExtractor:
         self.align = make_aligner(config, dataset_root, folder)
         self.reader = shards.UtteranceReader(config)
 
-    def extract(self, utterance: Utterance, trace: shards.Trace) -> Features:
+    def __call__(self, utterance: Utterance, trace: shards.Trace) -> Features:
         """Extracts everything from one utterance.
 
         The audio is cut to the aligned span, and that to whole frames: phones are rounded to frames
@@ -227,22 +228,19 @@ def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
         return [utterance.id, utterance.speaker, *size_and_time(utterance.audio)]
 
     dependence = Dependence("vocoder", IGNORED["vocoder"], identity, {}, corpus)
-    make_extractor = partial(MelWavExtractor, options)
+    make_extractor = partial(mel_wav_extractor, options)
     work = shards.ShardWork(make_extractor, processed_folder(options, dataset), options.mel)
     return plan_run(options, dataset, listing, dependence, work)
 
 
-class MelWavExtractor:
-    """Extracts mels of recordings; built once per process."""
+def mel_wav_extractor(config: PreprocessConfig) -> Callable[[Utterance, shards.Trace], MelWav]:
+    """Returns what computes the mel of a whole recording, cut to whole frames at its end."""
+    spectrogram = MelSpectrogram(config.mel)
 
-    def __init__(self, config: PreprocessConfig) -> None:
-        self.config = config
-        self.mel = MelSpectrogram(config.mel)
-
-    def extract(self, utterance: Utterance, trace: shards.Trace) -> MelWav:
-        """Computes the mel of a whole recording, which is cut to whole frames at its end."""
-        wav = shards.read_recording(utterance, self.config, trace)
+    def extract(utterance: Utterance, trace: shards.Trace) -> MelWav:
+        wav = shards.read_recording(utterance, config, trace)
         trace.part = "features"
-        hop = self.config.hop_length
-        wav = wav[: len(wav) // hop * hop]
-        return MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
+        wav = wav[: len(wav) // config.hop_length * config.hop_length]
+        return MelWav(utterance.id, utterance.speaker, mel_of(wav, spectrogram), to_pcm16(wav))
+
+    return extract

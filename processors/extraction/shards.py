@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -101,18 +101,15 @@ def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, l
     return dict(sorted(shards.items()))
 
 
-class Extractor(Protocol):
-    """Extracts records of utterances; built once per process."""
-
-    def extract(self, utterance: Utterance, trace: Trace) -> Features | MelWav:
-        """Makes the record of one utterance; raises UtteranceError or InputError for its faults."""
+# Makes the record of one utterance; raises UtteranceError or InputError for its faults.
+Extract = Callable[[Utterance, Trace], Features | MelWav]
 
 
 @dataclass(frozen=True)
 class ShardWork:
     """Makes one shard at a time; it is sent to the worker processes."""
 
-    make_extractor: Callable[[], Extractor]  # called once per process; its `repr` names the dataset
+    make_extractor: Callable[[], Extract]  # called once per process; its `repr` names the dataset
     folder: Path  # where processed data go
     mel: MelConfig
     # what it depends on that is not in that `repr`, such as the content of a file: processes
@@ -125,13 +122,13 @@ class ShardWork:
         A fault of one utterance becomes a rejection, and so does an unexpected exception: one
         utterance must not cost a day of work. Faults of the disk and of the extractor end the work.
         """
-        extractor = once_per_process(self.make_extractor, repr(self))
+        extract = once_per_process(self.make_extractor, repr(self))
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:
             for utterance in utterances:
                 trace = Trace()
-                record = extract_or_reject(extractor.extract, utterance, trace, report.rejected)
+                record = extract_or_reject(extract, utterance, trace, report.rejected)
                 if record is not None:
                     writer.add(record)
                 report.add_utterance(utterance.id, trace)

@@ -140,9 +140,7 @@ def _extract(
     rejected: list[Rejection] = []
     for utterance in utterances:
         id = utterance.id
-        arrays = (
-            shards.extract_or_reject(extractor.extract, utterance, shards.Trace(), rejected) or {}
-        )
+        arrays = shards.extract_or_reject(extractor, utterance, shards.Trace(), rejected) or {}
         for file, values in arrays.items():
             write_array(file.path(folder, split[id], id), values)
     return rejected
@@ -157,7 +155,7 @@ class _Extractor:
         self.spectrogram = MelSpectrogram(config.mel)
         self.vocabulary = nvidia_vocabulary(layout.SYMBOL_SET)
 
-    def extract(self, utterance: Utterance, trace: shards.Trace) -> dict[ArrayFile, np.ndarray]:
+    def __call__(self, utterance: Utterance, trace: shards.Trace) -> dict[ArrayFile, np.ndarray]:
         """Reads an utterance, and computes its features."""
         wav, spoken = self.reader.read(utterance, trace)
         trace.part = "features"

@@ -91,7 +91,7 @@ class DumpReader:
     splits: dict[str, str]  # by id
     durations: dict[str, list[Path]] | None  # files by id; None: they are not needed
 
-    def extract(self, utterance: Utterance, trace: Trace) -> Features:
+    def __call__(self, utterance: Utterance, trace: Trace) -> Features:
         """Reads the arrays of one utterance, and checks that they fit together."""
         id = utterance.id
         trace.part = "features"

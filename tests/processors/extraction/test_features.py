@@ -95,7 +95,7 @@ def test_a_span_shorter_than_a_window_is_refused():
 
 
 def test_all_parts_of_a_real_utterance_fit_together(extractor):
-    features = extractor.extract(UTTERANCE, Trace())
+    features = extractor(UTTERANCE, Trace())
     T = features.mel.shape[1]
     assert 100 < T < 165  # 1.9 s with silence
     assert features.mel.shape == (80, T)
@@ -108,7 +108,7 @@ def test_all_parts_of_a_real_utterance_fit_together(extractor):
 
 
 def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
-    features = extractor.extract(UTTERANCE, Trace())
+    features = extractor(UTTERANCE, Trace())
     wav = read_audio(UTTERANCE.audio, CONFIG).wav
     spoken = TextFrontend(extractor.config.text, "en-us")(TEXT)
     start_s = extractor.align(UTTERANCE, wav, spoken).boundaries_s[0]
@@ -122,7 +122,7 @@ def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
 
 
 def test_frames_of_a_pause_are_those_that_are_quiet(extractor):
-    features = extractor.extract(UTTERANCE, Trace())
+    features = extractor(UTTERANCE, Trace())
     n_pause = features.durations[-1]
     assert n_pause > 3
     assert features.energy[-n_pause:].mean() < 0.02 * features.energy[:-n_pause].mean()
@@ -140,13 +140,13 @@ def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, 
     trace = Trace()
     utterance = Utterance(**{**vars(UTTERANCE), **changes})
     with pytest.raises(ValueError, match=error):
-        extractor.extract(utterance, trace)
+        extractor(utterance, trace)
     assert trace.part == part
 
 
 def test_the_trace_has_phones_and_length(extractor):
     trace = Trace()
-    features = extractor.extract(UTTERANCE, trace)
+    features = extractor(UTTERANCE, trace)
     assert trace.phones == features.phones
     assert "M" in trace.text_phones
     assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
@@ -154,7 +154,7 @@ def test_the_trace_has_phones_and_length(extractor):
 
 def test_signs_that_are_not_spoken_are_a_notice(extractor):
     trace = Trace()
-    extractor.extract(Utterance(**{**vars(UTTERANCE), "text": f"{TEXT} \U0001f600"}), trace)
+    extractor(Utterance(**{**vars(UTTERANCE), "text": f"{TEXT} \U0001f600"}), trace)
     assert trace.notices == ("the text holds the sign \U0001f600, which is not spoken",)
 
 
