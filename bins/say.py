@@ -49,7 +49,8 @@ def main() -> None:
         raise UsageError(f"--subtitles {subtitles}: expected a file that ends with .srt or .vtt")
     voice, text = find_voice(given.voice), _text(given)
     if given.output is None and not can_play():
-        path = _new_file()
+        names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
+        path = next((Path(name) for name in names if not Path(name).exists()), Path(names[0]))
 
     from models.synthesizer.runs.text_files import naming
     from models.synthesizer.timing import SpokenTimes
@@ -131,12 +132,6 @@ def _marked_up(given: argparse.Namespace, text: str) -> "Text":
     from processors.text.ssml.document import Ssml
 
     return Ssml(text, given.skip_unknown_tags)
-
-
-def _new_file() -> Path:
-    names = (f"speech{n}.wav" for n in ("", *(f"-{n}" for n in range(2, 1000))))
-    free = (path for name in names if not (path := Path(name)).exists())
-    return next(free, Path("speech.wav"))
 
 
 def _open(

@@ -49,14 +49,8 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            if is_new:
-                _remove_empty(folder)
+            if is_new and [path.name for path in folder.iterdir()] == [LOCK_FILE]:
+                (folder / LOCK_FILE).unlink()
+                with suppress(OSError):  # another process has come meanwhile
+                    folder.rmdir()
             raise
-
-
-def _remove_empty(folder: Path) -> None:
-    """Removes a folder that holds nothing but its lock."""
-    if [path.name for path in folder.iterdir()] == [LOCK_FILE]:
-        (folder / LOCK_FILE).unlink()
-        with suppress(OSError):  # another process has come meanwhile
-            folder.rmdir()

@@ -110,13 +110,9 @@ def words_of(text: str, language: str) -> str:
             text = clean_characters(text)
     else:
         text = clean_characters(text)
-    letters = (char if _is_in_word(char) else " " for char in text.lower())
-    return " ".join(word.strip("'") for word in "".join(letters).split() if word.strip("'"))
-
-
-def _is_in_word(char: str) -> bool:
-    """Whether a character is part of a word; apostrophes around words are stripped later."""
-    return char == "'" or unicodedata.category(char)[0] in "LMN"
+    # letters, marks and numbers; of apostrophes, those inside words
+    kept = (c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())
+    return " ".join(word.strip("'") for word in "".join(kept).split() if word.strip("'"))
 
 
 def recognise(wav: np.ndarray, sample_rate: int) -> str:
