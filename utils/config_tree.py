@@ -86,19 +86,12 @@ def _read_chain(
     values = read_values(path)
     base = values.pop("base_config", None)
     for file in base if isinstance(base, list) else [] if base is None else [base]:
-        yield from _read_chain(_base_path(path, file), (*seen, resolved), applied)
+        if not isinstance(file, str) or not (path.parent / file).is_file():
+            fault = f"{name}: base_config {json.dumps(file, ensure_ascii=False)}: no such file"
+            expected = "expected a file name, or a list of them, relative to this file"
+            raise ConfigError(f"{fault}; {expected}")
+        yield from _read_chain(path.parent / file, (*seen, resolved), applied)
     yield name, values
-
-
-def _base_path(path: Path, base: object) -> Path:
-    """The file that a `base_config` in `path` names."""
-    if not isinstance(base, str) or not (path.parent / base).is_file():
-        shown = json.dumps(base, ensure_ascii=False)
-        raise ConfigError(
-            f"{_shown(path)}: base_config {shown}: no such file; expected a file name, or a list"
-            " of them, relative to this file"
-        )
-    return path.parent / base
 
 
 def read_values(path: Path) -> dict[str, object]:

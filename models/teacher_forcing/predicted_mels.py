@@ -8,8 +8,8 @@ utterances of the other.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
@@ -122,33 +122,27 @@ def _plan(
     return replace(run, mels_from=acoustic.origin, splits=splits)
 
 
+@dataclass(frozen=True)
 class PredictionWork:
     """Makes shards of recordings and predicted mels."""
 
-    def __init__(
-        self,
-        data: VoiceData,
-        config: PreprocessConfig,
-        folder: Path,
-        n_threads: int,
-        aligner: JointAligner | None = None,
-    ) -> None:
-        self._data = data
-        self._config = config
-        self._folder = folder
-        self._n_threads = n_threads
-        self._source_mel = MelSpectrogram(data.store.mel)
-        # the window of a frame begins at the same sample in both mel definitions
-        self._shift = config.mel.edge_samples[0] - data.store.mel.edge_samples[0]
-        self._aligner = aligner
+    data: VoiceData
+    config: PreprocessConfig  # of the vocoder
+    folder: Path  # where processed data go
+    n_threads: int
+    aligner: JointAligner | None = None  # of a voice whose data have no durations
+
+    @cached_property
+    def _source_mel(self) -> MelSpectrogram:
+        return MelSpectrogram(self.data.store.mel)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Predicts and writes one shard."""
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
-        with shard_writer(shard_path(self._folder, name), ids, self._config.mel) as writer:
+        with shard_writer(shard_path(self.folder, name), ids, self.config.mel) as writer:
             by_id = {utterance.id: utterance for utterance in utterances}
-            for group in self._data.groups(ids):
+            for group in self.data.groups(ids):
                 recordings = list(self._read([by_id[id] for id in group], report))
                 for record in self._predict(recordings) if recordings else ():
                     writer.add(record)
@@ -157,7 +151,7 @@ class PredictionWork:
 
     def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[MelWav]:
         """Recordings with their true mels; the others are counted as rejected."""
-        store = self._data.store
+        store = self.data.store
         features = {u.id: store.read(u.id) for u in utterances}  # a fault here ends the work
         for utterance in utterances:
             trace = Trace()
@@ -169,18 +163,20 @@ class PredictionWork:
 
     def _cut(self, features: Features, utterance: Utterance, trace: Trace) -> MelWav:
         """A recording cut to the span of its features, with the mel that they have."""
-        audio = read_audio(utterance.audio, self._config)
-        trace.audio_seconds = len(audio.wav) / self._config.sample_rate
+        audio = read_audio(utterance.audio, self.config)
+        trace.audio_seconds = len(audio.wav) / self.config.sample_rate
         trace.part = "features"
-        self._data.vocabulary.ids(features.phones)
+        self.data.vocabulary.ids(features.phones)
         self._check_recording(audio.wav, features)
-        start = features.start + self._shift
-        wav = cut_span(audio.wav, start, features.mel.shape[1], self._config.mel)
+        # the window of a frame begins at the same sample in both mel definitions
+        shift = self.config.mel.edge_samples[0] - self.data.store.mel.edge_samples[0]
+        start = features.start + shift
+        wav = cut_span(audio.wav, start, features.mel.shape[1], self.config.mel)
         trace.notices = audio.notices
         return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
 
     def _check_recording(self, wav: np.ndarray, features: Features) -> None:
-        span = cut_span(wav, features.start, features.mel.shape[1], self._data.store.mel)
+        span = cut_span(wav, features.start, features.mel.shape[1], self.data.store.mel)
         difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
         if difference > _SAME_MEL:
             raise SpanError(
@@ -190,11 +186,11 @@ class PredictionWork:
 
     def _predict(self, recordings: Sequence[MelWav]) -> list[MelWav]:
         """The same recordings with the mels that the model predicts."""
-        batch = self._data.batch(recording.id for recording in recordings)
-        network = cast("AcousticModel", self._data.voice.network)
-        with torch_threads(self._n_threads):  # the rest of a run has one
-            if self._aligner is not None:
-                batch = batch._replace(durations=find_durations(self._aligner, batch))
+        batch = self.data.batch(recording.id for recording in recordings)
+        network = cast("AcousticModel", self.data.voice.network)
+        with torch_threads(self.n_threads):  # the rest of a run has one
+            if self.aligner is not None:
+                batch = batch._replace(durations=find_durations(self.aligner, batch))
             mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
         return [
             replace(recording, mel=mel[:, : recording.mel.shape[1]])

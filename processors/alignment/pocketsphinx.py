@@ -8,7 +8,7 @@ is freed, so those are copied in one expression; and when words are added withou
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,8 @@ import soxr
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment.aligner import Aligner, AlignmentError, aligned_words, check_length, merge
+from processors.alignment import aligner
+from processors.alignment.aligner import Align, Aligner, AlignmentError
 from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.normalisation.english import is_english
 from processors.text.symbols import CONSONANTS, VOWELS
@@ -50,26 +51,22 @@ class PhoneSpan(NamedTuple):
     n_frames: int
 
 
-class PocketSphinxAligner:
-    """Aligns English in ARPAbet."""
-
-    def __init__(self, config: PreprocessConfig) -> None:
-        self._config = config
-
-    def __call__(self, utterance: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
-        """Aligns one utterance in English."""
-        if not is_english(utterance.language):
-            fault = f"the aligner pocketsphinx knows English, not {utterance.language}"
-            raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")
-        words = [spoken.phones[word.start : word.end] for word in spoken.words]
-        rate = self._config.sample_rate
-        duration_s = len(wav) / rate
-        check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
-        found = _align([_without_stress(word) for word in words], _to_pcm(wav, rate))
-        _check_fit([span for of_word in found for span in of_word])
-        spans = chain.from_iterable(found)
-        timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
-        return merge(aligned_words(spoken, timed), duration_s, self._config.edge_silence_s)
+def align_english(
+    config: PreprocessConfig, utterance: Utterance, wav: np.ndarray, spoken: SpokenText
+) -> Alignment:
+    """Aligns one utterance in English, in ARPAbet."""
+    if not is_english(utterance.language):
+        fault = f"the aligner pocketsphinx knows English, not {utterance.language}"
+        raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")
+    words = [spoken.phones[word.start : word.end] for word in spoken.words]
+    rate = config.sample_rate
+    duration_s = len(wav) / rate
+    aligner.check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
+    found = _align([_without_stress(word) for word in words], _to_pcm(wav, rate))
+    _check_fit([span for of_word in found for span in of_word])
+    spans = chain.from_iterable(found)
+    timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
+    return aligner.merge(aligner.aligned_words(spoken, timed), duration_s, config.edge_silence_s)
 
 
 def _check_fit(spans: Sequence[PhoneSpan]) -> None:
@@ -175,14 +172,14 @@ class _Recogniser:
 _recogniser = lru_cache(maxsize=len(BEAMS))(_Recogniser)
 
 
-def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> PocketSphinxAligner:
+def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> Align:
     if config.text.phone_extractor != "lexicon":
         raise InputError(
             "preprocess.aligner pocketsphinx knows English in ARPAbet only; set"
             " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
         )
     _recogniser(BEAMS[0])  # a missing package is reported once, not for every utterance
-    return PocketSphinxAligner(config)
+    return partial(align_english, config)
 
 
 ALIGNER = Aligner(make=_make)

@@ -44,33 +44,32 @@ _PER_CHUNK = 25  # utterances that a process reads at a time
 _KEYS = ("sample_rate", "strict_sample_rate", "rescale", "min_seconds", "max_seconds")
 
 
-class HmmAligner:
-    """Aligns the phones of any language."""
-
-    def __init__(self, path: Path, config: PreprocessConfig) -> None:
-        self._config = config
-        self._model = model.load_model(path)
-
-    def __call__(self, utterance: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
-        """Aligns one utterance, with a score."""
-        words = [spoken.phones[word.start : word.end] for word in spoken.words]
-        rate = self._config.sample_rate
-        duration_s = len(wav) / rate
-        aligner.check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
-        units = [self._model.numbers_of(phones) for phones in words]
-        segments = segments_of(units, aligner.is_punctuated(spoken))
-        frames = self._model.normalized(model.mfcc(wav, rate), utterance.speaker)
-        aligned = self._model.align(frames, segments)
-        if aligned is None:
-            raise AlignmentError("text and recording do not fit: no path leads through all words")
-        times = zip(segments, [0.0, *aligned.ends_s[:-1]], aligned.ends_s, strict=True)
-        spans = iter([(start, end) for segment, start, end in times if not segment.place])
-        timed = [[TimedPhone(phone, *next(spans)) for phone in phones] for phones in words]
-        names = [word.text for word in spoken.words]
-        score = score_of(aligned, self._model.chain(segments), segments, names)
-        aligned_words = aligner.aligned_words(spoken, timed)
-        alignment = aligner.merge(aligned_words, duration_s, self._config.edge_silence_s)
-        return replace(alignment, score=score)
+def align(
+    config: PreprocessConfig,
+    hmm: model.PhoneHmm,
+    utterance: Utterance,
+    wav: np.ndarray,
+    spoken: SpokenText,
+) -> Alignment:
+    """Aligns one utterance in any language by a trained model, with a score."""
+    words = [spoken.phones[word.start : word.end] for word in spoken.words]
+    rate = config.sample_rate
+    duration_s = len(wav) / rate
+    aligner.check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
+    units = [hmm.numbers_of(phones) for phones in words]
+    segments = segments_of(units, aligner.is_punctuated(spoken))
+    frames = hmm.normalized(model.mfcc(wav, rate), utterance.speaker)
+    aligned = hmm.align(frames, segments)
+    if aligned is None:
+        raise AlignmentError("text and recording do not fit: no path leads through all words")
+    times = zip(segments, [0.0, *aligned.ends_s[:-1]], aligned.ends_s, strict=True)
+    spans = iter([(start, end) for segment, start, end in times if not segment.place])
+    timed = [[TimedPhone(phone, *next(spans)) for phone in phones] for phones in words]
+    names = [word.text for word in spoken.words]
+    score = score_of(aligned, hmm.chain(segments), segments, names)
+    aligned_words = aligner.aligned_words(spoken, timed)
+    alignment = aligner.merge(aligned_words, duration_s, config.edge_silence_s)
+    return replace(alignment, score=score)
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,8 @@ def _examples(
     return examples
 
 
-ALIGNER = aligner.Aligner(
-    make=lambda config, _root, folder: HmmAligner(folder / MODEL_FILE, config),
-    plan_training=plan_training,
-)
+def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
+    return partial(align, config, model.load_model(folder / MODEL_FILE))
+
+
+ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)
