@@ -122,7 +122,7 @@ class ImportedModel:
     # of the inference network, by Arion's names; weight normalisation in any form; checked
     # when the network is filled
     tensors: dict[str, Tensor]
-    weights: Path  # the file of the tensors; its folder is LoadedModel.folder
+    weights: Path  # the file of the tensors; its folder is TrainedModel.folder
     source: str = ""  # model, project and checkpoint in one line, for the model card
     vocabulary: Vocabulary | None = None  # None for a vocoder
     speakers: tuple[Speaker, ...] = ()  # in the order of their ids

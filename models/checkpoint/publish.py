@@ -30,7 +30,7 @@ from models.checkpoint.loading import (
     INFERENCE_NETWORK,
     RAW_WEIGHTS,
     WEIGHTS,
-    LoadedModel,
+    TrainedModel,
     foreign_checkpoint,
     is_experiment,
     load_model,
@@ -132,7 +132,7 @@ def publish(
             push(folder, target, replaces=_REPLACED)
 
 
-def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> Card:
+def _write_scores(folder: Path, model: TrainedModel, licence: str, name: str) -> Card:
     """Writes the scores of the published weights, if there are any, and gives the card."""
     history = History.load(model.home)
     card = Card(name, model.config, model.assets, history.at(model.step), licence)
@@ -180,7 +180,7 @@ def _published_config(path: Path) -> Any:  # noqa: ANN401  (JSON)
     return config
 
 
-def _half(model: LoadedModel) -> bytes:
+def _half(model: TrainedModel) -> bytes:
     """The weights of the inference network in 16 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
     short = {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}

@@ -14,7 +14,7 @@ from config.schema import Config
 from models.base.assets import Assets
 from models.base.model import Graph, vocoder_graphs
 from models.base.registry import model_of
-from models.checkpoint.loading import LoadedModel, open_model
+from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.publish import CARD
 from models.export import reader
 from models.export.onnx_file import WeightType, to_onnx
@@ -35,8 +35,8 @@ _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MUL
 class ExportedVoice(NamedTuple):
     """A voice that can be exported: its networks, and what they need."""
 
-    model: LoadedModel
-    vocoder: LoadedModel | None  # None: Griffin-Lim
+    model: TrainedModel
+    vocoder: TrainedModel | None  # None: Griffin-Lim
     graphs: dict[str, Graph]  # by the names of their files
 
 
@@ -103,7 +103,7 @@ def facts_of(voice: ExportedVoice) -> dict[str, object]:
     }
 
 
-def _graphs_of(model: LoadedModel, network: nn.Module) -> dict[str, Graph]:
+def _graphs_of(model: TrainedModel, network: nn.Module) -> dict[str, Graph]:
     graphs = model_of(model.config).graphs
     if graphs is None:
         raise InputError(

@@ -24,9 +24,9 @@ from models.page import PAGE
 from models.server.limits import Guard, Limits, Metrics, protocol_with_patience
 from models.server.requests import ApiError, ModelName, SpeechRequest, explained
 from models.server.voices import VoiceStore, named_references
+from models.synthesizer.joining import SpokenTimes
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.timing import SpokenTimes
 from processors.audio.streams import FORMATS, encoded
 from processors.durations.subtitles import subtitles
 from processors.text.ssml.document import Ssml

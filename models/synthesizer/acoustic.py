@@ -12,15 +12,14 @@ from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, InferenceConfig
 from models.base.devices import chosen_precision, require_compiler
-from models.base.model import AcousticModel, Control, TtsOutput, Vocoder
+from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
-from models.checkpoint.loading import LoadedModel
+from models.checkpoint.loading import TrainedModel
+from models.synthesizer.joining import Part, Placed, amplified, cut_pieces, faded_pieces
 from models.synthesizer.passages import Passage
 from models.synthesizer.settings import PitchContour, Settings
-from models.synthesizer.speech import Part, amplified, cut_pieces, faded_pieces
-from models.synthesizer.timing import Fitted
+from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
-from modules.mel import MelConfig
 from processors.records import SpokenText
 from processors.text.clauses import PLAIN, Prosody
 from processors.text.nearest_phones import is_voiced
@@ -39,18 +38,25 @@ class Reading(NamedTuple):
     attention: Sequence[AttentionQuality | None]  # None where the model has no attention
 
 
-class PassageMels:
-    """Synthesises the mels of passages."""
+class PassageSynthesizer:
+    """Synthesises passages: their mels, and sound from these in batches or piece by piece."""
 
-    def __init__(self, model: LoadedModel, config: Config, device: torch.device) -> None:
+    def __init__(
+        self, model: TrainedModel, config: Config, vocoder: OpenedVocoder, device: torch.device
+    ) -> None:
         if config.train.synthetic_utterances:
             get_logger(__name__).warning(
                 "this voice was trained on generated data (--synthetic): its speech is noise"
             )
         self._network = _for_inference(model.network, config, device)
         self._vocabulary = model.assets.required_vocabulary(model.home)
-        self._log_floor = model.mel.log_floor_value
-        self._config = config
+        in_letters = config.preprocess.text.in_letters
+        self._voiced = frozenset(
+            phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
+        )
+        self.vocoder = vocoder.load(config.inference, str(device))
+        self._mel = model.mel
+        self._settings = config.inference
         self._device = device
 
     @property
@@ -58,7 +64,7 @@ class PassageMels:
         """The controls that the network takes."""
         return self._network.controls
 
-    def __call__(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> Reading:
+    def mels(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> Reading:
         """Runs the acoustic model on one batch."""
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
@@ -70,12 +76,82 @@ class PassageMels:
             phone_lengths,
             speaker_ids,
             seed=settings.seed,
-            attempts=self._config.inference.attention_attempts,
-            log_floor=self._log_floor,
+            attempts=self._settings.attention_attempts,
+            log_floor=self._mel.log_floor_value,
         )
         for passage, quality in zip(passages, reading.attention, strict=True):
             _warn_of_fault(passage.spoken, quality)
         return reading
+
+    def parts(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
+        """Synthesises clauses, in their order; those of similar length share a forward pass."""
+        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
+        parts: dict[int, Part] = {}
+        size = self._settings.batch_size
+        several = len(passages) > size  # otherwise it takes no longer than one batch
+        with progress(len(passages), "sentences") if several else nullcontext() as bar:
+            for start in range(0, len(by_length), size):
+                chosen = by_length[start : start + size]
+                batch = self._forward([passages[i] for i in chosen], speaker, settings)
+                parts.update(zip(chosen, batch, strict=True))
+                if bar is not None:
+                    bar.advance(len(chosen))
+        return [parts[i] for i in range(len(passages))]
+
+    def pieces(self, placed: Placed[TtsOutput], settings: Settings) -> Iterator[np.ndarray]:
+        """Synthesises the mel of one passage: pieces of its wav, (n,) each, in [-1, 1]."""
+        out, passage, fitted = placed.output, placed.passage, placed.fitted
+        mel, hop_length = out.mel, self._mel.hop_length  # (1, M, T)
+        wavs = self.vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
+        pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
+        if passage.prosody:
+            pieces = amplified(pieces, passage.gains(to_numpy(out.durations)[0]), hop_length)
+        start, end = fitted.n_cut_start, mel.shape[2] - fitted.n_cut_end
+        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
+        for piece in faded_pieces(pieces, (end - start) * hop_length, self._mel.sample_rate):
+            _check_finite(passage.spoken, piece)
+            yield piece.clip(-1, 1)
+
+    def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
+        out, attention = self.mels(passages, speaker, settings)
+        wavs = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
+        durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
+        f0, energy = (
+            [None] * len(passages) if values is None else to_numpy(values)
+            for values in out.contours_per_frame()
+        )
+        rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
+        return [self._part(passage, *row) for passage, row in zip(passages, rows, strict=True)]
+
+    def _part(
+        self,
+        passage: Passage,
+        durations: np.ndarray,
+        mel: np.ndarray,
+        f0: np.ndarray | None,
+        energy: np.ndarray | None,
+        wav: np.ndarray,
+        attention: AttentionQuality | None,
+    ) -> Part:
+        """Cuts the padding off one item of a batch."""
+        clause, hop_length = passage.spoken, self._mel.hop_length
+        durations = durations[: len(clause.phones)].astype(np.int64)
+        n_frames = int(durations.sum())
+        wav = wav[: n_frames * hop_length]
+        if passage.prosody:
+            wav = next(amplified([wav], passage.gains(durations), hop_length))
+        part = Part(
+            normalized=clause.normalized,
+            phones=clause.phones,
+            durations=durations,
+            wav=wav,
+            mel=mel[:, :n_frames],
+            f0=None if f0 is None else f0[:n_frames],
+            energy=None if energy is None else energy[:n_frames],
+            attention=attention,
+        )
+        _check_finite(clause, part.mel, part.wav)
+        return part
 
     def _prosody(self, passages: Sequence[Passage], settings: Settings) -> dict[str, Any]:
         """Arguments of `infer` for the controls that are asked for."""
@@ -94,12 +170,8 @@ class PassageMels:
                 transform = transform.over(torch.tensor(spans))
             asked["pitch_transform"] = transform
         if "pitch_transform" in self.controls:
-            in_letters = self._config.preprocess.text.in_letters
-            voiced = [
-                [is_voiced(phone, in_letters=in_letters) for phone in passage.spoken.phones]
-                for passage in passages
-            ]
-            asked["voiced"] = self._padded(voiced)
+            rows = [[name in self._voiced for name in p.spoken.phones] for p in passages]
+            asked["voiced"] = self._padded(rows)
         return asked
 
     def _padded(self, rows: Sequence[Sequence[float]], padding: float = 0.0) -> Tensor:
@@ -210,89 +282,6 @@ def _joined(items: Sequence[_Item], log_floor: float) -> Reading:
         torch.stack([item.durations for item in items]),
     )
     return Reading(output, [item.quality for item in items])
-
-
-class PassageSounds:
-    """Turns mels of passages into sound, in batches or piece by piece."""
-
-    def __init__(
-        self, mels: PassageMels, vocoder: Vocoder, mel: MelConfig, batch_size: int
-    ) -> None:
-        self._mels = mels
-        self._vocoder = vocoder
-        self._mel = mel
-        self._batch_size = batch_size
-
-    def parts(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
-        """Synthesises clauses, in their order; those of similar length share a forward pass."""
-        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
-        parts: dict[int, Part] = {}
-        size = self._batch_size
-        several = len(passages) > size  # otherwise it takes no longer than one batch
-        with progress(len(passages), "sentences") if several else nullcontext() as bar:
-            for start in range(0, len(by_length), size):
-                chosen = by_length[start : start + size]
-                batch = self._forward([passages[i] for i in chosen], speaker, settings)
-                parts.update(zip(chosen, batch, strict=True))
-                if bar is not None:
-                    bar.advance(len(chosen))
-        return [parts[i] for i in range(len(passages))]
-
-    def pieces(
-        self, out: TtsOutput, passage: Passage, fitted: Fitted, settings: Settings
-    ) -> Iterator[np.ndarray]:
-        """Synthesises the mel of one passage: pieces of its wav, (n,) each, in [-1, 1]."""
-        mel, hop_length = out.mel, self._mel.hop_length  # (1, M, T)
-        wavs = self._vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
-        pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
-        if passage.prosody:
-            pieces = amplified(pieces, passage.gains(to_numpy(out.durations)[0]), hop_length)
-        start, end = fitted.n_cut_start, mel.shape[2] - fitted.n_cut_end
-        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
-        for piece in faded_pieces(pieces, (end - start) * hop_length, self._mel.sample_rate):
-            _check_finite(passage.spoken, piece)
-            yield piece.clip(-1, 1)
-
-    def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
-        out, attention = self._mels(passages, speaker, settings)
-        wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
-        durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
-        f0, energy = (
-            [None] * len(passages) if values is None else to_numpy(values)
-            for values in out.contours_per_frame()
-        )
-        rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
-        return [self._part(passage, *row) for passage, row in zip(passages, rows, strict=True)]
-
-    def _part(
-        self,
-        passage: Passage,
-        durations: np.ndarray,
-        mel: np.ndarray,
-        f0: np.ndarray | None,
-        energy: np.ndarray | None,
-        wav: np.ndarray,
-        attention: AttentionQuality | None,
-    ) -> Part:
-        """Cuts the padding off one item of a batch."""
-        clause, hop_length = passage.spoken, self._mel.hop_length
-        durations = durations[: len(clause.phones)].astype(np.int64)
-        n_frames = int(durations.sum())
-        wav = wav[: n_frames * hop_length]
-        if passage.prosody:
-            wav = next(amplified([wav], passage.gains(durations), hop_length))
-        part = Part(
-            normalized=clause.normalized,
-            phones=clause.phones,
-            durations=durations,
-            wav=wav,
-            mel=mel[:, :n_frames],
-            f0=None if f0 is None else f0[:n_frames],
-            energy=None if energy is None else energy[:n_frames],
-            attention=attention,
-        )
-        _check_finite(clause, part.mel, part.wav)
-        return part
 
 
 def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:

@@ -20,6 +20,7 @@ from models.base.registry import config_of
 from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
 from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
+from models.synthesizer.joining import limiting_gain, log_gain
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
@@ -27,7 +28,6 @@ from models.synthesizer.runs.synthesis_run import (
     synthesise_each,
     utterances_of,
 )
-from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
