@@ -12,7 +12,7 @@ from torch import nn
 
 from config.schema import Config
 from models.base.assets import Assets
-from models.base.model import Graph, vocoder_graphs
+from models.base.graphs import Graph, vocoder_graphs
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.publish import CARD

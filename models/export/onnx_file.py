@@ -15,7 +15,7 @@ from onnxscript import opset20
 from onnxscript.ir.passes.common import RemoveUnusedNodesPass
 from torch import Tensor, nn
 
-from models.base.model import Graph
+from models.base.graphs import Graph
 from utils.errors import InputError
 
 _OPSET = 20
