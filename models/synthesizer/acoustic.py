@@ -21,7 +21,7 @@ from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.records import SpokenText
-from processors.text.clauses import PLAIN, Prosody
+from processors.text.clauses import PLAIN, ProsodyFactors
 from processors.text.nearest_phones import is_voiced
 from utils.errors import InputError
 from utils.logging import get_logger, progress
@@ -31,7 +31,7 @@ _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model
 
 
-class Reading(NamedTuple):
+class PassageMels(NamedTuple):
     """Mels of a batch, and the quality of the attention of each item."""
 
     output: TtsOutput
@@ -64,7 +64,7 @@ class PassageSynthesizer:
         """The controls that the network takes."""
         return self._network.controls
 
-    def mels(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> Reading:
+    def mels(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> PassageMels:
         """Runs the acoustic model on one batch."""
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
@@ -180,7 +180,7 @@ class PassageSynthesizer:
         return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self._device)
 
 
-def _prosody_of(passage: Passage) -> Sequence[Prosody]:
+def _prosody_of(passage: Passage) -> Sequence[ProsodyFactors]:
     return passage.prosody or [PLAIN] * len(passage.spoken.phones)
 
 
@@ -231,7 +231,7 @@ def infer_with_retries(
     seed: int,
     attempts: int,
     log_floor: float,
-) -> Reading:
+) -> PassageMels:
     """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
 
     A model that returns no alignment is called once. Later attempts derive their seeds from the
@@ -253,7 +253,7 @@ def infer_with_retries(
             seed=derived_seed("attempt", seed, attempt) if attempt else seed,
         )
         if output.alignment is None:
-            return Reading(output, [None] * len(phone_ids))
+            return PassageMels(output, [None] * len(phone_ids))
         for i, item in zip(faulty, _items(output, phone_lengths[rows]), strict=True):
             if i not in best or item.quality.cost < best[i].quality.cost:
                 best[i] = item
@@ -274,14 +274,14 @@ def _items(output: TtsOutput, phone_lengths: Tensor) -> list[_Item]:
     ]
 
 
-def _joined(items: Sequence[_Item], log_floor: float) -> Reading:
+def _joined(items: Sequence[_Item], log_floor: float) -> PassageMels:
     mels = [item.mel.T for item in items]
     output = TtsOutput(
         pad_sequence(mels, batch_first=True, padding_value=log_floor).mT,
         torch.tensor([len(mel) for mel in mels], device=mels[0].device),
         torch.stack([item.durations for item in items]),
     )
-    return Reading(output, [item.quality for item in items])
+    return PassageMels(output, [item.quality for item in items])
 
 
 def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:

@@ -11,10 +11,10 @@ from models.synthesizer.settings import check_length
 from processors.records import SpokenText, Word
 from processors.text.clauses import (
     PLAIN,
-    Clause,
     ClauseSplitter,
-    Prosody,
-    Run,
+    ProsodyFactors,
+    TextClause,
+    TextRun,
     cut_runs,
     has_word,
     merge_wordless,
@@ -49,7 +49,7 @@ class Passage(NamedTuple):
     pitch: tuple[float, ...] | None = None  # Hz per phone, (N,), instead of the predicted
     start: float = 0.0  # of its phones in those of the text, from 0 to 1
     end: float = 0.0
-    prosody: tuple[Prosody, ...] = ()  # of each phone, (N,); empty: plain
+    prosody: tuple[ProsodyFactors, ...] = ()  # of each phone, (N,); empty: plain
     break_s: float | None = None  # silence before it, in place of the pauses there
     marks: tuple[tuple[str, int], ...] = ()  # names, with the number of words before them
 
@@ -90,7 +90,7 @@ class TextReader:
         return _placed(passages)
 
     def passages_of_runs(
-        self, blocks: Sequence[Sequence[Run]], language: str
+        self, blocks: Sequence[Sequence[TextRun]], language: str
     ) -> list[list[Passage]]:
         """The passages of each sentence of blocks; no sentence continues in the next block."""
         drafting = _Drafting(self._split, language)
@@ -134,7 +134,7 @@ def _placed(sentences: Sequence[Sequence[Passage]]) -> list[list[Passage]]:
 class _Draft(NamedTuple):
     """A clause with what is before it."""
 
-    clause: Clause
+    clause: TextClause
     break_s: float | None
     marks: list[tuple[str, int]]
 
@@ -150,7 +150,7 @@ class _Drafting:
         self._break_s: float | None = None  # before what comes next
         self._marks: list[str] = []  # of what comes next
 
-    def add(self, block: Sequence[Run]) -> None:
+    def add(self, block: Sequence[TextRun]) -> None:
         """Adds the sentences of a block."""
         text = "".join(run.text for run in block)
         pieces = merge_wordless(split_sentences(text))
@@ -167,13 +167,13 @@ class _Drafting:
         if self._break_s is None and self._sentences:
             self._mark_end()
         elif self._break_s is not None or self._marks:
-            self._add_draft(Clause(_NOTHING, ()), [])
+            self._add_draft(TextClause(_NOTHING, ()), [])
         return [sentence for sentence in self._sentences if sentence]
 
-    def _parts(self, runs: Sequence[Run]) -> Iterator[list[Run]]:
+    def _parts(self, runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
         """Cuts a sentence at breaks, and where the language changes."""
-        part: list[Run] = []
-        spoken: Run | None = None  # the last run with a word in this part
+        part: list[TextRun] = []
+        spoken: TextRun | None = None  # the last run with a word in this part
         for run in runs:
             is_spoken = has_word(run.text)
             other = is_spoken and spoken is not None and spoken.language != run.language
@@ -184,7 +184,7 @@ class _Drafting:
             spoken = run if is_spoken else spoken
         yield part
 
-    def _add_clause(self, part: Sequence[Run]) -> None:
+    def _add_clause(self, part: Sequence[TextRun]) -> None:
         """Adds a part of a sentence; without words, only its breaks and marks count."""
         if not any(has_word(run.text) for run in part):
             for run in part:
@@ -205,7 +205,7 @@ class _Drafting:
             ]
             self._add_draft(clause, marks)
 
-    def _add_draft(self, clause: Clause, marks: list[tuple[str, int]]) -> None:
+    def _add_draft(self, clause: TextClause, marks: list[tuple[str, int]]) -> None:
         if not self._sentences:
             self._sentences.append([])
         before = self._waiting_marks()
@@ -219,7 +219,9 @@ class _Drafting:
     def _begin_break(self, break_s: float) -> None:
         """Marks before a break are reached when it begins."""
         if self._marks and self._last is None:
-            self._sentences.insert(0, [_Draft(Clause(_NOTHING, ()), None, self._waiting_marks())])
+            self._sentences.insert(
+                0, [_Draft(TextClause(_NOTHING, ()), None, self._waiting_marks())]
+            )
         elif self._break_s is None:
             self._mark_end()
         self._break_s = (self._break_s or 0) + break_s

@@ -16,10 +16,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from processors.text.g2p import Pronunciation
+from processors.text.g2p import Phones, Pronunciation
 from utils.errors import InputError
 
-Phones = tuple[str, ...]
 INSTALL: Final = "pip install 'phonemizer>=3.4' espeakng-loader"
 _CACHED_WORDS = 65536  # per thread and language
 _thread = threading.local()
@@ -77,7 +76,7 @@ def speak(language: str, words: Sequence[str]) -> list[Phones]:
     return share_phones(words, groups, [voice.alone(word) for word in words])
 
 
-class _Voice:
+class _EspeakVoice:
     """An espeak backend of one language for one thread, with a cache of single words."""
 
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
@@ -97,14 +96,14 @@ class _Voice:
         return tuple(phone for group in self.groups(word) for phone in group)
 
 
-def _voice(language: str) -> _Voice:
-    voices: dict[str, _Voice] = vars(_thread).setdefault("voices", {})
+def _voice(language: str) -> _EspeakVoice:
+    voices: dict[str, _EspeakVoice] = vars(_thread).setdefault("voices", {})
     if language not in voices:
         voices[language] = _open_voice(language)
     return voices[language]
 
 
-def _open_voice(language: str) -> _Voice:
+def _open_voice(language: str) -> _EspeakVoice:
     _point_to_library()
     from phonemizer.backend import EspeakBackend
     from phonemizer.separator import Separator
@@ -120,7 +119,7 @@ def _open_voice(language: str) -> _Voice:
         words_mismatch="ignore",
         logger=logger,
     )
-    return _Voice(backend, Separator(phone="_", word=" ", syllable=""))
+    return _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
 
 
 def _point_to_library() -> None:

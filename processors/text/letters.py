@@ -18,14 +18,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from processors.records import SpokenText, Word, WordPhones
-from processors.text.g2p import Pronunciation, has_variants, lookup
+from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
 from processors.text.tokens import Token, TokenizedText
 from utils.errors import InputError
 from utils.seed import derived_seed
 
-Phones = tuple[str, ...]
 _ENDING = re.compile(r"'?s$")
 _DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")

@@ -50,7 +50,7 @@ _SHOWN = 10  # replacements in a message
 _EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
-class _Segment(NamedTuple):
+class _Articulation(NamedTuple):
     """Features of a sound of one articulation, and its marks."""
 
     place: float
@@ -69,7 +69,7 @@ class _Segment(NamedTuple):
 
 
 _WEIGHTS = (40, 50, 2, 5, 20, 10, 10, 10, 1, 3, 0.5, 0.1)  # of the features
-_Sound = tuple[_Segment, ...]
+_Sound = tuple[_Articulation, ...]
 
 
 class PhoneSet:
@@ -156,7 +156,7 @@ def _sound_of(phone: str) -> _Sound:
         phone = phone.replace(letter, several)
     letters = _letters()
     ipa = (char if char in letters else unicodedata.normalize("NFD", char) for char in phone)
-    segments: list[_Segment] = []
+    segments: list[_Articulation] = []
     for char in "".join(ipa).lstrip("ˈˌ"):
         if char in letters or (segments and char == _NASAL):
             segments.append(letters["n" if char == _NASAL else char])
@@ -170,17 +170,17 @@ def _sound_of(phone: str) -> _Sound:
 
 
 @cache
-def _letters() -> dict[str, _Segment]:
+def _letters() -> dict[str, _Articulation]:
     """The segment of each letter."""
     letters = {}
     for manner, nasal, lateral, sibilant, chart in _MANNERS:
         for place, pair in zip(_PLACES, chart.split(), strict=True):
             for voice, letter in enumerate(pair):
-                letters[letter] = _Segment(place, manner, 0, voice, nasal, lateral, sibilant)
+                letters[letter] = _Articulation(place, manner, 0, voice, nasal, lateral, sibilant)
     for step, row in enumerate(_HEIGHTS):
         for column, letter in enumerate(row):
             back, rounded = column // 2 / 2, column % 2
-            letters[letter] = _Segment(
+            letters[letter] = _Articulation(
                 0.7 - 0.1 * back, 0.55, 1, 1, high=1 - step / 6, back=back, round=rounded
             )
     del letters["."]
