@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from utils.config import build_complete
 from utils.errors import InputError
 from utils.files import read_json, read_text, replacing, write_json

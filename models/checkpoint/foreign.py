@@ -15,7 +15,7 @@ from models.base.assets import AUDIO, Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint import importers as _importers
 from processors.dataset.statistics import CorpusStats
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from utils.config import Tree
 from utils.errors import InputError, listed
 from utils.hub import resolve

@@ -20,7 +20,7 @@ from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
 from utils.config import Tree
 from utils.config_tree import overridden, read_tree

@@ -19,7 +19,6 @@ from onnx.parser import parse_graph
 from models.export.folder import ExportedVoice, copy_licences
 from models.export.onnx_file import WeightType, to_onnx
 from processors.text.g2p import CMUDICT_PATH
-from processors.text.nearest_phones import PhoneSet
 from processors.text.symbols import (
     ARPABET,
     ARPABET_OF_IPA,
@@ -27,8 +26,8 @@ from processors.text.symbols import (
     MARKS,
     PUNCTUATION_PAUSES,
     SILENCE,
-    Vocabulary,
 )
+from processors.text.voice_phones import PhoneSet, Vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 

@@ -22,7 +22,7 @@ from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.records import SpokenText
 from processors.text.clauses import PLAIN, ProsodyFactors
-from processors.text.nearest_phones import is_voiced
+from processors.text.voice_phones import is_voiced
 from utils.errors import InputError
 from utils.logging import get_logger, progress
 from utils.seed import derived_seed

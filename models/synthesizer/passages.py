@@ -20,8 +20,8 @@ from processors.text.clauses import (
     merge_wordless,
     split_sentences,
 )
-from processors.text.nearest_phones import VoicePhones
 from processors.text.symbols import SILENCE
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError, control_characters
 from utils.logging import get_logger
 
@@ -99,15 +99,12 @@ class TextReader:
         drafts = drafting.finish()
         if not drafting.has_words:
             raise InputError("there is no word to say in the SSML")
-        fitted = iter(self._phones.fit([d.clause.spoken for sentence in drafts for d in sentence]))
-        return _placed([[_passage(d, next(fitted)) for d in sentence] for sentence in drafts])
+        fitted = self._phones.fit([draft.clause.spoken for draft in row] for row in drafts)
+        return _placed([[*map(_passage, *rows)] for rows in zip(drafts, fitted, strict=True)])
 
     def _sentences(self, text: str, language: str) -> list[list[SpokenText]]:
         check_text(text)
-        sentences = self._split(text, language)
-        clauses = [clause for sentence in sentences for clause in sentence]
-        fitted = iter(self._phones.fit(clauses))
-        return [[next(fitted) for _ in sentence] for sentence in sentences]
+        return self._phones.fit(self._split(text, language))
 
 
 def _names(sentences: Sequence[Sequence[SpokenText]], *, pauses: bool) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from processors.text.clauses import ClauseSplitter
-from processors.text.nearest_phones import VoicePhones
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError, nearest
 
 Text = str | Ssml

@@ -24,7 +24,7 @@ from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
 from modules.layers.postnet import MaskedBatchNorm
 from modules.variance.adaptor import SpeakerNorm
-from processors.text.nearest_phones import PhoneSet
+from processors.text.voice_phones import PhoneSet
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 

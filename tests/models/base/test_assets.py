@@ -6,7 +6,7 @@ import pytest
 from models.base.assets import Assets, Speaker
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from utils.errors import InputError
 
 STAT = Stat(mean=200.0, std=30.0, min=80.0, max=400.0, count=7)

@@ -12,7 +12,7 @@ from models.synthesizer.acoustic import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.ssml.document import Ssml
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from utils.errors import InputError
 from utils.files import write_json
 

@@ -20,7 +20,7 @@ from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
-from processors.text.symbols import Vocabulary, arpabet_vocabulary
+from processors.text.voice_phones import Vocabulary, arpabet_vocabulary
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
 from utils.files import read_json, write_json

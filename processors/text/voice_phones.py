@@ -1,4 +1,4 @@
-"""Fits the phones of texts to those of a voice: the nearest phones to one it was not trained on.
+"""The phones of a voice: their ids, and the nearest ones to those that it was not trained on.
 
 Phones are compared by articulation, as in ALINE (Kondrak 2000, "A new algorithm for the alignment
 of phonetic sequences", NAACL): a segment has features between 0 and 1, and the distance of two
@@ -8,13 +8,27 @@ stress is nearest. ARPAbet is compared by its IPA equivalents.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
+from config.text import TextConfig
 from processors.records import SpokenText, Word
-from processors.text.symbols import APOSTROPHE, FULL_STOP, IPA_OF_ARPABET, MARKS, PAUSES
+from processors.text.symbols import (
+    APOSTROPHE,
+    ARPABET,
+    ARPABET_PREFIX,
+    END,
+    FULL_STOP,
+    IPA_OF_ARPABET,
+    MARKS,
+    NVIDIA_SETS,
+    PAD,
+    PAUSES,
+    WORD_BOUNDARY,
+    mark_name,
+)
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -203,10 +217,10 @@ class VoicePhones:
         self._unknown = unknown
         self._logged: set[str] = set()
 
-    def fit(self, clauses: Iterable[SpokenText]) -> list[SpokenText]:
-        """Returns clauses of a text in the phones of this voice."""
+    def fit(self, sentences: Iterable[Iterable[SpokenText]]) -> list[list[SpokenText]]:
+        """Returns the clauses of the sentences of a text in the phones of this voice."""
         replaced: dict[str, None] = {}
-        fitted = [self._fitted(clause, replaced) for clause in clauses]
+        fitted = [[self._fitted(clause, replaced) for clause in row] for row in sentences]
         if new := [name for name in replaced if name not in self._logged]:
             self._logged.update(new)
             get_logger(__name__).warning(
@@ -247,3 +261,73 @@ class VoicePhones:
                 " replace, or write the word otherwise"
             )
         return nearest
+
+
+class Vocabulary:
+    """Maps phone names to ids; the id of a name is its index in `symbols`."""
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self.symbols = tuple(symbols)
+        if len(set(self.symbols)) != len(self.symbols):
+            raise InputError("a vocabulary holds a symbol twice")
+        if self.symbols[:1] != (PAD,):
+            raise InputError(f"a vocabulary must start with {PAD}, found {self.symbols[:1]}")
+        self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.symbols == other.symbols
+
+    def __hash__(self) -> int:
+        return hash(self.symbols)
+
+    def ids(self, phones: Sequence[str]) -> list[int]:
+        """The id of each phone; an InputError names all unknown ones."""
+        unknown = sorted({phone for phone in phones if phone not in self._ids})
+        if unknown:
+            raise InputError(
+                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model; "
+                "it was trained on another phone set, or its corpus does not contain them"
+            )
+        return [self._ids[phone] for phone in phones]
+
+    def to_plain(self) -> list[str]:
+        """The symbols in the order of their ids, ready for JSON."""
+        return list(self.symbols)
+
+
+def arpabet_vocabulary() -> Vocabulary:
+    """The fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""
+    return Vocabulary(MARKS + ARPABET)
+
+
+def vocabulary_of(phones: Iterable[str]) -> Vocabulary:
+    """The marks, then the other phones of `phones` in sorted order."""
+    return Vocabulary((*MARKS, *sorted(set(phones) - set(MARKS))))
+
+
+def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
+    """The symbols of a set of DeepLearningExamples, by the extractor's name, in NVIDIA's order.
+
+    `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
+    "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
+    space, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a capital letter here.
+    TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
+    "tensorflowtts_english".
+    """
+    phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
+    end = (END,) if phone_extractor == "tensorflowtts_english" else ()
+    return Vocabulary((PAD, *map(mark_name, NVIDIA_SETS[phone_extractor]), *phones, *end))
+
+
+def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
+    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
+    if text.has_nvidia_symbols:
+        return nvidia_vocabulary(text.phone_extractor)
+    symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
+    if text.phone_extractor in ("espeak", "letters"):
+        return vocabulary_of(symbols)
+    arpabet = arpabet_vocabulary().symbols
+    return Vocabulary((*arpabet, *sorted(symbols - set(arpabet))))
