@@ -229,24 +229,18 @@ class _Handler(ContentHandler):
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element) -> tuple[str, ...]:
-        voice = self._voice
-        if voice.extractor == "letters":
+        extractor = self._voice.extractor
+        if extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
-        return phones_of(
-            self._required(element, "ph"),
-            element.attributes.get("alphabet", "ipa"),
-            in_ipa=voice.extractor == "espeak",
-            known=voice.known_phones,
-        )
+        written, alphabet = self._required(element, "ph"), element.attributes.get("alphabet", "ipa")
+        known = self._voice.known_phones
+        return phones_of(written, alphabet, in_ipa=extractor == "espeak", known=known)
 
     def _said(self, element: _Element, shown: str) -> str:
         language = element.language or self._voice.language
-        return say_as(
-            self._required(element, "interpret-as"),
-            shown,
-            element.attributes.get("format", ""),
-            in_english=self._voice.normalises_english and is_english(language),
-        )
+        in_english = self._voice.normalises_english and is_english(language)
+        kind, format = self._required(element, "interpret-as"), element.attributes.get("format", "")
+        return say_as(kind, shown, format, in_english=in_english)
 
     def _begin_block(self) -> None:
         if self.blocks[-1]:
