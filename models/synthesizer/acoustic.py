@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -15,7 +16,7 @@ from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel
-from models.synthesizer.joining import Part, Placed, amplified, cut_pieces, faded_pieces
+from models.synthesizer.joining import Part, Placed, amplified, cut_part, cut_pieces, faded_pieces
 from models.synthesizer.passages import Passage
 from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.vocoders import OpenedVocoder
@@ -101,56 +102,38 @@ class PassageSynthesizer:
     def pieces(self, placed: Placed[TtsOutput], settings: Settings) -> Iterator[np.ndarray]:
         """Synthesises the mel of one passage: pieces of its wav, (n,) each, in [-1, 1]."""
         out, passage, fitted = placed.output, placed.passage, placed.fitted
-        mel, hop_length = out.mel, self._mel.hop_length  # (1, M, T)
-        wavs = self.vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
+        hop_length = self._mel.hop_length
+        wavs = self.vocoder.generate(out.mel, _CHUNK_FRAMES, seed=settings.seed)
         pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
         if passage.prosody:
             pieces = amplified(pieces, passage.gains(to_numpy(out.durations)[0]), hop_length)
-        start, end = fitted.n_cut_start, mel.shape[2] - fitted.n_cut_end
-        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
-        for piece in faded_pieces(pieces, (end - start) * hop_length, self._mel.sample_rate):
+        start, end = fitted.start * hop_length, fitted.end * hop_length
+        pieces = cut_pieces(pieces, start, end)
+        for piece in faded_pieces(pieces, end - start, self._mel.sample_rate):
             _check_finite(passage.spoken, piece)
             yield piece.clip(-1, 1)
 
     def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
         out, attention = self.mels(passages, speaker, settings)
         wavs = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
-        durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
-        f0, energy = (
+        f0, energy = out.contours_per_frame()
+        columns = [
             [None] * len(passages) if values is None else to_numpy(values)
-            for values in out.contours_per_frame()
-        )
-        rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
-        return [self._part(passage, *row) for passage, row in zip(passages, rows, strict=True)]
+            for values in (out.durations, wavs, out.mel, f0, energy)
+        ]
+        return [
+            self._cut(passage, Part(passage.spoken.normalized, passage.spoken.phones, *row))
+            for passage, *row in zip(passages, *columns, attention, strict=True)
+        ]
 
-    def _part(
-        self,
-        passage: Passage,
-        durations: np.ndarray,
-        mel: np.ndarray,
-        f0: np.ndarray | None,
-        energy: np.ndarray | None,
-        wav: np.ndarray,
-        attention: AttentionQuality | None,
-    ) -> Part:
-        """Cuts the padding off one item of a batch."""
-        clause, hop_length = passage.spoken, self._mel.hop_length
-        durations = durations[: len(clause.phones)].astype(np.int64)
-        n_frames = int(durations.sum())
-        wav = wav[: n_frames * hop_length]
+    def _cut(self, passage: Passage, padded: Part) -> Part:
+        """Cuts the padding off one item of a batch, and amplifies it where that is asked for."""
+        durations = padded.durations[: len(padded.phones)].astype(np.int64)
+        part = cut_part(padded, durations, 0, int(durations.sum()))
         if passage.prosody:
-            wav = next(amplified([wav], passage.gains(durations), hop_length))
-        part = Part(
-            normalized=clause.normalized,
-            phones=clause.phones,
-            durations=durations,
-            wav=wav,
-            mel=mel[:, :n_frames],
-            f0=None if f0 is None else f0[:n_frames],
-            energy=None if energy is None else energy[:n_frames],
-            attention=attention,
-        )
-        _check_finite(clause, part.mel, part.wav)
+            gains = passage.gains(durations)
+            part = replace(part, wav=next(amplified([part.wav], gains, self._mel.hop_length)))
+        _check_finite(passage.spoken, part.mel, part.wav)
         return part
 
     def _prosody(self, passages: Sequence[Passage], settings: Settings) -> dict[str, Any]:

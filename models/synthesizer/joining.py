@@ -80,8 +80,8 @@ class Fitted(NamedTuple):
     """Frames around and of a passage."""
 
     n_silent: int  # silence before it
-    n_cut_start: int  # left out
-    n_cut_end: int
+    start: int  # of what is left of it
+    end: int
     n_kept: int  # of the pauses at its end, that are part of the break after it
     durations: np.ndarray  # of the phones that are left, (N,)
 
@@ -146,18 +146,17 @@ def _fitted(passage: Passage, durations: np.ndarray, n_before: int, n_after: int
     Durations are frames per phone, (N,); `n_before` frames of silence or of a break are before the
     passage, and a break of `n_after` frames follows it, if any.
     """
-    phones, n_cut_start, n_cut_end, n_kept = passage.spoken.phones, 0, 0, 0
+    phones, start, end, n_kept = passage.spoken.phones, 0, int(durations.sum()), 0
     if passage.break_s is not None:
         leading = _pause_frames(phones, durations)
-        n_cut_start = max(0, leading - n_before)
-        n_before -= leading - n_cut_start
+        start = max(0, leading - n_before)
+        n_before -= leading - start
     if n_after is not None:
         trailing = _pause_frames(phones[::-1], durations[::-1])
         n_kept = min(trailing, n_after)
-        n_cut_end = trailing - n_kept
+        end -= trailing - n_kept
     edges = np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)
-    left = np.diff(edges.clip(n_cut_start, edges[-1] - n_cut_end))
-    return Fitted(n_before, n_cut_start, n_cut_end, n_kept, left)
+    return Fitted(n_before, start, end, n_kept, np.diff(edges.clip(start, end)))
 
 
 def _pause_frames(phones: Sequence[str], durations: np.ndarray) -> int:
@@ -166,12 +165,12 @@ def _pause_frames(phones: Sequence[str], durations: np.ndarray) -> int:
     return int(durations[:n].sum())
 
 
-def cut_part(part: Part, fitted: Fitted, hop_length: int) -> Part:
-    """Leaves out frames at the edges of a part."""
-    start, end = fitted.n_cut_start, part.mel.shape[1] - fitted.n_cut_end
+def cut_part(part: Part, durations: np.ndarray, start: int, end: int) -> Part:
+    """The frames from `start` to `end` of a part, of phones that have these durations there."""
+    hop_length = len(part.wav) // part.mel.shape[1]
     return replace(
         part,
-        durations=fitted.durations,
+        durations=durations,
         wav=part.wav[start * hop_length : end * hop_length],
         mel=part.mel[:, start:end],
         f0=None if part.f0 is None else part.f0[start:end],

@@ -21,6 +21,7 @@ from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageSynthesizer, to_numpy
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.joining import (
+    Part,
     Silence,
     SpokenTimes,
     cut_part,
@@ -129,13 +130,16 @@ class Synthesizer:
             parts = self._passages.parts(passages, index, settings)
         times, n_pause = SpokenTimes(), self._pause_frames(settings.duration_control)
         outputs = ((part, part.durations) for part in parts)
+        joined: list[Part] = []
+        for placed in place(sentences, outputs, times, self._mel.frame_s, n_pause):
+            if isinstance(placed, Silence):
+                joined.append(silence(placed.n_frames, self._mel))
+            else:
+                fitted = placed.fitted
+                part = cut_part(placed.output, fitted.durations, fitted.start, fitted.end)
+                joined.append(part)
         speech = join(
-            [
-                silence(placed.n_frames, self._mel)
-                if isinstance(placed, Silence)
-                else cut_part(placed.output, placed.fitted, self._mel.hop_length)
-                for placed in place(sentences, outputs, times, self._mel.frame_s, n_pause)
-            ],
+            joined,
             times,
             self._mel,
             text=text if isinstance(text, str) else " ".join(s.text for s in times.sentences),

@@ -57,7 +57,7 @@ def test_a_short_break_cuts_the_pauses():
     assert items == ["output 0", "output 1"]
     assert isinstance(first, Placed)
     assert isinstance(second, Placed)
-    assert (first.fitted.n_cut_end, second.fitted.n_cut_start) == (4, 2)
+    assert (first.fitted.end, second.fitted.start) == (FRAMES.sum() - 4, 2)
     assert times.words[1].start_s - times.words[0].end_s == pytest.approx(0.01)
 
 
