@@ -262,7 +262,7 @@ class ClauseSplitter:
             elif phones[-1] not in PAUSES:  # the front end ends it without one
                 phones = (*phones, pause)
             linked.append(clause._replace(spoken=dataclasses.replace(clause.spoken, phones=phones)))
-        return [*linked, clauses[-1]]
+        return [*linked, *clauses[-1:]]
 
     def _spoken(self, runs: Sequence[TextRun], language: str) -> SpokenText:
         spoken = self._frontends[language](*(run.text for run in runs))
