@@ -22,7 +22,7 @@ from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.records import SpokenText
-from processors.text.clauses import PLAIN, ProsodyFactors
+from processors.text.clauses import PLAIN
 from processors.text.voice_phones import is_voiced
 from utils.errors import InputError
 from utils.logging import get_logger, progress
@@ -142,8 +142,9 @@ class PassageSynthesizer:
         if "pitch" in asked:
             asked["pitch"] = self._padded([passage.pitch or () for passage in passages])
         for name in ("duration", "pitch") if any(p.prosody for p in passages) else ():
-            rows = [[getattr(phone, name) for phone in _prosody_of(p)] for p in passages]
             if name in self.controls:
+                prosodies = [p.prosody or [PLAIN] * len(p.spoken.phones) for p in passages]
+                rows = [[getattr(phone, name) for phone in prosody] for prosody in prosodies]
                 factors = self._padded(rows, 1.0)  # (B, N)
                 asked[f"{name}_control"] = factors * asked.get(f"{name}_control", 1.0)
         if "pitch_transform" in asked:
@@ -161,10 +162,6 @@ class PassageSynthesizer:
         """Rows of different lengths as one tensor on the device, (B, N)."""
         tensors = [torch.tensor(row) for row in rows]
         return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self._device)
-
-
-def _prosody_of(passage: Passage) -> Sequence[ProsodyFactors]:
-    return passage.prosody or [PLAIN] * len(passage.spoken.phones)
 
 
 def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
