@@ -15,7 +15,9 @@ from modules.variance.adaptor import ContourStats
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
-Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/model.py)
+AcousticNetwork = TypeVar(
+    "AcousticNetwork", bound=nn.Module
+)  # an AcousticModel (models/base/model.py)
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
@@ -53,16 +55,16 @@ def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
     )
 
 
-class AcousticTask(Generic[Network]):
+class AcousticTask(Generic[AcousticNetwork]):
     """A `Task` (models/base/task.py): one step, after that of the aligner if there is one."""
 
     exported = "model"
 
     def __init__(
         self,
-        network: Network,
+        network: AcousticNetwork,
         assets: Assets,
-        losses_of: Callable[[Network, TtsBatch], dict[str, LossTerm]],
+        losses_of: Callable[[AcousticNetwork, TtsBatch], dict[str, LossTerm]],
         aligner_training: AlignerTraining | None = None,
     ) -> None:
         self.network = network
