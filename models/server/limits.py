@@ -7,7 +7,7 @@ import asyncio
 import secrets
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -19,14 +19,14 @@ _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
 
 
+@dataclass
 class Counters:
     """What the server has done since its start."""
 
-    def __init__(self) -> None:
-        self.requests: Counter[int] = Counter()  # by status
-        self.active = 0  # requests for speech that wait or are served
-        self.sound_s = 0.0
-        self.synthesis_s = 0.0
+    requests: Counter[int] = field(default_factory=Counter)  # by status
+    active: int = 0  # requests for speech that wait or are served
+    sound_s: float = 0.0
+    synthesis_s: float = 0.0
 
     def text(self, *, n_open: int, open_mb: float) -> str:
         """All counters, in the format of Prometheus."""

@@ -95,9 +95,6 @@ class PhoneSet:
         self._sounds = {phone: sound for phone, sound in sounds.items() if sound}
         self._cheapest = cache(self._compare)
 
-    def __contains__(self, phone: object) -> bool:
-        return phone in self._phones
-
     def nearest(self, phone: str) -> tuple[str, ...]:
         """The phones of this set that are nearest to a phone or pause, usually one.
 
