@@ -241,15 +241,13 @@ class Synthesizer:
         if settings.pitch is not None:
             raise InputError("SSML, and the pitch of each phone, exclude each other")
         check_text(text.source)
-        preprocess = self.config.preprocess.text
         voice = SsmlVoice(
             model=self.config.model_type,
             language=language,
             languages={other.language for other in self.speakers},
             controls=self._passages.controls,
-            extractor=preprocess.phone_extractor,
+            text=self.config.preprocess.text,
             known_phones=self.model.assets.known_phones,
-            normalises_english=preprocess.normalizer == "english",
         )
         return self._reader.passages_of_runs(read_ssml(text, voice), language)
 

@@ -192,7 +192,7 @@ def _reader() -> TextReader:
 def _read_ssml(folder: Path) -> object:
     (text,) = read_input_texts(folder / "text.ssml")
     controls = {"duration", "pitch"}
-    voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, "lexicon", ARPABET, True)
+    voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, TextConfig(), ARPABET)
     try:
         check_text(text.text)
         return _reader().passages_of_runs(

@@ -19,7 +19,7 @@ from utils.files import new_folder
 
 _STATIC = Path(__file__).with_name("static")
 # in place of the file that needs NumPy; worker.js defines the module
-_LETTER_NETWORK = "from browser import phones_of\n\nNetwork = object\n"
+_LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
 # of each package, by its name and version: the files that are needed
 PACKAGES = {
     "onnxruntime-web@1.30.0": (

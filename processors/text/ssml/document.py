@@ -9,6 +9,7 @@ from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
 
 from config.checks import CONTROL_RANGE
+from config.text import TextConfig
 from processors.text.clauses import ProsodyFactors, TextRun
 from processors.text.normalisation.english import is_english
 from processors.text.ssml import values
@@ -52,9 +53,8 @@ class SsmlVoice(NamedTuple):
     language: str  # espeak code, of the speaker
     languages: Collection[str]  # of all speakers
     controls: Collection[str]  # "duration" and "pitch", where the model has them
-    extractor: str  # `preprocess.text.phone_extractor`
+    text: TextConfig
     known_phones: Collection[str]
-    normalises_english: bool
 
 
 def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
@@ -229,7 +229,7 @@ class _Handler(ContentHandler):
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element) -> tuple[str, ...]:
-        extractor = self._voice.extractor
+        extractor = self._voice.text.phone_extractor
         if extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
         written, alphabet = self._required(element, "ph"), element.attributes.get("alphabet", "ipa")
@@ -238,7 +238,7 @@ class _Handler(ContentHandler):
 
     def _said(self, element: _Element, shown: str) -> str:
         language = element.language or self._voice.language
-        in_english = self._voice.normalises_english and is_english(language)
+        in_english = self._voice.text.normalizer == "english" and is_english(language)
         kind, format = self._required(element, "interpret-as"), element.attributes.get("format", "")
         return say_as(kind, shown, format, in_english=in_english)
 

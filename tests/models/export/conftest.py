@@ -6,7 +6,7 @@ import pytest
 from models.base.graphs import Graph
 from models.export.onnx_file import to_onnx
 
-EXPORTERS = ("models.export.folder", "models.export.piper_sherpa", "models.export.web.folder")
+EXPORTERS = ("models.export.folder", "models.export.piper_sherpa")
 
 
 def content_of(graph: Graph) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from config.text import TextConfig
 from processors.text.clauses import PLAIN, ProsodyFactors, TextRun
 from processors.text.ssml.document import ATTRIBUTES, MOST_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET
@@ -16,9 +17,8 @@ VOICE = SsmlVoice(
     language="en-us",
     languages={"en-us", "de"},
     controls={"duration", "pitch"},
-    extractor="lexicon",
+    text=TextConfig(),
     known_phones=ARPABET,
-    normalises_english=True,
 )
 
 
@@ -166,7 +166,10 @@ def test_what_a_voice_cannot_do_is_refused():
             )
     assert read("<prosody volume='-20dB'>a</prosody>", VOICE._replace(controls=()))
     with pytest.raises(InputError, match="this voice reads letters, and has no phones"):
-        read("<phoneme ph='a'>a</phoneme>", VOICE._replace(extractor="letters"))
+        read(
+            "<phoneme ph='a'>a</phoneme>",
+            VOICE._replace(text=TextConfig(phone_extractor="letters")),
+        )
 
 
 BOMB = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(9))
