@@ -18,21 +18,10 @@ from models.base.assets import Speaker
 from models.base.devices import resolved_device
 from models.base.model import TtsOutput
 from models.checkpoint.loading import open_model
+from models.synthesizer import joining
 from models.synthesizer.acoustic import PassageSynthesizer, to_numpy
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
-from models.synthesizer.joining import (
-    Part,
-    Silence,
-    SpokenTimes,
-    cut_part,
-    faded_out,
-    join,
-    log_gain,
-    place,
-    silence,
-    warn_if_rushed,
-    warn_if_silent,
-)
+from models.synthesizer.joining import Part, Silence, SpokenTimes
 from models.synthesizer.passages import Passage, TextReader, check_text
 from models.synthesizer.settings import RangeWarning, Settings
 from models.synthesizer.speech import Speech
@@ -131,14 +120,14 @@ class Synthesizer:
         times, n_pause = SpokenTimes(), self._pause_frames(settings.duration_control)
         outputs = ((part, part.durations) for part in parts)
         joined: list[Part] = []
-        for placed in place(sentences, outputs, times, self._mel.frame_s, n_pause):
+        for placed in joining.place(sentences, outputs, times, self._mel.frame_s, n_pause):
             if isinstance(placed, Silence):
-                joined.append(silence(placed.n_frames, self._mel))
+                joined.append(joining.silence(placed.n_frames, self._mel))
             else:
                 fitted = placed.fitted
-                part = cut_part(placed.output, fitted.durations, fitted.start, fitted.end)
+                part = joining.cut_part(placed.output, fitted.durations, fitted.start, fitted.end)
                 joined.append(part)
-        speech = join(
+        speech = joining.join(
             joined,
             times,
             self._mel,
@@ -150,12 +139,12 @@ class Synthesizer:
         )
         if settings.changes_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
-        warn_if_silent(speech.wav)
+        joining.warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
+        joining.warn_if_rushed(speech, settings.duration_control * min(1, fastest))
         n_faded = settings.fade_out * self._mel.hop_length
-        faded = np.concatenate([*faded_out([speech.wav], n_faded)])
-        log_gain(speech.gain)
+        faded = np.concatenate([*joining.faded_out([speech.wav], n_faded)])
+        joining.log_gain(speech.gain)
         return replace(speech, wav=faded)
 
     def generate(
@@ -187,7 +176,7 @@ class Synthesizer:
         index = self.speaker_id(settings.speaker)
         sentences = self._read(text, index, settings)
         pieces = self._pieces(sentences, index, settings, times or SpokenTimes())
-        return faded_out(pieces, settings.fade_out * self._mel.hop_length)
+        return joining.faded_out(pieces, settings.fade_out * self._mel.hop_length)
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
@@ -265,7 +254,7 @@ class Synthesizer:
                 yield out, to_numpy(out.durations)[0]
 
         n_pause = self._pause_frames(settings.duration_control)
-        for placed in place(sentences, outputs(), times, self._mel.frame_s, n_pause):
+        for placed in joining.place(sentences, outputs(), times, self._mel.frame_s, n_pause):
             if isinstance(placed, Silence):
                 yield np.zeros(placed.n_frames * self._mel.hop_length, dtype=np.float32)
                 continue

@@ -13,7 +13,6 @@ from config.text import TextConfig
 from processors.text.clauses import ProsodyFactors, TextRun
 from processors.text.normalisation.english import is_english
 from processors.text.ssml import values
-from processors.text.ssml.values import phones_of, say_as
 from utils.errors import InputError, nearest
 
 MOST_CHARACTERS = 1_000_000
@@ -234,13 +233,13 @@ class _Handler(ContentHandler):
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
         written, alphabet = self._required(element, "ph"), element.attributes.get("alphabet", "ipa")
         known = self._voice.known_phones
-        return phones_of(written, alphabet, in_ipa=extractor == "espeak", known=known)
+        return values.phones_of(written, alphabet, in_ipa=extractor == "espeak", known=known)
 
     def _said(self, element: _Element, shown: str) -> str:
         language = element.language or self._voice.language
         in_english = self._voice.text.normalizer == "english" and is_english(language)
         kind, format = self._required(element, "interpret-as"), element.attributes.get("format", "")
-        return say_as(kind, shown, format, in_english=in_english)
+        return values.say_as(kind, shown, format, in_english=in_english)
 
     def _begin_block(self) -> None:
         if self.blocks[-1]:
