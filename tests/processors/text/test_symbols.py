@@ -1,11 +1,11 @@
 import pytest
 
-from processors.text.espeak import speak
 from processors.text.g2p import is_arpabet, lookup
 from processors.text.symbols import ARPABET, MARKS, PAUSES, to_arpabet
 from processors.text.voice_phones import (
     arpabet_vocabulary,
 )
+from tests.processors.text.test_espeak import speak
 
 
 def test_arpabet_has_24_consonants_and_15_vowels_in_four_stresses():

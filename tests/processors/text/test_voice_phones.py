@@ -2,7 +2,6 @@ import pytest
 
 from config.text import TextConfig
 from processors.records import SpokenText, Word
-from processors.text.espeak import speak
 from processors.text.symbols import ARPABET, CONSONANTS, MARKS, PAD, PUNCTUATION_PAUSES
 from processors.text.voice_phones import (
     PhoneSet,
@@ -14,6 +13,7 @@ from processors.text.voice_phones import (
     nvidia_vocabulary,
     vocabulary_of,
 )
+from tests.processors.text.test_espeak import speak
 from utils.errors import InputError
 
 GERMAN = PhoneSet(
