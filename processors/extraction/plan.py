@@ -20,7 +20,7 @@ _log = get_logger(__name__)
 # they are more than half of it. Only `max_bad_ratio` 0 allows none.
 _TOLERATED = 3
 _SHOWN = 5  # reasons; the file holds all of them
-ShardWork = Callable[[str, Sequence[Utterance]], ShardReport]
+Work = Callable[[str, Sequence[Utterance]], ShardReport]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DatasetRun:
     shards: dict[str, list[Utterance]]  # the same by name of their shard
     fingerprint: Fingerprint  # what the result depends on
     product: Product  # what is made in addition to the store
-    work: ShardWork  # makes a shard, given its name and utterances
+    work: Work  # makes a shard, given its name and utterances
     # raises InputError if the work cannot be done; called before anything is removed
     check: Callable[[], None] | None = None
     # called with the number of processes before the first shard is made
@@ -93,7 +93,7 @@ def plan_run(
     listing: Listing,
     dependence: Dependence,
     product: Product,
-    work: ShardWork,
+    work: Work,
 ) -> DatasetRun:
     """Plans a run, in worker processes as configured."""
     table = config.corpus_of(dataset).table
