@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     setup_logging()
 
     from models.synthesizer.runs import text_synthesis
-    from models.synthesizer.runs.synthesis_run import experiment_of
+    from models.synthesizer.runs.synthesis_run import default_output, experiment_of
 
     transform = _pitch_transform(given)
     texts = _texts(given)
@@ -35,16 +35,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         pitch_transform=transform,
         fade_out=given.fade_out,
     )
-    synthesis = text_synthesis.load_text_synthesis(
-        reference,
-        given.vocoder_dir,
-        next(iter(given.infer_output_dir), None),
-        given.set,
-        resample=given.resample,
+    synthesizer = text_synthesis.Synthesizer(
+        reference, given.vocoder_dir, resample=given.resample, overrides=given.set
     )
-    # --infer_text is never skipped
-    overwrite = given.overwrite or given.infer_text is not None
-    synthesis = synthesis._replace(alignment=given.save_alignment, overwrite=overwrite)
+    output = next(iter(given.infer_output_dir), None)
+    synthesis = text_synthesis.TextSynthesis(
+        synthesizer,
+        output or default_output(reference, synthesizer.model.home),
+        given.save_alignment,
+        # --infer_text is never skipped
+        overwrite=given.overwrite or given.infer_text is not None,
+    )
     if given.infer_mode == "batch":
         text_synthesis.synthesise_dataset(
             synthesis, given.infer_dataset, given.infer_testing_set, settings

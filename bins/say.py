@@ -16,9 +16,9 @@ from utils.errors import InputError, printable
 from utils.files import decoded, read_text, replacing, user_path
 
 if TYPE_CHECKING:
+    from models.synthesizer.joining import SpokenTimes
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer, Text
-    from models.synthesizer.timing import SpokenTimes
 
 _TO_STDOUT = "-"
 _BOOKS = (".txt", ".md", ".epub")
@@ -52,8 +52,8 @@ def main() -> None:
         names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
         path = next((Path(name) for name in names if not Path(name).exists()), Path(names[0]))
 
+    from models.synthesizer.joining import SpokenTimes
     from models.synthesizer.runs.text_files import naming
-    from models.synthesizer.timing import SpokenTimes
 
     synthesizer, settings = _open(voice, controls)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
@@ -138,7 +138,6 @@ def _open(
     voice: str | Path, controls: dict[str, Any], *, quiet: bool = True
 ) -> tuple["Synthesizer", "Settings"]:
     """The voice, and how it speaks, which is checked: later errors are those of the text."""
-    from models.base.assets import choose_speaker
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer
     from utils.logging import setup_logging
@@ -152,7 +151,7 @@ def _open(
         seed=controls["seed"] or 0,
     )
     synthesizer = Synthesizer(voice, controls["vocoder_dir"])
-    choose_speaker(synthesizer.speakers, settings.speaker)
+    synthesizer.speaker_id(settings.speaker)
     return synthesizer, synthesizer.checked(settings)
 
 

@@ -20,7 +20,7 @@ from utils.errors import InputError
 from utils.logging import get_logger
 
 _log = get_logger(__name__)
-Backend = Literal["loky", "dask", "ray", "sequential"]
+ParallelBackend = Literal["loky", "dask", "ray", "sequential"]
 T = TypeVar("T")
 R = TypeVar("R")
 Chunks = Mapping[str, Sequence[Any]]
@@ -59,7 +59,7 @@ def run_chunks(
     function: Callable[[str, Sequence[T]], R],
     chunks: Mapping[str, Sequence[T]],
     n_jobs: int,
-    backend: Backend = "loky",
+    backend: ParallelBackend = "loky",
 ) -> Iterator[ChunkResult[T, R]]:
     """Calls `function(key, items)` for every chunk, in several processes.
 
@@ -133,7 +133,7 @@ def _run(
     function: Callable[[str, Sequence[T]], R],
     chunks: Mapping[str, Sequence[T]],
     n_jobs: int,
-    backend: Backend,
+    backend: ParallelBackend,
 ) -> Iterator[tuple[str, R]]:
     """Runs chunks once."""
     pools = {"loky": _loky_pool, "dask": _dask_pool, "ray": _ray_pool, "sequential": _this_process}

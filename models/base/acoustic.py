@@ -1,4 +1,4 @@
-"""Shared by acoustic models: what they read from assets and batches, and their training task."""
+"""The training of acoustic models: what they read from assets and batches, and their task."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar, cast
@@ -12,11 +12,12 @@ from models.base.model import AcousticModel
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
 from modules.variance.adaptor import ContourStats
-from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
-Network = TypeVar("Network", bound=nn.Module)  # an AcousticModel (models/base/model.py)
+AcousticNetwork = TypeVar(
+    "AcousticNetwork", bound=nn.Module
+)  # an AcousticModel (models/base/model.py)
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
@@ -54,44 +55,16 @@ def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
     )
 
 
-def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tensor:
-    """A mel (B, T, M) as models return it: (B, M, T) float32, the log floor beyond the lengths."""
-    return mel_hat.float().mT.masked_fill(~frame_mask[:, None], log_floor)
-
-
-def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
-    """Returns the speaker ids of a batch, by default those of a single-speaker model.
-
-    The lengths, any (B,) of the batch, give size and device.
-
-    Raises:
-        ValueError: If the model has several speakers and no ids are given.
-    """
-    if speaker_ids is None and n_speakers > 1:
-        raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")
-    return torch.zeros_like(lengths) if speaker_ids is None else speaker_ids
-
-
-def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
-    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
-    if pitch is not None:
-        wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
-        if len(wrong) > 0:
-            raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
-    if pitch is not None and transform is not None:
-        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
-
-
-class AcousticTask(Generic[Network]):
+class AcousticTask(Generic[AcousticNetwork]):
     """A `Task` (models/base/task.py): one step, after that of the aligner if there is one."""
 
     exported = "model"
 
     def __init__(
         self,
-        network: Network,
+        network: AcousticNetwork,
         assets: Assets,
-        losses_of: Callable[[Network, TtsBatch], dict[str, LossTerm]],
+        losses_of: Callable[[AcousticNetwork, TtsBatch], dict[str, LossTerm]],
         aligner_training: AlignerTraining | None = None,
     ) -> None:
         self.network = network

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from utils.config import build_complete
-from utils.errors import InputError, nearest
+from utils.errors import InputError
 from utils.files import read_json, read_text, replacing, write_json
 
 T = TypeVar("T")
@@ -107,19 +107,6 @@ def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
         for speaker in _read(folder / SPEAKERS, _speakers):
             speakers.setdefault(speaker.name, speaker)
     return tuple(speakers[name] for name in sorted(speakers))
-
-
-def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
-    """Returns the index of the speaker with this name, or, for None, of the only speaker."""
-    names = [speaker.name for speaker in speakers]
-    listed = f"known: {', '.join(names)}"
-    if name is None:
-        if len(names) > 1:
-            raise InputError(f"the model has {len(names)} speakers; choose one ({listed})")
-        return 0
-    if name not in names:
-        raise InputError(f"the model has no speaker {name!r}{nearest(str(name), names)} ({listed})")
-    return names.index(name)
 
 
 def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)

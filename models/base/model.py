@@ -1,8 +1,10 @@
-"""What a model file defines for the rest of the toolkit: networks, graphs, `MODEL = Model(...)`."""
+"""What a model file defines for the rest of the toolkit: networks, and `MODEL = Model(...)`.
+
+Acoustic models share the checks of what `infer` is given and the form of its mel.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import torch
@@ -13,14 +15,14 @@ from config.schema import AcousticPrecision, Config, VocoderPrecision
 from config.train import CompileMode
 from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
+from models.base.graphs import Graphs
 from models.base.task import Task
 from modules.variance.adaptor import Level, regulate
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 Control = Literal["pitch", "energy", "duration", "pitch_transform"]
 C = TypeVar("C")  # dataclass of the `model` section
-EXAMPLE_LENGTH = 400  # of phones and frames: several windows of Griffin-Lim
-_FACTORS = ("duration", "pitch", "energy")
 
 
 class TtsOutput(NamedTuple):
@@ -52,6 +54,34 @@ class TtsOutput(NamedTuple):
             return values
         _, _, T = self.mel.shape
         return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)
+
+
+def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tensor:
+    """A mel (B, T, M) as models return it: (B, M, T) float32, the log floor beyond the lengths."""
+    return mel_hat.float().mT.masked_fill(~frame_mask[:, None], log_floor)
+
+
+def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
+    """Returns the speaker ids of a batch, by default those of a single-speaker model.
+
+    The lengths, any (B,) of the batch, give size and device.
+
+    Raises:
+        ValueError: If the model has several speakers and no ids are given.
+    """
+    if speaker_ids is None and n_speakers > 1:
+        raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")
+    return torch.zeros_like(lengths) if speaker_ids is None else speaker_ids
+
+
+def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
+    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
+    if pitch is not None:
+        wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
+        if len(wrong) > 0:
+            raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
+    if pitch is not None and transform is not None:
+        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
 
 
 class AcousticModel(Protocol):
@@ -143,22 +173,6 @@ class TrainedVocoder(Vocoder, Protocol):
         """Returns a copy that is optimised for synthesis."""
 
 
-class Graph(NamedTuple):
-    """A module whose `forward` takes tensors in the order of `inputs` and returns `outputs`."""
-
-    module: nn.Module
-    inputs: Mapping[str, Tensor]  # examples, by name
-    outputs: tuple[str, ...]
-    # inputs, and outputs of other lengths: the dimension that varies, and the name of the length
-    lengths: Mapping[str, Mapping[int, str]]
-    # inputs that may also have the length 1, for all positions; with the one whose shape they get
-    broadcast: Mapping[str, str] = MappingProxyType({})
-
-
-# by name of the file. An acoustic model has "acoustic", a vocoder "vocoder"; others have several
-Graphs = Mapping[str, Graph]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Model(Generic[C]):
     """A model: its configuration, its network, its training task, and what they need of others."""
@@ -203,44 +217,3 @@ class Model(Generic[C]):
                 f"{config.model_type} needs durations, and cannot get them from preprocess.aligner"
                 f" {config.preprocess.aligner}: choose another"
             )
-
-
-def vocoder_graphs(module: nn.Module, n_mels: int) -> Graphs:
-    """The graph "vocoder" of a module that turns a mel (1, M, T) into a wav (1, T * hop_length)."""
-    inputs = {"mel": torch.zeros(1, n_mels, EXAMPLE_LENGTH)}
-    return {"vocoder": Graph(module, inputs, ("wav",), {"mel": {2: "n_frames"}})}
-
-
-class FeedForward(nn.Module):
-    """Phones to mel, with factors on durations, pitch and energy."""
-
-    def __init__(self, network: nn.Module, factors: tuple[str, ...]) -> None:
-        super().__init__()
-        self.network = network
-        self.factors = factors
-
-    def forward(
-        self, phone_ids: Tensor, speaker_id: Tensor, *factors: Tensor
-    ) -> tuple[Tensor, ...]:
-        """Synthesises one item: (1, N), (1,), factors (1, N) -> (1, M, T), durations (1, N)."""
-        infer = cast("Any", self.network).infer
-        names = (f"{factor}_control" for factor in self.factors)
-        output: TtsOutput = infer(
-            phone_ids,
-            torch.full((1,), phone_ids.shape[1]),
-            speaker_ids=speaker_id,
-            **dict(zip(names, factors, strict=True)),
-        )
-        return output.mel, output.durations
-
-
-def feed_forward_graphs(network: Any) -> Graphs:  # noqa: ANN401  # a network with `controls`
-    """The graph "acoustic" of a network, with those factors that the network has."""
-    factors = tuple(name for name in _FACTORS if name in network.controls)
-    phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
-    inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
-    inputs |= {name: torch.ones(1, EXAMPLE_LENGTH) for name in factors}
-    lengths = {name: {1: "n_phones"} for name in ("phone_ids", *factors)}
-    lengths["mel"] = {2: "n_frames"}
-    outputs, shapes = ("mel", "durations"), dict.fromkeys(factors, "phone_ids")
-    return {"acoustic": Graph(FeedForward(network, factors), inputs, outputs, lengths, shapes)}

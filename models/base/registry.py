@@ -17,7 +17,7 @@ from utils.errors import InputError, nearest
 
 
 @dataclass(frozen=True)
-class _Selection:
+class _ModelKey:
     """The two keys that select the model file."""
 
     task: Literal["tts", "vocoder"]
@@ -81,7 +81,7 @@ def config_of(tree: Tree) -> Config:
 
 def _checked(tree: Tree) -> tuple[Config, Tree]:
     """The configuration, and the tree of the values that it was built from."""
-    chosen = build(_Selection, tree.only("task", "model_type"))
+    chosen = build(_ModelKey, tree.only("task", "model_type"))
     try:
         model = find_model(chosen.task, chosen.model_type)
     except InputError as error:

@@ -90,14 +90,14 @@ def blocks_of(markup: str) -> list[Block]:
     Left out are code blocks, notes, scripts, formulas and pictures. Each cell of a table and each
     item of a list is a block.
     """
-    reader = _Reader()
+    reader = _BlockParser()
     reader.feed(markup)
     reader.close()
     reader.end_block()
     return reader.blocks
 
 
-class _Reader(HTMLParser):
+class _BlockParser(HTMLParser):
     """Collects blocks. It expands no entities but those of HTML, and reads no other file."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from processors.text.clauses import merge_wordless, split_long, split_sentences
 from utils.errors import InputError, printable
 from utils.files import read_json, replacing, write_json
 from utils.locks import LOCK_FILE, locked
-from utils.logging import get_logger, progress
+from utils.logging import Progress, get_logger, progress
 
 MANIFEST = "manifest.json"
 PLAYLIST = "playlist.m3u8"
@@ -43,7 +43,9 @@ class _Sentence(NamedTuple):
     pause_s: float  # behind it
 
 
-class _Reader(NamedTuple):
+class _Narrator(NamedTuple):
+    """A voice, and how it speaks."""
+
     voice: Synthesizer
     settings: Settings
 
@@ -70,6 +72,13 @@ class _Reader(NamedTuple):
 
     def n_pause(self, sentence: _Sentence) -> int:
         return round(sentence.pause_s * self.sample_rate)
+
+    def speak(self, sentences: Sequence[_Sentence], folder: Path, bar: Progress) -> None:
+        """Writes the sound of those sentences of a chapter that were not spoken before."""
+        for n in range(len(_parts(folder)), len(sentences)):
+            with replacing(folder / f"{n:06}.npy") as part:
+                np.save(part, self.wav(sentences[n]))
+            bar.advance()
 
 
 def speak_book(
@@ -100,25 +109,21 @@ def speak_book(
         _check_texts(book, voice, settings)
         if not (folder / MANIFEST).exists():  # not of a text to correct first
             write_json(folder / MANIFEST, {"made_of": made_of, "chapters": []})
-        reader = _Reader(voice, settings)
-        texts = [reader.sentences(chapter) for chapter in book.chapters]
+        narrator = _Narrator(voice, settings)
+        texts = [narrator.sentences(chapter) for chapter in book.chapters]
         unfinished = [folder / _UNFINISHED / name for name in names]
-        n_spoken = [
-            len(sentences) if name in done else len(_parts(parts))
-            for name, sentences, parts in zip(names, texts, unfinished, strict=True)
-        ]
-        with progress(sum(map(len, texts)), "sentences", initial=sum(n_spoken)) as bar:
-            for i, name in enumerate(names):
-                if name not in done:
-                    for n in range(n_spoken[i], len(texts[i])):
-                        with replacing(unfinished[i] / f"{n:06}.npy") as part:
-                            np.save(part, reader.wav(texts[i][n]))
-                        bar.advance()
-                    lufs = _master(unfinished[i], folder / name, reader.sample_rate)
-                    entry = {"title": book.chapters[i].title, "file": name, "loudness_lufs": lufs}
-                    done[name] = entry | _times(reader, texts[i], unfinished[i])
-                    _write_lists(folder, book, made_of, [done[n] for n in names if n in done])
-                    shutil.rmtree(unfinished[i])
+        rows = [*zip(book.chapters, names, texts, unfinished, strict=True)]
+        n_spoken = sum(len(t if name in done else _parts(path)) for _, name, t, path in rows)
+        with progress(sum(map(len, texts)), "sentences", initial=n_spoken) as bar:
+            for chapter, name, sentences, path in rows:
+                if name in done:
+                    continue
+                narrator.speak(sentences, path, bar)
+                lufs = _master(path, folder / name, narrator.sample_rate)
+                entry = {"title": chapter.title, "file": name, "loudness_lufs": lufs}
+                done[name] = entry | _times(narrator, sentences, path)
+                _write_lists(folder, book, made_of, [done[n] for n in names if n in done])
+                shutil.rmtree(path)
         shutil.rmtree(folder / _UNFINISHED, ignore_errors=True)
 
 
@@ -191,15 +196,15 @@ def _master(source: Path, target: Path, sample_rate: int) -> float | None:
     return round(lufs + gain_db, 2)
 
 
-def _times(reader: _Reader, sentences: Sequence[_Sentence], path: Path) -> dict[str, Any]:
+def _times(narrator: _Narrator, sentences: Sequence[_Sentence], path: Path) -> dict[str, Any]:
     """Times of a chapter, its paragraphs and sentences, in seconds from its start."""
     start = 0  # sample
     paragraphs: list[dict[str, Any]] = []
-    rate = reader.sample_rate
+    rate = narrator.sample_rate
     for sentence, wav in zip(sentences, _spoken(path), strict=True):
         if sentence.paragraph == len(paragraphs):
             paragraphs.append({"start": round(start / rate, 3), "end": 0.0, "sentences": []})
-        end = round((start + len(wav) - reader.n_pause(sentence)) / rate, 3)
+        end = round((start + len(wav) - narrator.n_pause(sentence)) / rate, 3)
         times = {"start": round(start / rate, 3), "end": end}
         paragraphs[-1]["sentences"].append({"text": sentence.text, **times})
         paragraphs[-1]["end"] = end

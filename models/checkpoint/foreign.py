@@ -15,7 +15,7 @@ from models.base.assets import AUDIO, Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint import importers as _importers
 from processors.dataset.statistics import CorpusStats
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from utils.config import Tree
 from utils.errors import InputError, listed
 from utils.hub import resolve
@@ -122,7 +122,7 @@ class ImportedModel:
     # of the inference network, by Arion's names; weight normalisation in any form; checked
     # when the network is filled
     tensors: dict[str, Tensor]
-    weights: Path  # the file of the tensors; its folder is LoadedModel.folder
+    weights: Path  # the file of the tensors; its folder is TrainedModel.folder
     source: str = ""  # model, project and checkpoint in one line, for the model card
     vocabulary: Vocabulary | None = None  # None for a vocoder
     speakers: tuple[Speaker, ...] = ()  # in the order of their ids

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +20,7 @@ from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
 from utils.config import Tree
 from utils.config_tree import overridden, read_tree
@@ -35,8 +36,8 @@ CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
-class OpenedModel:
-    """A model on disk, of Arion or another project, whose network is not built yet."""
+class TrainedModel:
+    """A trained model of Arion or of another project."""
 
     tree: Tree  # the values that `config` was built from
     config: Config  # the experiment's configuration
@@ -47,8 +48,9 @@ class OpenedModel:
     # (the inference network) or "discriminator"; None if there is no such file
     stored: Callable[[str], dict[str, Tensor] | None]
 
-    def load(self, device: str | torch.device = "cpu") -> "LoadedModel":
-        """Builds and fills the network, on the device and in eval mode."""
+    @cached_property
+    def network(self) -> nn.Module:
+        """The network in eval mode, built and filled at its first use, on the CPU."""
         path = self.tree.path
         tensors = self.stored(INFERENCE_NETWORK) or {}
         try:
@@ -57,8 +59,12 @@ class OpenedModel:
             fault = str(error).splitlines()[0]
             raise InputError(f"{path}: its network cannot be built: {fault}") from error
         fill_network(network, tensors, self.weights, str(path))
-        network.to(resolved_device(device)).eval()
-        return LoadedModel(**vars(self), network=network)
+        return network.eval()
+
+    def load(self, device: str | torch.device = "cpu") -> "TrainedModel":
+        """Builds the network and moves it to a device; returns this model."""
+        self.network.to(resolved_device(device))
+        return self
 
     def require_task(self, task: Literal["tts", "vocoder"], reference: str | Path) -> None:
         """Raises an InputError, with the reference to the model, if it is of another task."""
@@ -103,16 +109,9 @@ class OpenedModel:
         return name if self.step is None else f"{name}, {self.step} updates"
 
 
-@dataclass(frozen=True)
-class LoadedModel(OpenedModel):
-    """A network with its configuration and assets."""
-
-    network: nn.Module  # in eval mode
-
-
 def load_model(
     reference: str | Path, device: str | torch.device = "cpu", overrides: Sequence[str] = ()
-) -> LoadedModel:
+) -> TrainedModel:
     """Loads a trained model.
 
     Args:
@@ -131,7 +130,7 @@ def load_model(
     return open_model(reference, overrides).load(device)
 
 
-def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedModel:
+def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> TrainedModel:
     """Finds a trained model, so that it can be checked before its network is built.
 
     Weights of Arion are not read yet; checkpoints of other projects are read whole.
@@ -152,7 +151,7 @@ def is_experiment(path: Path) -> bool:
     return any((home / AUDIO).is_file() for home in homes)  # no other project has it
 
 
-def _of_an_experiment(path: Path, overrides: Sequence[str]) -> OpenedModel:
+def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
     folder = _find_weights(path)
     home = _home_of(folder)
     tree, config = read_config(home)
@@ -162,10 +161,10 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> OpenedModel:
         file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
-    return OpenedModel(tree, config, load_assets(home), weights, step_of(folder), stored)
+    return TrainedModel(tree, config, load_assets(home), weights, step_of(folder), stored)
 
 
-def _imported(checkpoint: Foreign) -> OpenedModel:
+def _imported(checkpoint: Foreign) -> TrainedModel:
     model = checkpoint.read()
     get_logger(__name__).info("%s: %s", model.weights, model.source)
     unused = [model]  # the first use takes it, so that inference does not keep it in memory
@@ -177,7 +176,7 @@ def _imported(checkpoint: Foreign) -> OpenedModel:
         return read.training_networks().tensors.get(name)
 
     config = config_of(model.tree)
-    return OpenedModel(model.tree, config, model.assets, model.weights, model.step, stored)
+    return TrainedModel(model.tree, config, model.assets, model.weights, model.step, stored)
 
 
 def read_config(home: Path) -> tuple[Tree, Config]:

@@ -17,7 +17,7 @@ from models.base.result_files import SCORES
 from models.checkpoint import history, loading
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds
-from models.checkpoint.loading import CONFIG, WEIGHTS, LoadedModel, load_model
+from models.checkpoint.loading import CONFIG, WEIGHTS, TrainedModel, load_model
 from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
@@ -116,7 +116,7 @@ def publish(
             push(folder, target, replaces=_REPLACED)
 
 
-def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> history.Card:
+def _write_scores(folder: Path, model: TrainedModel, licence: str, name: str) -> history.Card:
     """Writes the scores of the published weights, if there are any, and gives the card."""
     past = history.History.load(model.home)
     card = history.Card(name, model.config, model.assets, past.at(model.step), licence)
@@ -164,7 +164,7 @@ def _published_config(path: Path) -> Any:  # noqa: ANN401  (JSON)
     return config
 
 
-def _half(model: LoadedModel) -> bytes:
+def _half(model: TrainedModel) -> bytes:
     """The weights of the inference network in 16 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
     short = {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}

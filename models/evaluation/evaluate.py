@@ -16,7 +16,7 @@ from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask,
 from utils.errors import InputError
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
-from utils.parallel import Backend, n_cores, run_chunks
+from utils.parallel import ParallelBackend, n_cores, run_chunks
 
 _log = get_logger(__name__)
 
@@ -71,7 +71,7 @@ _Outcome = dict[str, UtteranceScores] | str  # scores by system, or why there ar
 
 
 def _score_all(
-    items: Sequence[EvaluatedUtterance], task: ScoringTask, n_jobs: int, backend: Backend
+    items: Sequence[EvaluatedUtterance], task: ScoringTask, n_jobs: int, backend: ParallelBackend
 ) -> dict[str, list[UtteranceScores]]:
     """Scores by system, in the order of ids."""
     scored: dict[str, list[UtteranceScores]] = {}

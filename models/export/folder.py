@@ -12,9 +12,9 @@ from torch import nn
 
 from config.schema import Config
 from models.base.assets import Assets
-from models.base.model import Graph, vocoder_graphs
+from models.base.graphs import Graph, vocoder_graphs
 from models.base.registry import model_of
-from models.checkpoint.loading import LoadedModel, open_model
+from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.publish import CARD
 from models.export import reader
 from models.export.onnx_file import WeightType, to_onnx
@@ -35,17 +35,13 @@ _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MUL
 class ExportedVoice(NamedTuple):
     """A voice that can be exported: its networks, and what they need."""
 
-    model: LoadedModel
-    vocoder: LoadedModel | None  # None: Griffin-Lim
+    model: TrainedModel
+    vocoder: TrainedModel | None  # None: Griffin-Lim
     graphs: dict[str, Graph]  # by the names of their files
 
 
 def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:
-    """Loads a voice and its vocoder.
-
-    Args:
-        reference: The voice, as `Synthesizer` takes it.
-        vocoder: The vocoder, as `Synthesizer` takes it.
+    """Loads a voice and its vocoder, both as `Synthesizer` takes them.
 
     Raises:
         InputError: If a model cannot be loaded, is of the wrong kind, has no graphs, or if the
@@ -66,27 +62,27 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
 
 
 def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes the folder, completely or not at all.
-
-    Args:
-        target: Folder to make; empty or missing.
-        weight_type: How weights are stored.
+    """Writes the folder `target`, completely or not at all.
 
     Raises:
         InputError: If `target` is not empty.
     """
     with new_folder(target) as folder:
-        for name, graph in voice.graphs.items():
-            onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
-        write_json(folder / "voice.json", facts_of(voice))
+        write_networks(voice, folder, weight_type)
         write_frontend(voice.model.config, voice.model.assets, folder)
         for path in _RUNNER:
             shutil.copyfile(path, folder / path.name)
-        copy_licences(voice, folder)
 
 
-def facts_of(voice: ExportedVoice) -> dict[str, object]:
-    """What voice.json holds."""
+def write_networks(voice: ExportedVoice, folder: Path, weight_type: WeightType) -> None:
+    """Writes the graphs, voice.json with the numbers that their use needs, and the licences."""
+    for name, graph in voice.graphs.items():
+        onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
+    write_json(folder / "voice.json", _description_of(voice))
+    copy_licences(voice, folder)
+
+
+def _description_of(voice: ExportedVoice) -> dict[str, object]:
     model = voice.model
     inputs = {name for graph in voice.graphs.values() for name in graph.inputs}
     return {
@@ -103,7 +99,7 @@ def facts_of(voice: ExportedVoice) -> dict[str, object]:
     }
 
 
-def _graphs_of(model: LoadedModel, network: nn.Module) -> dict[str, Graph]:
+def _graphs_of(model: TrainedModel, network: nn.Module) -> dict[str, Graph]:
     graphs = model_of(model.config).graphs
     if graphs is None:
         raise InputError(

@@ -15,7 +15,7 @@ from onnxscript import opset20
 from onnxscript.ir.passes.common import RemoveUnusedNodesPass
 from torch import Tensor, nn
 
-from models.base.model import Graph
+from models.base.graphs import Graph
 from utils.errors import InputError
 
 _OPSET = 20
@@ -32,9 +32,6 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     """Exports a graph with all its lengths variable.
 
     The module is not changed; call `eval()` first.
-
-    Args:
-        weight_type: How weights are stored.
     """
     names = sorted({name for lengths in graph.lengths.values() for name in lengths.values()})
     sizes = {name: torch.export.Dim(name, min=1, max=_LONGEST) for name in names}
@@ -154,15 +151,10 @@ def _translations() -> dict[Callable[..., Any], Callable[..., Any]]:
 def _shrink_weights(
     model: onnx.ModelProto, parameters: Collection[str], weight_type: WeightType
 ) -> None:
-    """Stores large weights in fewer bits; computation stays in 32.
+    """Stores the large ones of the `parameters` in fewer bits; computation stays in 32.
 
-    Args:
-        model: Is changed.
-        parameters: Names of the tensors that are weights.
-        weight_type: "int8": with a scale for each output channel.
-
-    Raises:
-        InputError: If a weight is too large for 16 bits.
+    Those in "int8" have a scale for each output channel. One too large for 16 bits is an
+    InputError.
     """
     nodes = []
     for tensor in model.graph.initializer:

@@ -19,7 +19,6 @@ from onnx.parser import parse_graph
 from models.export.folder import ExportedVoice, copy_licences
 from models.export.onnx_file import WeightType, to_onnx
 from processors.text.g2p import CMUDICT_PATH
-from processors.text.nearest_phones import PhoneSet
 from processors.text.symbols import (
     ARPABET,
     ARPABET_OF_IPA,
@@ -27,8 +26,8 @@ from processors.text.symbols import (
     MARKS,
     PUNCTUATION_PAUSES,
     SILENCE,
-    Vocabulary,
 )
+from processors.text.voice_phones import PhoneSet, Vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 
@@ -162,15 +161,11 @@ def _check_phones(
 
 
 def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes voice.onnx, voice.onnx.json and the licences, completely or not at all.
-
-    Args:
-        voice: A voice with phones of espeak-ng or of ARPAbet.
-        target: Folder to make; empty or missing.
-        weight_type: How weights are stored.
+    """Writes voice.onnx, voice.onnx.json and the licences into `target`, completely or not at all.
 
     Raises:
-        InputError: If the voice cannot speak in Piper, or `target` is not empty.
+        InputError: If the voice cannot speak in Piper, which needs phones of espeak-ng or ARPAbet,
+            or `target` is not empty.
     """
     text = '{"phone_extractor": "espeak", "pauses": "classes"}'
     _check_phones(
@@ -221,15 +216,11 @@ def _phones(extractor: str, vocabulary: Vocabulary) -> dict[str, Sequence[str]]:
 
 
 def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes model.onnx, lexicon.txt, tokens.txt and the licences, completely or not at all.
-
-    Args:
-        voice: A voice with phones of ARPAbet.
-        target: Folder to make; empty or missing.
-        weight_type: How weights are stored.
+    """Writes model.onnx, lexicon.txt, tokens.txt and the licences into `target`, or nothing.
 
     Raises:
-        InputError: If the voice cannot speak in sherpa-onnx, or `target` is not empty.
+        InputError: If the voice cannot speak in sherpa-onnx, which needs phones of ARPAbet, or
+            `target` is not empty.
     """
     _check_phones(
         voice,

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.text import TextConfig
-from processors.records import SpokenText, Word
+from processors.records import Word
 from processors.text.clauses import ClauseSplitter
-from processors.text.nearest_phones import VoicePhones
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary, VoicePhones
 
 SETTINGS, LEXICON = "frontend.json", "lexicon.txt"
 
@@ -50,10 +49,12 @@ class Reader:
         Raises:
             ValueError: If there is no word, or one that cannot be pronounced.
         """
-        sentences = self._split(text, language)
-        fitted = iter(self._phones.fit(clause for sentence in sentences for clause in sentence))
-        return [[self._clause(next(fitted)) for _ in sentence] for sentence in sentences]
-
-    def _clause(self, spoken: SpokenText) -> Clause:
-        ids = self._vocabulary.ids(spoken.phones)
-        return Clause(spoken.text, spoken.phones, ids, spoken.words)
+        return [
+            [
+                Clause(
+                    spoken.text, spoken.phones, self._vocabulary.ids(spoken.phones), spoken.words
+                )
+                for spoken in sentence
+            ]
+            for sentence in self._phones.fit(self._split(text, language))
+        ]

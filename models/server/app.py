@@ -21,12 +21,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.types import ASGIApp
 
 from models.page import PAGE
-from models.server.limits import Guard, Limits, Metrics, protocol_with_patience
+from models.server.limits import Counters, Guard, Limits, protocol_with_patience
 from models.server.requests import ApiError, ModelName, SpeechRequest, explained
 from models.server.voices import VoiceStore, named_references
+from models.synthesizer.joining import SpokenTimes
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.timing import SpokenTimes
 from processors.audio.streams import FORMATS, encoded
 from processors.durations.subtitles import subtitles
 from processors.text.ssml.document import Ssml
@@ -45,16 +45,16 @@ _HEADERS = {  # of the page
 def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
     """Builds the server."""
     api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
-    metrics = Metrics()
-    _add_speech(api, voices, metrics)
-    _add_facts(api, voices, metrics)
+    counters = Counters()
+    _add_speech(api, voices, counters)
+    _add_descriptions(api, voices, counters)
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(error, _refused)
-    return Guard(api, limits, metrics)
+    return Guard(api, limits, counters)
 
 
-def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
-    synthesis = _Synthesis(voices, metrics)
+def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
+    synthesis = _Synthesis(voices, counters)
 
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
@@ -68,7 +68,7 @@ def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
         return StreamingResponse(_joined(first, sound), 200, headers, media_type)
 
 
-def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
+def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
     page, script = (path.read_text(encoding="utf-8") for path in (PAGE, _SPEECH))
 
     @api.get("/")
@@ -86,7 +86,8 @@ def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
 
     @api.get("/v1/audio/voices")
     async def list_voices() -> dict[str, Any]:
-        rows = [{"id": name, **facts._asdict()} for name, facts in voices.facts.items()]
+        known = voices.descriptions.items()
+        rows = [{"id": name, **voice._asdict()} for name, voice in known]
         return {"object": "list", "data": rows}
 
     @api.get("/health")
@@ -95,7 +96,7 @@ def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
 
     @api.get("/metrics")
     async def show_metrics() -> Response:
-        text = metrics.text(n_open=voices.n_open, open_mb=voices.open_mb)
+        text = counters.text(n_open=voices.n_open, open_mb=voices.open_mb)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
@@ -120,9 +121,9 @@ class _Synthesis:
     after its current piece.
     """
 
-    def __init__(self, voices: VoiceStore, metrics: Metrics) -> None:
+    def __init__(self, voices: VoiceStore, counters: Counters) -> None:
         self._voices = voices
-        self._metrics = metrics
+        self._counters = counters
         self._thread = ThreadPoolExecutor(1, "synthesis")
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
@@ -142,7 +143,7 @@ class _Synthesis:
         try:
             return function(*arguments)
         finally:
-            self._metrics.synthesis_s += time.monotonic() - start
+            self._counters.synthesis_s += time.monotonic() - start
 
     def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
@@ -157,7 +158,7 @@ class _Synthesis:
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
-            self._metrics.sound_s += len(piece) / sample_rate
+            self._counters.sound_s += len(piece) / sample_rate
             yield piece
 
 
@@ -235,7 +236,7 @@ def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port)
     store = VoiceStore(named_references(voices), memory_mb)
-    get_logger(__name__).info("voices: %s", ", ".join(store.facts))
+    get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send
     for room in ("models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)

@@ -7,7 +7,7 @@ import asyncio
 import secrets
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -19,17 +19,17 @@ _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
 
 
-class Metrics:
+@dataclass
+class Counters:
     """What the server has done since its start."""
 
-    def __init__(self) -> None:
-        self.requests: Counter[int] = Counter()  # by status
-        self.active = 0  # requests for speech that wait or are served
-        self.sound_s = 0.0
-        self.synthesis_s = 0.0
+    requests: Counter[int] = field(default_factory=Counter)  # by status
+    active: int = 0  # requests for speech that wait or are served
+    sound_s: float = 0.0
+    synthesis_s: float = 0.0
 
     def text(self, *, n_open: int, open_mb: float) -> str:
-        """All metrics, in the format of Prometheus."""
+        """All counters, in the format of Prometheus."""
         values = {
             "requests_active": self.active,
             "sound_seconds_total": self.sound_s,
@@ -57,10 +57,10 @@ class Limits:
 class Guard:
     """ASGI middleware that refuses what exceeds the limits, and ends work that nobody waits for."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, counters: Counters) -> None:
         self._app = app
         self._limits = limits
-        self._metrics = metrics
+        self._counters = counters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request."""
@@ -81,7 +81,7 @@ class Guard:
                 await error.response()(scope, receive, noted)
             # else: the response ends early, which the client notices
         finally:
-            self._metrics.requests[status or 499] += 1  # 499: the client left
+            self._counters.requests[status or 499] += 1  # 499: the client left
             took_s = time.monotonic() - start
             line = (scope["method"], scope["path"], status or 499, took_s)
             get_logger(__name__).info("%s %r %d, %.2f s", *line)
@@ -94,15 +94,15 @@ class Guard:
         if scope["method"] != "POST":
             await self._app(scope, _whole(body), send)
             return
-        if self._metrics.active >= self._limits.queue:
+        if self._counters.active >= self._limits.queue:
             message = f"{self._limits.queue} requests are waiting; try again later"
             headers = {"Retry-After": str(_RETRY_AFTER_S)}
             raise ApiError(503, message, headers=headers)
-        self._metrics.active += 1
+        self._counters.active += 1
         try:
             await self._run(self._app(scope, _whole(body), send), receive)
         finally:
-            self._metrics.active -= 1
+            self._counters.active -= 1
 
     def _check_token(self, scope: Scope) -> None:
         token = self._limits.token

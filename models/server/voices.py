@@ -16,7 +16,7 @@ from utils.logging import get_logger
 _COPIES = 2  # of the weights in memory: as loaded, and laid out for the CPU
 
 
-class VoiceFacts(NamedTuple):
+class VoiceDescription(NamedTuple):
     """What a client may know of a voice."""
 
     speakers: tuple[str, ...]
@@ -34,7 +34,7 @@ class VoiceStore:
         self._references = references
         self._memory_mb = memory_mb
         self._open: OrderedDict[str, Synthesizer] = OrderedDict()
-        self.facts = {name: _facts(reference) for name, reference in references.items()}
+        self.descriptions = {name: _describe(reference) for name, reference in references.items()}
 
     @property
     def n_open(self) -> int:
@@ -48,8 +48,8 @@ class VoiceStore:
 
     def check(self, name: str) -> None:
         """Makes sure that there is a voice."""
-        if name not in self.facts:
-            near, known = nearest(name, self.facts), ", ".join(self.facts)
+        if name not in self.descriptions:
+            near, known = nearest(name, self.descriptions), ", ".join(self.descriptions)
             message = f"no voice {name!r}{near} (expected one of {known})"
             raise ApiError(400, message, param="voice")
 
@@ -92,11 +92,11 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
     return dict(named)
 
 
-def _facts(reference: str | Path) -> VoiceFacts:
+def _describe(reference: str | Path) -> VoiceDescription:
     opened = open_model(reference)
     opened.require_task("tts", reference)
     speakers = opened.assets.speakers
-    return VoiceFacts(
+    return VoiceDescription(
         tuple(speaker.name for speaker in speakers),
         tuple(speaker.language for speaker in speakers),
         opened.assets.mel.sample_rate,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -12,18 +13,17 @@ from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, InferenceConfig
 from models.base.devices import chosen_precision, require_compiler
-from models.base.model import AcousticModel, Control, TtsOutput, Vocoder
+from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
-from models.checkpoint.loading import LoadedModel
+from models.checkpoint.loading import TrainedModel
+from models.synthesizer.joining import Part, Placed, amplified, cut_part, cut_pieces, faded_pieces
 from models.synthesizer.passages import Passage
 from models.synthesizer.settings import PitchContour, Settings
-from models.synthesizer.speech import Part, amplified, cut_pieces, faded_pieces
-from models.synthesizer.timing import Fitted
+from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
-from modules.mel import MelConfig
 from processors.records import SpokenText
-from processors.text.clauses import PLAIN, Prosody
-from processors.text.nearest_phones import is_voiced
+from processors.text.clauses import PLAIN
+from processors.text.voice_phones import is_voiced
 from utils.errors import InputError
 from utils.logging import get_logger, progress
 from utils.seed import derived_seed
@@ -32,25 +32,32 @@ _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model
 
 
-class Reading(NamedTuple):
+class PassageMels(NamedTuple):
     """Mels of a batch, and the quality of the attention of each item."""
 
     output: TtsOutput
     attention: Sequence[AttentionQuality | None]  # None where the model has no attention
 
 
-class PassageMels:
-    """Synthesises the mels of passages."""
+class PassageSynthesizer:
+    """Synthesises passages: their mels, and sound from these in batches or piece by piece."""
 
-    def __init__(self, model: LoadedModel, config: Config, device: torch.device) -> None:
+    def __init__(
+        self, model: TrainedModel, config: Config, vocoder: OpenedVocoder, device: torch.device
+    ) -> None:
         if config.train.synthetic_utterances:
             get_logger(__name__).warning(
                 "this voice was trained on generated data (--synthetic): its speech is noise"
             )
         self._network = _for_inference(model.network, config, device)
         self._vocabulary = model.assets.required_vocabulary(model.home)
-        self._log_floor = model.mel.log_floor_value
-        self._config = config
+        in_letters = config.preprocess.text.in_letters
+        self._voiced = frozenset(
+            phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
+        )
+        self.vocoder = vocoder.load(config.inference, str(device))
+        self._mel = model.mel
+        self._settings = config.inference
         self._device = device
 
     @property
@@ -58,7 +65,7 @@ class PassageMels:
         """The controls that the network takes."""
         return self._network.controls
 
-    def __call__(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> Reading:
+    def mels(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> PassageMels:
         """Runs the acoustic model on one batch."""
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
@@ -70,12 +77,64 @@ class PassageMels:
             phone_lengths,
             speaker_ids,
             seed=settings.seed,
-            attempts=self._config.inference.attention_attempts,
-            log_floor=self._log_floor,
+            attempts=self._settings.attention_attempts,
+            log_floor=self._mel.log_floor_value,
         )
         for passage, quality in zip(passages, reading.attention, strict=True):
             _warn_of_fault(passage.spoken, quality)
         return reading
+
+    def parts(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
+        """Synthesises clauses, in their order; those of similar length share a forward pass."""
+        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
+        parts: dict[int, Part] = {}
+        size = self._settings.batch_size
+        several = len(passages) > size  # otherwise it takes no longer than one batch
+        with progress(len(passages), "sentences") if several else nullcontext() as bar:
+            for start in range(0, len(by_length), size):
+                chosen = by_length[start : start + size]
+                batch = self._forward([passages[i] for i in chosen], speaker, settings)
+                parts.update(zip(chosen, batch, strict=True))
+                if bar is not None:
+                    bar.advance(len(chosen))
+        return [parts[i] for i in range(len(passages))]
+
+    def pieces(self, placed: Placed[TtsOutput], settings: Settings) -> Iterator[np.ndarray]:
+        """Synthesises the mel of one passage: pieces of its wav, (n,) each, in [-1, 1]."""
+        out, passage, fitted = placed.output, placed.passage, placed.fitted
+        hop_length = self._mel.hop_length
+        wavs = self.vocoder.generate(out.mel, _CHUNK_FRAMES, seed=settings.seed)
+        pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
+        if passage.prosody:
+            pieces = amplified(pieces, passage.gains(to_numpy(out.durations)[0]), hop_length)
+        start, end = fitted.start * hop_length, fitted.end * hop_length
+        pieces = cut_pieces(pieces, start, end)
+        for piece in faded_pieces(pieces, end - start, self._mel.sample_rate):
+            _check_finite(passage.spoken, piece)
+            yield piece.clip(-1, 1)
+
+    def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
+        out, attention = self.mels(passages, speaker, settings)
+        wavs = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
+        f0, energy = out.contours_per_frame()
+        columns = [
+            [None] * len(passages) if values is None else to_numpy(values)
+            for values in (out.durations, wavs, out.mel, f0, energy)
+        ]
+        return [
+            self._cut(passage, Part(passage.spoken.normalized, passage.spoken.phones, *row))
+            for passage, *row in zip(passages, *columns, attention, strict=True)
+        ]
+
+    def _cut(self, passage: Passage, padded: Part) -> Part:
+        """Cuts the padding off one item of a batch, and amplifies it where that is asked for."""
+        durations = padded.durations[: len(padded.phones)].astype(np.int64)
+        part = cut_part(padded, durations, 0, int(durations.sum()))
+        if passage.prosody:
+            gains = passage.gains(durations)
+            part = replace(part, wav=next(amplified([part.wav], gains, self._mel.hop_length)))
+        _check_finite(passage.spoken, part.mel, part.wav)
+        return part
 
     def _prosody(self, passages: Sequence[Passage], settings: Settings) -> dict[str, Any]:
         """Arguments of `infer` for the controls that are asked for."""
@@ -83,8 +142,9 @@ class PassageMels:
         if "pitch" in asked:
             asked["pitch"] = self._padded([passage.pitch or () for passage in passages])
         for name in ("duration", "pitch") if any(p.prosody for p in passages) else ():
-            rows = [[getattr(phone, name) for phone in _prosody_of(p)] for p in passages]
             if name in self.controls:
+                prosodies = [p.prosody or [PLAIN] * len(p.spoken.phones) for p in passages]
+                rows = [[getattr(phone, name) for phone in prosody] for prosody in prosodies]
                 factors = self._padded(rows, 1.0)  # (B, N)
                 asked[f"{name}_control"] = factors * asked.get(f"{name}_control", 1.0)
         if "pitch_transform" in asked:
@@ -94,22 +154,14 @@ class PassageMels:
                 transform = transform.over(torch.tensor(spans))
             asked["pitch_transform"] = transform
         if "pitch_transform" in self.controls:
-            in_letters = self._config.preprocess.text.in_letters
-            voiced = [
-                [is_voiced(phone, in_letters=in_letters) for phone in passage.spoken.phones]
-                for passage in passages
-            ]
-            asked["voiced"] = self._padded(voiced)
+            rows = [[name in self._voiced for name in p.spoken.phones] for p in passages]
+            asked["voiced"] = self._padded(rows)
         return asked
 
     def _padded(self, rows: Sequence[Sequence[float]], padding: float = 0.0) -> Tensor:
         """Rows of different lengths as one tensor on the device, (B, N)."""
         tensors = [torch.tensor(row) for row in rows]
         return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self._device)
-
-
-def _prosody_of(passage: Passage) -> Sequence[Prosody]:
-    return passage.prosody or [PLAIN] * len(passage.spoken.phones)
 
 
 def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
@@ -159,7 +211,7 @@ def infer_with_retries(
     seed: int,
     attempts: int,
     log_floor: float,
-) -> Reading:
+) -> PassageMels:
     """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
 
     A model that returns no alignment is called once. Later attempts derive their seeds from the
@@ -181,7 +233,7 @@ def infer_with_retries(
             seed=derived_seed("attempt", seed, attempt) if attempt else seed,
         )
         if output.alignment is None:
-            return Reading(output, [None] * len(phone_ids))
+            return PassageMels(output, [None] * len(phone_ids))
         for i, item in zip(faulty, _items(output, phone_lengths[rows]), strict=True):
             if i not in best or item.quality.cost < best[i].quality.cost:
                 best[i] = item
@@ -202,97 +254,14 @@ def _items(output: TtsOutput, phone_lengths: Tensor) -> list[_Item]:
     ]
 
 
-def _joined(items: Sequence[_Item], log_floor: float) -> Reading:
+def _joined(items: Sequence[_Item], log_floor: float) -> PassageMels:
     mels = [item.mel.T for item in items]
     output = TtsOutput(
         pad_sequence(mels, batch_first=True, padding_value=log_floor).mT,
         torch.tensor([len(mel) for mel in mels], device=mels[0].device),
         torch.stack([item.durations for item in items]),
     )
-    return Reading(output, [item.quality for item in items])
-
-
-class PassageSounds:
-    """Turns mels of passages into sound, in batches or piece by piece."""
-
-    def __init__(
-        self, mels: PassageMels, vocoder: Vocoder, mel: MelConfig, batch_size: int
-    ) -> None:
-        self._mels = mels
-        self._vocoder = vocoder
-        self._mel = mel
-        self._batch_size = batch_size
-
-    def parts(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
-        """Synthesises clauses, in their order; those of similar length share a forward pass."""
-        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
-        parts: dict[int, Part] = {}
-        size = self._batch_size
-        several = len(passages) > size  # otherwise it takes no longer than one batch
-        with progress(len(passages), "sentences") if several else nullcontext() as bar:
-            for start in range(0, len(by_length), size):
-                chosen = by_length[start : start + size]
-                batch = self._forward([passages[i] for i in chosen], speaker, settings)
-                parts.update(zip(chosen, batch, strict=True))
-                if bar is not None:
-                    bar.advance(len(chosen))
-        return [parts[i] for i in range(len(passages))]
-
-    def pieces(
-        self, out: TtsOutput, passage: Passage, fitted: Fitted, settings: Settings
-    ) -> Iterator[np.ndarray]:
-        """Synthesises the mel of one passage: pieces of its wav, (n,) each, in [-1, 1]."""
-        mel, hop_length = out.mel, self._mel.hop_length  # (1, M, T)
-        wavs = self._vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
-        pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
-        if passage.prosody:
-            pieces = amplified(pieces, passage.gains(to_numpy(out.durations)[0]), hop_length)
-        start, end = fitted.n_cut_start, mel.shape[2] - fitted.n_cut_end
-        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
-        for piece in faded_pieces(pieces, (end - start) * hop_length, self._mel.sample_rate):
-            _check_finite(passage.spoken, piece)
-            yield piece.clip(-1, 1)
-
-    def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
-        out, attention = self._mels(passages, speaker, settings)
-        wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
-        durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
-        f0, energy = (
-            [None] * len(passages) if values is None else to_numpy(values)
-            for values in out.contours_per_frame()
-        )
-        rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
-        return [self._part(passage, *row) for passage, row in zip(passages, rows, strict=True)]
-
-    def _part(
-        self,
-        passage: Passage,
-        durations: np.ndarray,
-        mel: np.ndarray,
-        f0: np.ndarray | None,
-        energy: np.ndarray | None,
-        wav: np.ndarray,
-        attention: AttentionQuality | None,
-    ) -> Part:
-        """Cuts the padding off one item of a batch."""
-        clause, hop_length = passage.spoken, self._mel.hop_length
-        durations = durations[: len(clause.phones)].astype(np.int64)
-        n_frames = int(durations.sum())
-        wav = wav[: n_frames * hop_length]
-        if passage.prosody:
-            wav = next(amplified([wav], passage.gains(durations), hop_length))
-        part = Part(
-            normalized=clause.normalized,
-            phones=clause.phones,
-            durations=durations,
-            wav=wav,
-            mel=mel[:, :n_frames],
-            f0=None if f0 is None else f0[:n_frames],
-            energy=None if energy is None else energy[:n_frames],
-            attention=attention,
-        )
-        _check_finite(clause, part.mel, part.wav)
-        return part
+    return PassageMels(output, [item.quality for item in items])
 
 
 def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:

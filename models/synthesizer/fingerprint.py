@@ -16,7 +16,7 @@ from config.schema import Config
 from models.base.assets import LEXICON
 from models.base.devices import has_bfloat16
 from models.base.registry import config_of
-from models.checkpoint.loading import LoadedModel
+from models.checkpoint.loading import TrainedModel
 from models.checkpoint.tensors import weights_digest
 from utils.config import to_plain
 from utils.config_tree import overridden
@@ -41,7 +41,7 @@ def fingerprint(*facts: object) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]:
+def model_facts(model: TrainedModel, config: Config, device: str) -> list[object]:
     """Lists what a model's output depends on, except its input.
 
     The type of the device counts: random numbers and rounding differ between CPU and GPU, and with
@@ -71,7 +71,7 @@ def _code_digest() -> str:
     return source_digest(_ROOT, source_files())
 
 
-def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
+def with_overrides(model: TrainedModel, overrides: Sequence[str]) -> Config:
     """Applies overrides; the lexicon is the one kept with the model, unless they name another."""
     config = config_of(overridden(model.tree, overrides)) if overrides else model.config
     check_overrides(model, config)
@@ -85,7 +85,7 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
     return replace(config, preprocess=replace(config.preprocess, text=text))
 
 
-def check_overrides(model: LoadedModel, config: Config) -> None:
+def check_overrides(model: TrainedModel, config: Config) -> None:
     """Makes sure that overrides leave alone what the weights were trained with."""
     if config.model != model.config.model:
         raise InputError(

@@ -11,17 +11,17 @@ from models.synthesizer.settings import check_length
 from processors.records import SpokenText, Word
 from processors.text.clauses import (
     PLAIN,
-    Clause,
     ClauseSplitter,
-    Prosody,
-    Run,
+    ProsodyFactors,
+    TextClause,
+    TextRun,
     cut_runs,
     has_word,
     merge_wordless,
     split_sentences,
 )
-from processors.text.nearest_phones import VoicePhones
 from processors.text.symbols import SILENCE
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError, control_characters
 from utils.logging import get_logger
 
@@ -49,7 +49,7 @@ class Passage(NamedTuple):
     pitch: tuple[float, ...] | None = None  # Hz per phone, (N,), instead of the predicted
     start: float = 0.0  # of its phones in those of the text, from 0 to 1
     end: float = 0.0
-    prosody: tuple[Prosody, ...] = ()  # of each phone, (N,); empty: plain
+    prosody: tuple[ProsodyFactors, ...] = ()  # of each phone, (N,); empty: plain
     break_s: float | None = None  # silence before it, in place of the pauses there
     marks: tuple[tuple[str, int], ...] = ()  # names, with the number of words before them
 
@@ -90,24 +90,44 @@ class TextReader:
         return _placed(passages)
 
     def passages_of_runs(
-        self, blocks: Sequence[Sequence[Run]], language: str
+        self, blocks: Sequence[Sequence[TextRun]], language: str
     ) -> list[list[Passage]]:
         """The passages of each sentence of blocks; no sentence continues in the next block."""
-        drafting = _Drafting(self._split, language)
+        drafting = _Drafting()
         for block in blocks:
-            drafting.add(block)
+            text = "".join(run.text for run in block)
+            pieces = merge_wordless(split_sentences(text))
+            for runs in cut_runs(block, pieces) if has_word(text) else [block]:
+                drafting.starts_sentence = True
+                for item in self._clauses(runs, language):
+                    drafting.add(item)
         drafts = drafting.finish()
-        if not drafting.has_words:
+        if not any(draft.clause.spoken.words for draft in drafts):
             raise InputError("there is no word to say in the SSML")
-        fitted = iter(self._phones.fit([d.clause.spoken for sentence in drafts for d in sentence]))
-        return _placed([[_passage(d, next(fitted)) for d in sentence] for sentence in drafts])
+        (fitted,) = self._phones.fit([[draft.clause.spoken for draft in drafts]])
+        passages: list[list[Passage]] = []
+        for draft, spoken in zip(drafts, fitted, strict=True):
+            if draft.starts_sentence:
+                passages.append([])
+            passages[-1].append(_passage(draft, spoken))
+        return _placed(passages)
+
+    def _clauses(self, runs: Sequence[TextRun], language: str) -> list[TextClause | TextRun]:
+        """The clauses of a sentence, and the breaks and marks between them."""
+        items: list[TextClause | TextRun] = []
+        for part in _parts(runs):
+            spoken = [run for run in part if has_word(run.text)]
+            if spoken:
+                items += part[:1] if part[0].break_s is not None else []
+                items += self._split.clauses(part, spoken[0].language or language)
+            else:
+                items += [run for run in part if run.break_s is not None or run.mark]
+        linked = iter(self._split.link([i for i in items if isinstance(i, TextClause)]))
+        return [next(linked) if isinstance(item, TextClause) else item for item in items]
 
     def _sentences(self, text: str, language: str) -> list[list[SpokenText]]:
         check_text(text)
-        sentences = self._split(text, language)
-        clauses = [clause for sentence in sentences for clause in sentence]
-        fitted = iter(self._phones.fit(clauses))
-        return [[next(fitted) for _ in sentence] for sentence in sentences]
+        return self._phones.fit(self._split(text, language))
 
 
 def _names(sentences: Sequence[Sequence[SpokenText]], *, pauses: bool) -> tuple[str, ...]:
@@ -131,117 +151,83 @@ def _placed(sentences: Sequence[Sequence[Passage]]) -> list[list[Passage]]:
     return placed
 
 
+def _parts(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
+    """Cuts a sentence at breaks, and where the language changes."""
+    part: list[TextRun] = []
+    spoken: TextRun | None = None  # the last run with a word in this part
+    for run in runs:
+        is_spoken = has_word(run.text)
+        other = is_spoken and spoken is not None and spoken.language != run.language
+        if run.break_s is not None or other:
+            yield part
+            part, spoken = [], None
+        part.append(run)
+        spoken = run if is_spoken else spoken
+    yield part
+
+
 class _Draft(NamedTuple):
     """A clause with what is before it."""
 
-    clause: Clause
+    clause: TextClause
     break_s: float | None
     marks: list[tuple[str, int]]
+    starts_sentence: bool
 
 
 class _Drafting:
-    """Collects the clauses of sentences, and breaks and marks between them."""
+    """Collects the clauses of a text, with the breaks and marks before each."""
 
-    def __init__(self, split: ClauseSplitter, language: str) -> None:
-        self.has_words = False
-        self._split = split
-        self._language = language
-        self._sentences: list[list[_Draft]] = []
+    def __init__(self) -> None:
+        self.starts_sentence = True  # what comes next
+        self._drafts: list[_Draft] = []
         self._break_s: float | None = None  # before what comes next
         self._marks: list[str] = []  # of what comes next
 
-    def add(self, block: Sequence[Run]) -> None:
-        """Adds the sentences of a block."""
-        text = "".join(run.text for run in block)
-        pieces = merge_wordless(split_sentences(text))
-        if not has_word(text):
-            self._add_clause(block)
-        for runs in cut_runs(block, pieces) if has_word(text) else ():
-            self._sentences.append([])
-            for part in self._parts(runs):
-                self._add_clause(part)
-            self._link()
-
-    def finish(self) -> list[list[_Draft]]:
-        """The sentences; the last ends in a break or marks if the text does."""
-        if self._break_s is None and self._sentences:
-            self._mark_end()
-        elif self._break_s is not None or self._marks:
-            self._add_draft(Clause(_NOTHING, ()), [])
-        return [sentence for sentence in self._sentences if sentence]
-
-    def _parts(self, runs: Sequence[Run]) -> Iterator[list[Run]]:
-        """Cuts a sentence at breaks, and where the language changes."""
-        part: list[Run] = []
-        spoken: Run | None = None  # the last run with a word in this part
-        for run in runs:
-            is_spoken = has_word(run.text)
-            other = is_spoken and spoken is not None and spoken.language != run.language
-            if run.break_s is not None or other:
-                yield part
-                part, spoken = [], None
-            part.append(run)
-            spoken = run if is_spoken else spoken
-        yield part
-
-    def _add_clause(self, part: Sequence[Run]) -> None:
-        """Adds a part of a sentence; without words, only its breaks and marks count."""
-        if not any(has_word(run.text) for run in part):
-            for run in part:
-                if run.break_s is not None:
-                    self._begin_break(run.break_s)
-                self._marks += [run.mark] * bool(run.mark)
+    def add(self, item: TextClause | TextRun) -> None:
+        """Adds a clause, or a run that is a break or a mark."""
+        if isinstance(item, TextRun):
+            if item.break_s is not None:
+                self._begin_break(item.break_s)
+            else:
+                self._marks.append(item.mark)
             return
-        if part[0].break_s is not None:
-            self._begin_break(part[0].break_s)
-        self.has_words = True
-        language = next(run.language for run in part if has_word(run.text))
-        for clause in self._split.clauses(part, language or self._language):
-            ends = clause.spoken.word_ends or (len(clause.spoken.words),)
-            marks = [
-                (run.mark, before)
-                for run, before in zip(clause.runs, (0, *ends), strict=False)
-                if run.mark
-            ]
-            self._add_draft(clause, marks)
+        ends = item.spoken.word_ends or (len(item.spoken.words),)
+        marks = [
+            (run.mark, before)
+            for run, before in zip(item.runs, (0, *ends), strict=False)
+            if run.mark
+        ]
+        self._append(item, self._break_s, marks)
+        self._break_s, self.starts_sentence = None, False
 
-    def _add_draft(self, clause: Clause, marks: list[tuple[str, int]]) -> None:
-        if not self._sentences:
-            self._sentences.append([])
-        before = self._waiting_marks()
-        self._sentences[-1].append(_Draft(clause, self._break_s, before + marks))
-        self._break_s = None
+    def finish(self) -> list[_Draft]:
+        """The drafts; the last is a break or marks if the text ends in one."""
+        if self._break_s is not None or not self._drafts:
+            self.starts_sentence = not self._drafts
+            self._append(TextClause(_NOTHING, ()), self._break_s)
+        self._mark_end()
+        return self._drafts
 
-    def _waiting_marks(self) -> list[tuple[str, int]]:
-        waiting, self._marks = self._marks, []
-        return [(name, 0) for name in waiting]
+    def _append(
+        self, clause: TextClause, break_s: float | None, marks: Sequence[tuple[str, int]] = ()
+    ) -> None:
+        waiting, self._marks = [(name, 0) for name in self._marks], []
+        self._drafts.append(_Draft(clause, break_s, [*waiting, *marks], self.starts_sentence))
 
     def _begin_break(self, break_s: float) -> None:
         """Marks before a break are reached when it begins."""
-        if self._marks and self._last is None:
-            self._sentences.insert(0, [_Draft(Clause(_NOTHING, ()), None, self._waiting_marks())])
+        if self._marks and not self._drafts:
+            self._append(TextClause(_NOTHING, ()), None)
         elif self._break_s is None:
             self._mark_end()
         self._break_s = (self._break_s or 0) + break_s
 
-    @property
-    def _last(self) -> _Draft | None:
-        drafts = (sentence[-1] for sentence in reversed(self._sentences) if sentence)
-        return next(drafts, None)
-
     def _mark_end(self) -> None:
-        if self._last is not None:
-            n_words = len(self._last.clause.spoken.words)
-            self._last.marks.extend((name, n_words) for name in self._marks)
+        if self._drafts:
+            n_words = len(self._drafts[-1].clause.spoken.words)
+            self._drafts[-1].marks.extend((name, n_words) for name in self._marks)
             self._marks = []
-
-    def _link(self) -> None:
-        """Makes the clauses of the last sentence one sentence."""
-        sentence = self._sentences[-1]
-        linked = self._split.link([draft.clause for draft in sentence])
-        self._sentences[-1] = [
-            draft._replace(clause=clause) for draft, clause in zip(sentence, linked, strict=True)
-        ]
 
 
 def _passage(draft: _Draft, spoken: SpokenText) -> Passage:

@@ -16,7 +16,7 @@ from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ
 from models.base.model import Control
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
-from processors.text.nearest_phones import is_voiced
+from processors.text.voice_phones import is_voiced
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers
 from utils.errors import InputError, nearest
 from utils.files import user_path

@@ -4,45 +4,35 @@ Long texts are synthesised by sentences, in batches. Batches do not change the s
 never changes a result, and sentences are put back in order.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import torch
 from torch import nn
 
-from models.base.assets import Speaker, choose_speaker
+from models.base.assets import Speaker
 from models.base.devices import resolved_device
 from models.base.model import TtsOutput
 from models.checkpoint.loading import open_model
-from models.synthesizer.acoustic import PassageMels, PassageSounds, to_numpy
+from models.synthesizer import joining
+from models.synthesizer.acoustic import PassageSynthesizer, to_numpy
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
+from models.synthesizer.joining import Part, Silence, SpokenTimes
 from models.synthesizer.passages import Passage, TextReader, check_text
 from models.synthesizer.settings import RangeWarning, Settings
-from models.synthesizer.speech import (
-    Part,
-    Speech,
-    cut_part,
-    faded_out,
-    join,
-    log_gain,
-    silence,
-    warn_if_rushed,
-    warn_if_silent,
-)
-from models.synthesizer.timing import Placed, Silence, SpokenTimes, place
+from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from processors.text.clauses import ClauseSplitter
-from processors.text.nearest_phones import VoicePhones
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
-from utils.errors import InputError
+from processors.text.voice_phones import VoicePhones
+from utils.errors import InputError, nearest
 
 Text = str | Ssml
-_Output = TypeVar("_Output")
 
 
 class Synthesizer:
@@ -72,29 +62,20 @@ class Synthesizer:
         resample: bool = False,
         overrides: Sequence[str] = (),
     ) -> None:
-        device = resolved_device(device)
+        self._device = torch.device(resolved_device(device))
         place = find_voice(reference) if isinstance(reference, str) else reference
-        opened = open_model(place, overrides)
-        opened.require_task("tts", reference)
-        self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)
-        self.model = opened.load(device)
+        self.model = open_model(place, overrides)
+        self.model.require_task("tts", reference)
+        self._opened_vocoder = open_vocoder(vocoder, self.model.mel, resample=resample)
+        self.model.load(self._device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
-        self.config = with_overrides(self.model, overrides)
-        self._device = torch.device(device)
-        self._mels = PassageMels(self.model, self.config, self._device)
-        self._vocoder = self._opened_vocoder.load(self.config.inference, device)
-        size = self.config.inference.batch_size
+        self.config = config = with_overrides(self.model, overrides)
+        self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._mel = self.model.mel
-        self._sounds = PassageSounds(self._mels, self._vocoder, self._mel, size)
-        self._range = RangeWarning(
-            self.model.stats, in_letters=self.config.preprocess.text.in_letters
-        )
-        split = ClauseSplitter(
-            self.config.preprocess.text,
-            self.config.inference.max_phones,
-            self.config.spoken_p_arpabet,
-        )
-        phones = VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones)
+        text = config.preprocess.text
+        self._range = RangeWarning(self.model.stats, in_letters=text.in_letters)
+        split = ClauseSplitter(text, config.inference.max_phones, config.spoken_p_arpabet)
+        phones = VoicePhones(self.model.assets.known_phones, config.inference.unknown_phones)
         self._reader = TextReader(split, phones)
 
     @overload
@@ -131,15 +112,23 @@ class Synthesizer:
         return self._speak(cast("Text", text), settings)
 
     def _speak(self, text: Text, settings: Settings) -> Speech:
-        index = choose_speaker(self.speakers, settings.speaker)
+        index = self.speaker_id(settings.speaker)
         sentences = self._read(text, index, settings)
         passages = _spoken(sentences)
         with self._seeded(settings.seed):
-            spoken = self._sounds.parts(passages, index, settings)
-        times = SpokenTimes()
-        parts = [*self._with_pauses(sentences, spoken, settings, times)]
-        speech = join(
-            parts,
+            parts = self._passages.parts(passages, index, settings)
+        times, n_pause = SpokenTimes(), self._pause_frames(settings.duration_control)
+        outputs = ((part, part.durations) for part in parts)
+        joined: list[Part] = []
+        for placed in joining.place(sentences, outputs, times, self._mel.frame_s, n_pause):
+            if isinstance(placed, Silence):
+                joined.append(joining.silence(placed.n_frames, self._mel))
+            else:
+                fitted = placed.fitted
+                part = joining.cut_part(placed.output, fitted.durations, fitted.start, fitted.end)
+                joined.append(part)
+        speech = joining.join(
+            joined,
             times,
             self._mel,
             text=text if isinstance(text, str) else " ".join(s.text for s in times.sentences),
@@ -150,12 +139,12 @@ class Synthesizer:
         )
         if settings.changes_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
-        warn_if_silent(speech.wav)
+        joining.warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
+        joining.warn_if_rushed(speech, settings.duration_control * min(1, fastest))
         n_faded = settings.fade_out * self._mel.hop_length
-        faded = np.concatenate([*faded_out([speech.wav], n_faded)])
-        log_gain(speech.gain)
+        faded = np.concatenate([*joining.faded_out([speech.wav], n_faded)])
+        joining.log_gain(speech.gain)
         return replace(speech, wav=faded)
 
     def generate(
@@ -184,25 +173,36 @@ class Synthesizer:
             InputError: At once as `__call__`; later if a model gives values that are not finite.
         """
         settings = self.checked(settings, **changes)
-        index = choose_speaker(self.speakers, settings.speaker)
+        index = self.speaker_id(settings.speaker)
         sentences = self._read(text, index, settings)
         pieces = self._pieces(sentences, index, settings, times or SpokenTimes())
-        return faded_out(pieces, settings.fade_out * self._mel.hop_length)
+        return joining.faded_out(pieces, settings.fade_out * self._mel.hop_length)
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
     ) -> tuple[str, ...]:
         """The phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
-        language = self.speakers[choose_speaker(self.speakers, speaker)].language
+        language = self.speakers[self.speaker_id(speaker)].language
         pauses = self._pause_frames(duration_control) > 0
         return self._reader.phone_names(text, language, pauses=pauses)
+
+    def speaker_id(self, name: str | None) -> int:
+        """The id of the speaker with this name, or, for None, of the only speaker."""
+        names = [speaker.name for speaker in self.speakers]
+        listed = f"known: {', '.join(names)}"
+        if name is None and len(names) > 1:
+            raise InputError(f"the model has {len(names)} speakers; choose one ({listed})")
+        if name is not None and name not in names:
+            near = nearest(str(name), names)
+            raise InputError(f"the model has no speaker {name!r}{near} ({listed})")
+        return 0 if name is None else names.index(name)
 
     def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text."""
         if not isinstance(settings, Settings | None):
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
-        return Settings.of(given).checked(self.model.config.model_type, self._mels.controls)
+        return Settings.of(given).checked(self.model.config.model_type, self._passages.controls)
 
     @property
     def vocoder_name(self) -> str:
@@ -212,14 +212,14 @@ class Synthesizer:
     @property
     def weight_bytes(self) -> int:
         """Size of the weights of both networks; synthesis on a CPU holds a second copy."""
-        networks = (self.model.network, cast("nn.Module", self._vocoder))
+        networks = (self.model.network, cast("nn.Module", self._passages.vocoder))
         return sum(t.nbytes for network in networks for t in network.state_dict().values())
 
     def fingerprint(self) -> str:
         """Digest of all that speech depends on, except the arguments of `__call__`."""
         return fingerprint(
             *model_facts(self.model, self.config, self._device.type),
-            *self._opened_vocoder.facts(self._vocoder, self.config.inference),
+            *self._opened_vocoder.facts(self._passages.vocoder, self.config.inference),
         )
 
     def _read(self, text: Text, speaker: int, settings: Settings) -> list[list[Passage]]:
@@ -230,15 +230,13 @@ class Synthesizer:
         if settings.pitch is not None:
             raise InputError("SSML, and the pitch of each phone, exclude each other")
         check_text(text.source)
-        preprocess = self.config.preprocess.text
         voice = SsmlVoice(
             model=self.config.model_type,
             language=language,
             languages={other.language for other in self.speakers},
-            controls=self._mels.controls,
-            extractor=preprocess.phone_extractor,
+            controls=self._passages.controls,
+            text=self.config.preprocess.text,
             known_phones=self.model.assets.known_phones,
-            normalises_english=preprocess.normalizer == "english",
         )
         return self._reader.passages_of_runs(read_ssml(text, voice), language)
 
@@ -252,10 +250,11 @@ class Synthesizer:
         def outputs() -> Iterator[tuple[TtsOutput, np.ndarray]]:
             for passage in _spoken(sentences):
                 with self._seeded(settings.seed):
-                    out = self._mels([passage], speaker, settings).output
+                    out = self._passages.mels([passage], speaker, settings).output
                 yield out, to_numpy(out.durations)[0]
 
-        for placed in self._placed(sentences, outputs(), settings, times):
+        n_pause = self._pause_frames(settings.duration_control)
+        for placed in joining.place(sentences, outputs(), times, self._mel.frame_s, n_pause):
             if isinstance(placed, Silence):
                 yield np.zeros(placed.n_frames * self._mel.hop_length, dtype=np.float32)
                 continue
@@ -265,32 +264,7 @@ class Synthesizer:
                 phones, durations = passage.spoken.phones, to_numpy(out.durations)[0]
                 name = self.speakers[speaker].name
                 self._range.check(name, phones, durations, to_numpy(f0)[0])
-            yield from self._sounds.pieces(out, passage, placed.fitted, settings)
-
-    def _with_pauses(
-        self,
-        sentences: Sequence[Sequence[Passage]],
-        parts: Iterable[Part],
-        settings: Settings,
-        times: SpokenTimes,
-    ) -> Iterator[Part]:
-        """The parts of the passages, with silence between them."""
-        outputs = ((part, part.durations) for part in parts)
-        for placed in self._placed(sentences, outputs, settings, times):
-            if isinstance(placed, Silence):
-                yield silence(placed.n_frames, self._mel)
-            else:
-                yield cut_part(placed.output, placed.fitted, self._mel.hop_length)
-
-    def _placed(
-        self,
-        sentences: Sequence[Sequence[Passage]],
-        outputs: Iterable[tuple[_Output, np.ndarray]],
-        settings: Settings,
-        times: SpokenTimes,
-    ) -> Iterator[Silence | Placed[_Output]]:
-        n_pause = self._pause_frames(settings.duration_control)
-        return place(sentences, outputs, times, self._mel.frame_s, n_pause)
+            yield from self._passages.pieces(placed, settings)
 
     def _pause_frames(self, slower: float) -> int:
         pause_s = self.config.inference.sentence_pause_s * slower

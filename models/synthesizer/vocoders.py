@@ -14,7 +14,7 @@ from config.schema import InferenceConfig, VocoderPrecision
 from models.base.devices import chosen_precision
 from models.base.model import TrainedVocoder, Vocoder
 from models.base.registry import model_of
-from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
+from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.tensors import weights_digest
 from modules.mel import MelConfig, MelConverter
 from modules.waveform.griffin_lim import GriffinLim
@@ -34,7 +34,7 @@ _MAY_DIFFER = ("padding",)  # a shift by half a hop is hardly audible
 class OpenedVocoder(NamedTuple):
     """A vocoder that fits an acoustic model, before its network is built."""
 
-    model: OpenedModel | None  # None: Griffin-Lim
+    model: TrainedModel | None  # None: Griffin-Lim
     mel: MelConfig  # of the acoustic model
     name: str  # of the vocoder, for messages and metadata
 
@@ -110,7 +110,7 @@ def _bundled(mel: MelConfig) -> OpenedVocoder:
 
 
 def vocoder_for_inference(
-    model: LoadedModel, settings: InferenceConfig, name: str, device: str
+    model: TrainedModel, settings: InferenceConfig, name: str, device: str
 ) -> Vocoder:
     """Returns a copy of a vocoder's network that is optimised for inference."""
     network = with_options(model, settings, name)
@@ -118,7 +118,7 @@ def vocoder_for_inference(
     return cast("TrainedVocoder", network).for_inference(cast("VocoderPrecision", precision))
 
 
-def with_options(model: LoadedModel, settings: InferenceConfig, name: str) -> nn.Module:
+def with_options(model: TrainedModel, settings: InferenceConfig, name: str) -> nn.Module:
     """The network of a vocoder with `vocoder_options`; errors as of `vocoder_for_inference`."""
     options = settings.vocoder_options
     _check_options(options, model_of(model.config).options, name)

@@ -22,7 +22,7 @@ from models.base.devices import resolved_device
 from models.base.model import AttentiveModel
 from models.base.registry import model_of
 from models.checkpoint.foreign import fetch
-from models.checkpoint.loading import LoadedModel, fill_network, is_experiment, load_model
+from models.checkpoint.loading import TrainedModel, fill_network, is_experiment, load_model
 from modules.alignment.attention_quality import path_quality
 from modules.alignment.search import argmax_durations, monotonic_durations
 from preprocessors.manifest import read_utterances
@@ -54,7 +54,7 @@ class VoiceData:
     """
 
     def __init__(
-        self, voice: LoadedModel, store: FeatureStore, *, any_speaker: bool = False
+        self, voice: TrainedModel, store: FeatureStore, *, any_speaker: bool = False
     ) -> None:
         self.voice = voice
         self.store = store
@@ -197,7 +197,7 @@ def _refuse(reason: str) -> Grid:
     raise AlignmentError(reason)
 
 
-def load_joint_aligner(voice: LoadedModel) -> JointAligner:
+def load_joint_aligner(voice: TrainedModel) -> JointAligner:
     """Loads the joint aligner of a voice, on the CPU and in eval mode."""
     section = model_of(voice.config).aligner
     if voice.config.preprocess.aligner != "learned" or section is None:

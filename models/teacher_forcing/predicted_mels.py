@@ -22,7 +22,7 @@ from models.base.devices import resolved_device
 from models.base.model import AcousticModel
 from models.base.registry import model_of
 from models.checkpoint.foreign import fetch
-from models.checkpoint.loading import LoadedModel, load_model
+from models.checkpoint.loading import TrainedModel, load_model
 from models.checkpoint.tensors import weights_digest
 from models.teacher_forcing.durations import VoiceData, load_joint_aligner
 from modules.mel import MelSpectrogram
@@ -81,7 +81,11 @@ def prepare_from_acoustic(
 
 
 def _plan(
-    config: Config, dataset: str, acoustic: LoadedModel, made_with: PreprocessConfig, n_threads: int
+    config: Config,
+    dataset: str,
+    acoustic: TrainedModel,
+    made_with: PreprocessConfig,
+    n_threads: int,
 ) -> DatasetRun:
     """Plans stage 1 of a vocoder for one dataset, from features `made_with` that configuration."""
     # the network stays in this process, on its device

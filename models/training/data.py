@@ -36,7 +36,8 @@ from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
 from processors.text.letters import substitute
-from processors.text.symbols import APOSTROPHE, ARPABET, Vocabulary, model_vocabulary
+from processors.text.symbols import APOSTROPHE, ARPABET
+from processors.text.voice_phones import Vocabulary, model_vocabulary
 from utils.errors import InputError
 from utils.files import read_json, read_text
 from utils.parallel import n_cores

@@ -18,13 +18,13 @@ from models.base.assets import Assets
 from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.foreign import fetch
-from models.checkpoint.loading import INFERENCE_NETWORK, LoadedModel, load_model
+from models.checkpoint.loading import INFERENCE_NETWORK, TrainedModel, load_model
 from models.checkpoint.tensors import not_finite
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
 from modules.layers.postnet import MaskedBatchNorm
 from modules.variance.adaptor import SpeakerNorm
-from processors.text.nearest_phones import PhoneSet
+from processors.text.voice_phones import PhoneSet
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -117,7 +117,7 @@ def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
     ]
 
 
-def _rescaled(source: LoadedModel, network: nn.Module) -> list[str]:
+def _rescaled(source: TrainedModel, network: nn.Module) -> list[str]:
     """Tensors that have another scale in the network than in the model of the same kind."""
     if type(network) is not type(source.network):
         return []

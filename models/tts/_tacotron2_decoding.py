@@ -17,7 +17,7 @@ from models.tts._tacotron2_network import Decoder, LocationAttention, PrenetMask
 from utils.errors import InputError
 
 Precision = Literal["fp32", "fp16", "int8"]
-Product = Callable[[Tensor, Tensor], None]  # inputs (B, I), and where to write (B, O)
+MatrixProduct = Callable[[Tensor, Tensor], None]  # inputs (B, I), and where to write (B, O)
 _GPU_STEPS_PER_CHECK = 16  # asking a GPU whether all items have ended makes the host wait
 
 
@@ -61,7 +61,7 @@ class DecoderWeights:
 class _Lstm:
     """An LSTM that reads a part of the buffer and writes its hidden state into another."""
 
-    def __init__(self, product: Product, inputs: Tensor, hidden: Tensor) -> None:
+    def __init__(self, product: MatrixProduct, inputs: Tensor, hidden: Tensor) -> None:
         B, size = hidden.shape
         self._product, self._inputs, self._hidden = product, inputs, hidden
         self._gates = inputs.new_empty(B, 4 * size)
@@ -164,7 +164,7 @@ def decode(
     )
 
 
-def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> Product:
+def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixProduct:
     """The product of an LSTM; the candidate is last, so that one call opens all three gates."""
     order = (0, 1, 3, 2)
     weight = torch.cat([weight.detach().chunk(4)[gate] for gate in order])
@@ -175,7 +175,7 @@ def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> Product:
     return _PRODUCTS[precision](weight, bias)
 
 
-def _product_fp32(weight: Tensor, bias: Tensor) -> Product:
+def _product_fp32(weight: Tensor, bias: Tensor) -> MatrixProduct:
     # for a single item MKL reads this layout in 0.8 of the time
     transposed = weight.t().contiguous()
 
@@ -185,7 +185,7 @@ def _product_fp32(weight: Tensor, bias: Tensor) -> Product:
     return product
 
 
-def _product_fp16(weight: Tensor, bias: Tensor) -> Product:
+def _product_fp16(weight: Tensor, bias: Tensor) -> MatrixProduct:
     if weight.device.type == "cpu":
         # FBGEMM multiplies in float32: a twelfth of the error of bfloat16, in less time
         packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
@@ -198,7 +198,7 @@ def _product_fp16(weight: Tensor, bias: Tensor) -> Product:
     return product
 
 
-def _product_int8(weight: Tensor, bias: Tensor) -> Product:
+def _product_int8(weight: Tensor, bias: Tensor) -> MatrixProduct:
     if weight.device.type != "cpu":
         raise InputError(f"int8 is for CPUs, not for {weight.device}; use fp16 or fp32")
     scales = weight.abs().amax(dim=1).double() / 127
@@ -210,14 +210,14 @@ def _product_int8(weight: Tensor, bias: Tensor) -> Product:
     return _packed_product(torch.ops.quantized.linear_dynamic, packed)
 
 
-def _packed_product(kernel: Callable[..., Tensor], packed: object) -> Product:
+def _packed_product(kernel: Callable[..., Tensor], packed: object) -> MatrixProduct:
     def product(inputs: Tensor, out: Tensor) -> None:
         out.copy_(kernel(inputs.contiguous(), packed))
 
     return product
 
 
-_PRODUCTS: dict[Precision, Callable[[Tensor, Tensor], Product]] = {
+_PRODUCTS: dict[Precision, Callable[[Tensor, Tensor], MatrixProduct]] = {
     "fp32": _product_fp32,
     "fp16": _product_fp16,
     "int8": _product_int8,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 
-from models.base.model import EXAMPLE_LENGTH, Graph, Graphs
+from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
 from models.tts._tacotron2_network import PRENET_DROPOUT, Decoder, Encoder
 from models.tts._tacotron2_recurrent import lstm_state
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding

@@ -21,18 +21,18 @@ from torch import Tensor, nn
 
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import (
-    AcousticTask,
-    check_given_pitch,
-    contour_stats,
-    durations_in,
-    finished_mel,
-    resolve_speakers,
-    teacher_forcing_inputs,
-)
+from models.base.acoustic import AcousticTask, contour_stats, durations_in, teacher_forcing_inputs
 from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
-from models.base.model import Control, Model, TtsOutput, feed_forward_graphs
+from models.base.graphs import feed_forward_graphs
+from models.base.model import (
+    Control,
+    Model,
+    TtsOutput,
+    check_given_pitch,
+    finished_mel,
+    resolve_speakers,
+)
 from models.base.task import LossTerm
 from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig
 from modules.execution.prepared import packed

@@ -27,9 +27,10 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import AcousticTask, finished_mel, resolve_speakers
+from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
-from models.base.model import Control, Graphs, Model, TtsOutput
+from models.base.graphs import Graphs
+from models.base.model import Control, Model, TtsOutput, finished_mel, resolve_speakers
 from models.base.task import LossTerm
 from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
 from models.tts._tacotron2_graphs import (

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
 from modules.execution.chunks import Context, Window, windows
-from modules.layers.basic import SignalConv1d, SignalConvTranspose1d, length_mask
+from modules.layers.basic import length_mask
+from modules.layers.signal import SignalConv1d, SignalConvTranspose1d
 
 # Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
 # (cheaper, for inference). Layers must see zeros there.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.layers.basic import SignalConv1d
+from modules.layers.signal import SignalConv1d
 
 
 class FlowOutput(NamedTuple):

@@ -27,7 +27,8 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import Config, VocoderPrecision
 from models.base.assets import Assets
-from models.base.model import Graphs, Model, vocoder_graphs
+from models.base.graphs import Graphs, vocoder_graphs
+from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from modules.layers.basic import Linear

@@ -23,7 +23,8 @@ from config.checks import require_at_least
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.assets import Assets
-from models.base.model import Model, vocoder_graphs
+from models.base.graphs import vocoder_graphs
+from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._hifigan_discriminators import (

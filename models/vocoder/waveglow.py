@@ -23,12 +23,13 @@ from torch.nn.utils.parametrizations import weight_norm
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.assets import Assets
-from models.base.model import EXAMPLE_LENGTH, Graph, Graphs, Model
+from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
+from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._waveglow_flows import CouplingNetwork
 from models.vocoder._waveglow_network import Latent, WaveGlow, WaveGlowConfig
-from modules.layers.basic import SignalConv1d
+from modules.layers.signal import SignalConv1d
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim_graph import RealDft, overlapped
 from processors.dataset.batch import VocoderBatch

@@ -15,7 +15,7 @@ from processors.dataset.generated import FeatureSource, RecordingSource
 from processors.dataset.sampler import Draw
 from processors.records import Features, MelWav
 from processors.text import letters
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from utils.errors import InputError
 from utils.seed import derived_seed
 

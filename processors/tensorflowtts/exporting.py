@@ -24,7 +24,7 @@ from processors.extraction import shards
 from processors.extraction.plan import check_faults, list_corpus
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10, write_array
-from processors.text.symbols import nvidia_vocabulary
+from processors.text.voice_phones import nvidia_vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 from utils.logging import get_logger, progress
@@ -33,7 +33,7 @@ from utils.parallel import run_chunks
 _log = get_logger(__name__)
 
 _CHUNK = 50  # utterances that a process works on at a time
-Split = dict[str, str]  # "train" or "valid", by id
+SplitOfId = dict[str, str]  # "train" or "valid", by id
 
 
 def trim(wav: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def export_dump(
     _log.info("%d train, %d valid: %s", *counts, outdir)
 
 
-def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
+def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
     """Splits as scikit-learn's `train_test_split`, which TensorFlowTTS uses.
 
     The number of `valid` is rounded up. Returns `train` or `valid` by id, in the shuffled order.
@@ -132,7 +132,11 @@ def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
 
 
 def _extract(
-    config: PreprocessConfig, folder: Path, split: Split, _name: str, utterances: list[Utterance]
+    config: PreprocessConfig,
+    folder: Path,
+    split: SplitOfId,
+    _name: str,
+    utterances: list[Utterance],
 ) -> list[Rejection]:
     """Writes the arrays of some utterances, and returns those that cannot be used."""
     extractor = shards.once_per_process(partial(_Extractor, config), repr(config))
@@ -169,7 +173,7 @@ class _Extractor:
         return {layout.IDS: ids, **analyse(trimmed, self.spectrogram, self.config)}
 
 
-def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:
+def _finish(folder: Path, split: SplitOfId, config: PreprocessConfig) -> None:
     """Writes statistics, normalised mels, and the files of the whole dump."""
     train = sorted(id for id, name in split.items() if name == "train")
     if not train:

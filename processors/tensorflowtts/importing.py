@@ -24,7 +24,8 @@ from processors.extraction.shards import ShardWork, Trace
 from processors.records import Features
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.layout import DEFINITION, to_nats
-from processors.text.symbols import ARPABET_PREFIX, nvidia_vocabulary
+from processors.text.symbols import ARPABET_PREFIX
+from processors.text.voice_phones import nvidia_vocabulary
 from utils.arrays import read_array
 from utils.config import build_complete
 from utils.errors import InputError

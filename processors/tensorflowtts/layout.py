@@ -22,7 +22,8 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
-from processors.text.symbols import END, PAD, WORD_BOUNDARY, nvidia_vocabulary
+from processors.text.symbols import END, PAD, WORD_BOUNDARY
+from processors.text.voice_phones import nvidia_vocabulary
 from utils.errors import InputError
 
 DEFINITION = MelConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)  # of the mels, but in log10

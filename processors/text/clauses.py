@@ -158,39 +158,39 @@ def cut_cost(word: str, following: str) -> float:
     return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST
 
 
-class Prosody(NamedTuple):
+class ProsodyFactors(NamedTuple):
     """Factors on what a voice would do."""
 
     duration: float = 1.0  # on durations: 2 is half as fast
     pitch: float = 1.0  # on Hz
     gain: float = 1.0  # on amplitude
 
-    def times(self, other: "Prosody") -> "Prosody":
+    def times(self, other: "ProsodyFactors") -> "ProsodyFactors":
         """Both, one within the other."""
-        return Prosody(*(a * b for a, b in zip(self, other, strict=True)))
+        return ProsodyFactors(*(a * b for a, b in zip(self, other, strict=True)))
 
 
-PLAIN = Prosody()
+PLAIN = ProsodyFactors()
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """A stretch of a text, or a break or mark, which has no text."""
 
     text: str  # as the front end is to read it
     shown: str | None = None  # as it is written, where that differs
-    prosody: Prosody = PLAIN
+    prosody: ProsodyFactors = PLAIN
     language: str | None = None  # espeak code; None: that of the speaker
     break_s: float | None = None
     mark: str = ""
 
 
-def cut_runs(runs: Iterable[Run], pieces: Sequence[str]) -> list[list[Run]]:
+def cut_runs(runs: Iterable[TextRun], pieces: Sequence[str]) -> list[list[TextRun]]:
     """Cuts runs where their whole text is cut; breaks and marks at a cut go with what follows.
 
     The pieces hold the characters of the runs in order; spaces may differ.
     """
     waiting = deque(runs)
-    rows: list[list[Run]] = []
+    rows: list[list[TextRun]] = []
     for piece in pieces:
         n_left = sum(not char.isspace() for char in piece)
         rows.append([])
@@ -209,11 +209,11 @@ def cut_runs(runs: Iterable[Run], pieces: Sequence[str]) -> list[list[Run]]:
     return rows
 
 
-class Clause(NamedTuple):
+class TextClause(NamedTuple):
     """A sentence, or a part of one."""
 
     spoken: SpokenText
-    runs: tuple[Run, ...]  # what it is written in
+    runs: tuple[TextRun, ...]  # what it is written in
 
 
 class ClauseSplitter:
@@ -231,27 +231,27 @@ class ClauseSplitter:
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
         """The sentences of a text, each as one or more clauses. No word is lost."""
         sentences = [
-            [clause.spoken for clause in self.clauses([Run(sentence)], language)]
+            [clause.spoken for clause in self.clauses([TextRun(sentence)], language)]
             for sentence in merge_wordless(split_sentences(text))
         ]
         if not sentences:
             raise InputError(f"there is no word in {text[:80]!r}")
         return sentences
 
-    def clauses(self, runs: Sequence[Run], language: str) -> list[Clause]:
+    def clauses(self, runs: Sequence[TextRun], language: str) -> list[TextClause]:
         """The clauses of a sentence or of a part of one, with at least one word."""
         spoken = self._spoken(runs, language)
         if len(spoken.phones) <= self._max_phones:
-            return [Clause(spoken, tuple(runs))]
+            return [TextClause(spoken, tuple(runs))]
         text = "".join(run.text for run in runs)
         chunks = merge_wordless(split_long(text, self._max_phones))
         clauses = [
-            Clause(dataclasses.replace(self._spoken(row, language), text=chunk), tuple(row))
+            TextClause(dataclasses.replace(self._spoken(row, language), text=chunk), tuple(row))
             for row, chunk in zip(cut_runs(runs, chunks), chunks, strict=True)
         ]
         return self.link(clauses)
 
-    def link(self, clauses: Sequence[Clause]) -> list[Clause]:
+    def link(self, clauses: Sequence[TextClause]) -> list[TextClause]:
         """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""
         pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
         linked = []
@@ -262,9 +262,9 @@ class ClauseSplitter:
             elif phones[-1] not in PAUSES:  # the front end ends it without one
                 phones = (*phones, pause)
             linked.append(clause._replace(spoken=dataclasses.replace(clause.spoken, phones=phones)))
-        return [*linked, clauses[-1]]
+        return [*linked, *clauses[-1:]]
 
-    def _spoken(self, runs: Sequence[Run], language: str) -> SpokenText:
+    def _spoken(self, runs: Sequence[TextRun], language: str) -> SpokenText:
         spoken = self._frontends[language](*(run.text for run in runs))
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
 

@@ -16,10 +16,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from processors.text.g2p import Pronunciation
+from processors.text.g2p import Phones, Pronunciation
 from utils.errors import InputError
 
-Phones = tuple[str, ...]
 INSTALL: Final = "pip install 'phonemizer>=3.4' espeakng-loader"
 _CACHED_WORDS = 65536  # per thread and language
 _thread = threading.local()
@@ -40,8 +39,15 @@ class EspeakPhonemizer:
         return bool(_voice(self.language).alone(sign))
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause, in its context."""
-        spoken = speak(self.language, words)
+        """The pronunciation of each word of a clause, in its context.
+
+        espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
+        two); then phones are assigned to words by the pronunciations of single words.
+        """
+        voice = _voice(self.language)
+        spoken = voice.groups(" ".join(words))
+        if len(spoken) != len(words) or not all(word.isalpha() for word in words):
+            spoken = share_phones(words, spoken, [voice.alone(word) for word in words])
         said: list[Pronunciation] = []
         for word, phones in zip(words, spoken, strict=True):
             chosen = self._user_lexicon.get(word.lower(), phones)
@@ -64,26 +70,13 @@ def _is_ipa_character(char: str) -> bool:
     return letter or unicodedata.category(char) in ("Mn", "Lm", "Sk")
 
 
-def speak(language: str, words: Sequence[str]) -> list[Phones]:
-    """The phones of each word of a clause; none only if espeak has none for the word alone.
-
-    espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
-    two); the phones are assigned to words by comparison with the pronunciations of single words.
-    """
-    voice = _voice(language)
-    groups = voice.groups(" ".join(words))
-    if len(groups) == len(words) and all(word.isalpha() for word in words):
-        return groups
-    return share_phones(words, groups, [voice.alone(word) for word in words])
-
-
-class _Voice:
+class _EspeakVoice:
     """An espeak backend of one language for one thread, with a cache of single words."""
 
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
         self._backend = backend
         self._separator = separator
-        self.alone = lru_cache(_CACHED_WORDS)(self._alone)
+        self.alone = lru_cache(_CACHED_WORDS)(self._alone)  # the phones of a word in isolation
 
     def groups(self, text: str) -> list[Phones]:
         """The phones of a text, grouped as espeak groups them."""
@@ -93,18 +86,17 @@ class _Voice:
         return [tuple(filter(None, group)) for group in groups if any(group)]
 
     def _alone(self, word: str) -> Phones:
-        """The phones of a word in isolation."""
         return tuple(phone for group in self.groups(word) for phone in group)
 
 
-def _voice(language: str) -> _Voice:
-    voices: dict[str, _Voice] = vars(_thread).setdefault("voices", {})
+def _voice(language: str) -> _EspeakVoice:
+    voices: dict[str, _EspeakVoice] = vars(_thread).setdefault("voices", {})
     if language not in voices:
         voices[language] = _open_voice(language)
     return voices[language]
 
 
-def _open_voice(language: str) -> _Voice:
+def _open_voice(language: str) -> _EspeakVoice:
     _point_to_library()
     from phonemizer.backend import EspeakBackend
     from phonemizer.separator import Separator
@@ -120,7 +112,7 @@ def _open_voice(language: str) -> _Voice:
         words_mismatch="ignore",
         logger=logger,
     )
-    return _Voice(backend, Separator(phone="_", word=" ", syllable=""))
+    return _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
 
 
 def _point_to_library() -> None:

@@ -244,5 +244,5 @@ def _make_phonemizer(
         )
     if config.is_mixed:
         prefix = ARPABET_PREFIX if config.has_nvidia_symbols else ""
-        return LetterPhonemizer(lexicon, with_phones=True, prefix=prefix)
+        return LetterPhonemizer(lexicon, prefix)
     return LexiconPhonemizer(lexicon)

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from processors.text.letter_network import Network, phones_of
+from processors.text.letter_network import LetterNetwork, phones_of
 from processors.text.symbols import ARPABET, with_primary_stress
 from utils.errors import InputError
 
@@ -105,7 +105,7 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
     return pronunciations
 
 
-def pronounce(word: str, network: Network | None = None) -> tuple[str, ...] | None:
+def pronounce(word: str, network: LetterNetwork | None = None) -> tuple[str, ...] | None:
     """ARPAbet of a word, by default by the bundled network; accents and case are ignored.
 
     None without a vowel, or with characters other than letters and "'".

@@ -16,14 +16,14 @@ PATH = Path(__file__).with_name("data") / "letter_to_sound.npz"
 _LAYERS = 2
 
 
-class Network(NamedTuple):
+class LetterNetwork(NamedTuple):
     """Weights, and what a letter can become."""
 
     weights: dict[str, np.ndarray]  # named as PyTorch does
     choices: tuple[tuple[str, ...], ...]  # phones of each class of the output
 
 
-def phones_of(letters: Sequence[int], network: Network | None = None) -> list[str]:
+def phones_of(letters: Sequence[int], network: LetterNetwork | None = None) -> list[str]:
     """ARPAbet of a word, from rows of the embedding, at least one; None: the bundled network."""
     weights, choices = network or bundled_network()
     states = weights["embedding"][letters]
@@ -35,7 +35,7 @@ def phones_of(letters: Sequence[int], network: Network | None = None) -> list[st
     return [phone for choice in best for phone in choices[choice]]
 
 
-def unpacked(stored: Mapping[str, np.ndarray]) -> Network:
+def unpacked(stored: Mapping[str, np.ndarray]) -> LetterNetwork:
     """Dequantises the arrays of a file."""
     names = tuple(tuple(name.split()) for name in str(stored["phones"]).split(","))
     weights = {}
@@ -43,11 +43,11 @@ def unpacked(stored: Mapping[str, np.ndarray]) -> Network:
         if key != "phones" and not key.endswith("_scale"):
             scale = stored.get(f"{key}_scale", np.ones(1))
             weights[key] = (array * scale.reshape(-1, *[1] * (array.ndim - 1))).astype(np.float32)
-    return Network(weights, names)
+    return LetterNetwork(weights, names)
 
 
 @cache
-def bundled_network() -> Network:
+def bundled_network() -> LetterNetwork:
     """The network in `PATH`."""
     with np.load(PATH, allow_pickle=False) as file:
         return unpacked(dict(file))

@@ -18,14 +18,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from processors.records import SpokenText, Word, WordPhones
-from processors.text.g2p import Pronunciation, has_variants, lookup
+from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
 from processors.text.tokens import Token, TokenizedText
 from utils.errors import InputError
 from utils.seed import derived_seed
 
-Phones = tuple[str, ...]
 _ENDING = re.compile(r"'?s$")
 _DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
@@ -35,17 +34,10 @@ _SEEDS = 2**63  # derived seeds are smaller
 
 
 class LetterPhonemizer:
-    """The letters of words, `with_phones` also their phones; braces then hold phones."""
+    """The letters of words; with a lexicon also their phones, and braces then hold phones."""
 
-    def __init__(
-        self,
-        user_lexicon: Mapping[str, Phones] | None = None,
-        *,
-        with_phones: bool = False,
-        prefix: str = "",
-    ) -> None:
-        self._user_lexicon = dict(user_lexicon or {})
-        self._with_phones = with_phones
+    def __init__(self, user_lexicon: Mapping[str, Phones] | None = None, prefix: str = "") -> None:
+        self._user_lexicon = user_lexicon
         self._prefix = prefix
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
@@ -54,7 +46,7 @@ class LetterPhonemizer:
 
     def _pronounce(self, word: str) -> Pronunciation:
         bare = word.strip(APOSTROPHE)
-        phones = self._phones_of(bare.lower()) if self._with_phones else None
+        phones = self._phones_of(bare.lower())
         if phones is None:
             return Pronunciation(_spell(word), in_lexicon=True)
         before, after = word.split(bare, maxsplit=1)
@@ -62,6 +54,8 @@ class LetterPhonemizer:
         return Pronunciation(_spell(word), in_lexicon=True, instead=(*before, *named, *after))
 
     def _phones_of(self, word: str) -> Phones | None:
+        if self._user_lexicon is None:
+            return None
         if word in self._user_lexicon:
             return self._user_lexicon[word]
         if (phones := lookup(word)) is not None:

@@ -1,4 +1,4 @@
-"""The names of phones and pauses, the vocabularies of models, and ARPAbet of espeak's phones.
+"""The names of phones and pauses, and ARPAbet of espeak's phones.
 
 ARPAbet is the phone set of the CMU Pronouncing Dictionary: 39 phones, whose vowels carry a stress
 digit (0 none, 1 primary, 2 secondary) or none at all, as in corpora labelled without stress.
@@ -6,11 +6,8 @@ Pauses are in angle brackets, so they cannot collide with phones of any language
 lower case: `b` is a letter, `B` a phone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
-
-from config.text import TextConfig
-from utils.errors import InputError
 
 PAD = "<pad>"  # id 0 in every vocabulary
 SILENCE = "<sil>"  # before the first and, in audio, after the last word
@@ -38,51 +35,6 @@ STRESSES = ("", "0", "1", "2")
 ARPABET = tuple(sorted([vowel + stress for vowel in VOWELS for stress in STRESSES])) + CONSONANTS
 
 
-class Vocabulary:
-    """Maps phone names to ids; the id of a name is its index in `symbols`."""
-
-    def __init__(self, symbols: Iterable[str]) -> None:
-        self.symbols = tuple(symbols)
-        if len(set(self.symbols)) != len(self.symbols):
-            raise InputError("a vocabulary holds a symbol twice")
-        if self.symbols[:1] != (PAD,):
-            raise InputError(f"a vocabulary must start with {PAD}, found {self.symbols[:1]}")
-        self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
-
-    def __len__(self) -> int:
-        return len(self.symbols)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.symbols == other.symbols
-
-    def __hash__(self) -> int:
-        return hash(self.symbols)
-
-    def ids(self, phones: Sequence[str]) -> list[int]:
-        """The id of each phone; an InputError names all unknown ones."""
-        unknown = sorted({phone for phone in phones if phone not in self._ids})
-        if unknown:
-            raise InputError(
-                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model; "
-                "it was trained on another phone set, or its corpus does not contain them"
-            )
-        return [self._ids[phone] for phone in phones]
-
-    def to_plain(self) -> list[str]:
-        """The symbols in the order of their ids, ready for JSON."""
-        return list(self.symbols)
-
-
-def arpabet_vocabulary() -> Vocabulary:
-    """The fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""
-    return Vocabulary(MARKS + ARPABET)
-
-
-def vocabulary_of(phones: Iterable[str]) -> Vocabulary:
-    """The marks, then the other phones of `phones` in sorted order."""
-    return Vocabulary((*MARKS, *sorted(set(phones) - set(MARKS))))
-
-
 ARPABET_PREFIX = "@"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 NVIDIA_SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids
@@ -92,36 +44,11 @@ NVIDIA_SETS = {  # the symbols between the pad and ARPAbet, in the order of thei
 }
 
 
-def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
-    """The symbols of a set of DeepLearningExamples, by the extractor's name, in NVIDIA's order.
-
-    `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
-    "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
-    space, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a capital letter here.
-    TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
-    "tensorflowtts_english".
-    """
-    phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
-    end = (END,) if phone_extractor == "tensorflowtts_english" else ()
-    return Vocabulary((PAD, *map(mark_name, NVIDIA_SETS[phone_extractor]), *phones, *end))
-
-
 def mark_name(char: str) -> str:
     """The name of a character of NVIDIA's sets."""
     if char == " ":
         return WORD_BOUNDARY
     return char if char.isalnum() or char == APOSTROPHE else f"<{char}>"
-
-
-def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
-    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
-    if text.has_nvidia_symbols:
-        return nvidia_vocabulary(text.phone_extractor)
-    symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
-    if text.phone_extractor in ("espeak", "letters"):
-        return vocabulary_of(symbols)
-    arpabet = arpabet_vocabulary().symbols
-    return Vocabulary((*arpabet, *sorted(symbols - set(arpabet))))
 
 
 # American English phones of espeak-ng (IPA), for words outside the lexicons.

@@ -7,7 +7,7 @@ from models.synthesizer.settings import PitchContour
 from modules.variance.pitch_transform import PitchTransform
 from utils.cli import UsageError
 
-MODEL = ["--infer_expt_dir", "m"]
+MODEL = ["--infer_expt_dir", "m", "--infer_output_dir", "out"]
 SINGLE = [*MODEL, "--infer_mode", "single"]
 BATCH = [*MODEL, "--infer_mode", "batch"]
 TEST = ["--infer_testing_set", "test"]
@@ -25,9 +25,8 @@ TEST = ["--infer_testing_set", "test"]
 )
 def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch, flags, overwrite):
     spoken = []
-    loaded = text_synthesis.TextSynthesis(None, "none", None)
     monkeypatch.setattr("sys.argv", ["inference", *flags])
-    monkeypatch.setattr(text_synthesis, "load_text_synthesis", lambda *_, **__: loaded)
+    monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **__: None)
     monkeypatch.setattr(text_files, "read_input_texts", lambda path, **_: [InputText("Hi.")])
     for name in ("synthesise_texts", "synthesise_dataset"):
         monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
@@ -41,9 +40,8 @@ TEXT = [*SINGLE, "--infer_text", "Hi."]
 def settings_of(monkeypatch, *flags: str) -> text_synthesis.Settings:
     """What stage 3 is asked for by flags."""
     asked = []
-    loaded = text_synthesis.TextSynthesis(None, "none", None)
     monkeypatch.setattr("sys.argv", ["inference", *TEXT, *flags])
-    monkeypatch.setattr(text_synthesis, "load_text_synthesis", lambda *_, **__: loaded)
+    monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **__: None)
     monkeypatch.setattr(text_synthesis, "synthesise_texts", lambda *given: asked.append(given))
     main()
     return asked[0][2]

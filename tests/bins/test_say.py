@@ -11,8 +11,8 @@ import pytest
 import soundfile
 
 from bins.say import main
+from models.synthesizer.joining import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.timing import SpokenTimes
 from processors.durations.subtitles import subtitles
 from processors.text.ssml.document import Ssml
 from tests.commands import ROOT

@@ -30,9 +30,9 @@ from processors.tensorflowtts.importing import import_dump
 from processors.text.clauses import ClauseSplitter
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet, read_lexicon
-from processors.text.nearest_phones import VoicePhones
 from processors.text.ssml.document import SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET, MARKS
+from processors.text.voice_phones import VoicePhones
 from tests.fuzz.mutators import mutate, mutate_length
 from tests.models.checkpoint.importers import tensorflowtts_originals
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -193,7 +193,7 @@ def _reader() -> TextReader:
 def _read_ssml(folder: Path) -> object:
     (text,) = read_input_texts(folder / "text.ssml")
     controls = {"duration", "pitch"}
-    voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, "lexicon", ARPABET, True)
+    voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, TextConfig(), ARPABET)
     try:
         check_text(text.text)
         return _reader().passages_of_runs(

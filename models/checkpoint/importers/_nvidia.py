@@ -11,7 +11,7 @@ from torch import Tensor
 from models.checkpoint.foreign import FileNames, ImportedModel
 from models.checkpoint.importers._tables import existing, size_of, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
-from processors.text.symbols import Vocabulary, nvidia_vocabulary
+from processors.text.voice_phones import Vocabulary, nvidia_vocabulary
 from utils.errors import InputError
 
 _AVERAGED, _LATEST = "ema_state_dict", "state_dict"

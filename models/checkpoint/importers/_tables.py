@@ -16,7 +16,7 @@ from processors.dataset.statistics import Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError
 
-Table = Mapping[str, str]
+NameTable = Mapping[str, str]
 
 _PLACE = re.compile(r"\{(?P<name>[a-z]+)(?P<later>\+1)?\}")
 
@@ -28,12 +28,12 @@ def value_at(values: object, key: str) -> Any:  # noqa: ANN401  (JSON)
     return values
 
 
-def existing(values: Mapping[str, object], table: Table) -> dict[str, object]:
+def existing(values: Mapping[str, object], table: NameTable) -> dict[str, object]:
     """Selects the settings that exist, by Arion's keys."""
     return {ours: value_at(values, key) for ours, key in table.items() if _has(values, key)}
 
 
-def required(values: Mapping[str, object], table: Table, path: Path) -> dict[str, object]:
+def required(values: Mapping[str, object], table: NameTable, path: Path) -> dict[str, object]:
     """Selects settings by Arion's keys."""
     if missing := [key for key in table.values() if not _has(values, key)]:
         raise InputError(
@@ -78,7 +78,7 @@ class TensorNames:
     which have several letters. `{n+1}` is one more than `{n}` of the other project.
     """
 
-    def __init__(self, rows: Table) -> None:
+    def __init__(self, rows: NameTable) -> None:
         self._rows = [(_pattern(theirs), ours) for theirs, ours in rows.items()]
 
     def translated(self, name: str) -> str | None:
@@ -93,7 +93,7 @@ class TensorNames:
         return {self.translated(name) or name: tensor for name, tensor in tensors.items()}
 
 
-def below(places: Table, rows: Table) -> Table:
+def below(places: NameTable, rows: NameTable) -> NameTable:
     """The rows of `TensorNames` below each of several places, which several layers have."""
     return {a + theirs: b + ours for a, b in places.items() for theirs, ours in rows.items()}
 

@@ -26,7 +26,8 @@ from models.checkpoint.importers._tables import TensorNames
 from models.checkpoint.tensors import named_tensors
 from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
+from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE
+from processors.text.voice_phones import Vocabulary
 from utils.arrays import SafeGlobal, read_pickled
 from utils.config_tree import read_yaml
 from utils.errors import InputError

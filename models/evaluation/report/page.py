@@ -37,7 +37,7 @@ from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import replacing
 from utils.logging import progress
-from utils.parallel import Backend, n_cores, run_chunks
+from utils.parallel import ParallelBackend, n_cores, run_chunks
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -88,7 +88,11 @@ class MediaFolder(NamedTuple):
 
 
 def write_page(
-    path: Path, evaluation: Evaluation, *, n_jobs: int | None = None, backend: Backend = "loky"
+    path: Path,
+    evaluation: Evaluation,
+    *,
+    n_jobs: int | None = None,
+    backend: ParallelBackend = "loky",
 ) -> None:
     """Writes a page of scores and sounds.
 
@@ -119,7 +123,7 @@ def write_page(
 
 
 def _write_files(
-    folder: Path, evaluation: Evaluation, n_jobs: int, backend: Backend
+    folder: Path, evaluation: Evaluation, n_jobs: int, backend: ParallelBackend
 ) -> list[list[Track]]:
     """The sounds and pictures of every utterance, named by its position."""
     work = partial(write_tracks, folder=folder, mel=evaluation.mel)

@@ -28,7 +28,7 @@ _UNDECIDED: dict[Verdict, str] = {
 }
 
 
-class Voice(NamedTuple):
+class PlottedVoice(NamedTuple):
     """The recording or a system, with its name and colour."""
 
     name: str
@@ -80,12 +80,12 @@ def shown_systems(evaluation: Evaluation) -> list[System]:
     return [*evaluation.systems, *evaluation.references]
 
 
-def voices_of(systems: Iterable[System]) -> list[Voice]:
+def voices_of(systems: Iterable[System]) -> list[PlottedVoice]:
     """The recording, whether there is one or not, and the systems."""
-    voices, colours = [Voice("recording", "recorded", True)], cycle(range(_N_COLOURS))
+    voices, colours = [PlottedVoice("recording", "recorded", True)], cycle(range(_N_COLOURS))
     for system in systems:
         slot = system.name if system.is_reference else f"system-{next(colours) + 1}"
-        voices.append(Voice(system.name, slot, system.is_reference))
+        voices.append(PlottedVoice(system.name, slot, system.is_reference))
     return voices
 
 
@@ -154,7 +154,7 @@ def format_number(value: float, digits: int) -> str:
 
 
 def difference_rows(
-    columns: Sequence[Column], voices: Sequence[Voice], comparisons: Sequence[Comparison]
+    columns: Sequence[Column], voices: Sequence[PlottedVoice], comparisons: Sequence[Comparison]
 ) -> list[Row]:
     """Builds a row for each column that any comparison has."""
     rows = []
@@ -172,7 +172,7 @@ def difference_rows(
 
 
 def _difference_cell(
-    score: MeanScore, column: Column, comparison: Comparison, voices: Sequence[Voice]
+    score: MeanScore, column: Column, comparison: Comparison, voices: Sequence[PlottedVoice]
 ) -> Cell:
     cell, verdict = _cell(score, column), verdict_of(score)
     cell = cell._replace(mean=("+" if score.mean > 0 else "") + cell.mean)

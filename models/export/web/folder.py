@@ -6,21 +6,20 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import onnx
 from safetensors.numpy import save_file
 
-from models.export.folder import ExportedVoice, copy_licences, facts_of, write_frontend
-from models.export.onnx_file import WeightType, to_onnx
+from models.export.folder import ExportedVoice, write_frontend, write_networks
+from models.export.onnx_file import WeightType
 from models.export.piper_sherpa import check_one_pass
 from models.page import PAGE
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.letter_network import PATH, bundled_network
 from utils.errors import InputError
-from utils.files import new_folder, write_json
+from utils.files import new_folder
 
 _STATIC = Path(__file__).with_name("static")
 # in place of the file that needs NumPy; worker.js defines the module
-_LETTER_NETWORK = "from browser import phones_of\n\nNetwork = object\n"
+_LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
 # of each package, by its name and version: the files that are needed
 PACKAGES = {
     "onnxruntime-web@1.30.0": (
@@ -38,16 +37,11 @@ PACKAGES = {
 
 
 def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes the folder, completely or not at all.
-
-    Args:
-        voice: A voice with phones of ARPAbet, or with letters.
-        target: Folder to make; empty or missing.
-        weight_type: How weights are stored.
+    """Writes the folder `target`, completely or not at all.
 
     Raises:
-        InputError: If the voice cannot speak in a browser, a package cannot be got, or `target`
-            is not empty.
+        InputError: If the voice cannot speak in a browser, as one with phones of espeak-ng, a
+            package cannot be got, or `target` is not empty.
     """
     check_one_pass(voice)
     if voice.model.config.preprocess.text.phone_extractor == "espeak":
@@ -57,14 +51,11 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
         )
     with new_folder(target) as folder:
         fetch_packages(folder)
-        for name, graph in voice.graphs.items():
-            onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
-        write_json(folder / "voice.json", facts_of(voice))
+        write_networks(voice, folder, weight_type)
         _write_frontend(voice, folder)
         for path in _STATIC.iterdir():
             shutil.copyfile(path, folder / path.name)
         shutil.copyfile(PAGE, folder / "index.html")
-        copy_licences(voice, folder)
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
 
 

@@ -20,6 +20,7 @@ from models.base.registry import config_of
 from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
 from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
+from models.synthesizer.joining import limiting_gain, log_gain
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
@@ -27,7 +28,6 @@ from models.synthesizer.runs.synthesis_run import (
     synthesise_each,
     utterances_of,
 )
-from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
@@ -87,19 +87,21 @@ def sources_of_split(
 
 def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
     """Lists audio files of any length and sample rate as sources."""
-    files = files_of(path, SUFFIXES)
     read = partial(_recorded, config=config.of_any_length(), mel=MelSpectrogram(config.mel))
-    return [
-        MelSource(file.stem, "", file, size_and_time(file), partial(read, file)) for file in files
-    ]
+    return _sources_of_files(path, SUFFIXES, read)
 
 
 def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
     """Lists files of mels, such as acoustic models predict, as sources."""
-    files = files_of(path, (_MEL_SUFFIX,))
+    return _sources_of_files(path, (_MEL_SUFFIX,), partial(read_mel, mel=mel))
+
+
+def _sources_of_files(
+    path: Path, suffixes: Sequence[str], read: Callable[[Path], VocoderInput]
+) -> list[MelSource]:
     return [
-        MelSource(file.stem, "", file, size_and_time(file), partial(read_mel, file, mel))
-        for file in files
+        MelSource(file.stem, "", file, size_and_time(file), partial(read, file))
+        for file in files_of(path, suffixes)
     ]
 
 

@@ -8,14 +8,12 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from models.base.assets import Speaker, choose_speaker
 from models.base.result_files import SINGLE
 from models.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
-    default_output,
     synthesise_each,
     utterances_of,
 )
@@ -46,39 +44,20 @@ class TextItem(NamedTuple):
 
 
 class TextSynthesis(NamedTuple):
-    """A loaded model, its output folder and settings."""
+    """A voice, and where and how its speech is written."""
 
     synthesizer: Synthesizer
-    vocoder: str  # name, for the records
     output: Path
     alignment: str | None = None  # format of the alignments next to the wavs; None: there are none
     overwrite: bool = False  # repeat what is finished with the same model and settings
-
-
-def load_text_synthesis(
-    reference: str | Path,
-    vocoder: str | None,
-    output: Path | None,
-    overrides: Sequence[str],
-    *,
-    resample: bool = False,
-) -> TextSynthesis:
-    """Loads a model on the GPU, where there is one."""
-    synthesizer = Synthesizer(reference, vocoder, resample=resample, overrides=overrides)
-    return TextSynthesis(
-        synthesizer,
-        synthesizer.vocoder_name,
-        output or default_output(reference, synthesizer.model.home),
-    )
 
 
 def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
     """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on."""
-    speakers = synthesis.synthesizer.speakers
     results = ResultFolder(synthesis.output / SINGLE, TextLine)
-    texts = [_with_speaker(text, speakers, settings.speaker) for text in texts]
+    texts = [_with_speaker(text, synthesis.synthesizer, settings.speaker) for text in texts]
     for text in texts:
         _check_text(synthesis, text, settings, results)
     ids = assign_ids(results, texts, settings)
@@ -86,12 +65,11 @@ def synthesise_texts(
     _synthesise_all(synthesis, items, results, settings)
 
 
-def _with_speaker(text: InputText, speakers: Sequence[Speaker], default: str | None) -> InputText:
+def _with_speaker(text: InputText, voice: Synthesizer, default: str | None) -> InputText:
     """The text with the full name of its speaker."""
     with naming(text.place):
-        return text._replace(
-            speaker=speakers[choose_speaker(speakers, text.speaker or default)].name
-        )
+        speaker = voice.speakers[voice.speaker_id(text.speaker or default)]
+    return text._replace(speaker=speaker.name)
 
 
 def _check_text(
@@ -125,8 +103,7 @@ def synthesise_dataset(
     """
     speaker = settings.speaker
     if speaker is not None:
-        speakers = synthesis.synthesizer.speakers
-        speaker = speakers[choose_speaker(speakers, speaker)].name
+        synthesis.synthesizer.speaker_id(speaker)  # refuses an unknown one
     preprocess = synthesis.synthesizer.config.preprocess
     check_prepared(preprocess, dataset, task=None)
     processed = user_path(preprocess.processed_dir)
@@ -180,21 +157,21 @@ def _synthesise_all(
     settings: Settings,
 ) -> None:
     """Synthesises texts; writes wavs, plots, alignments and `metadata.jsonl`."""
-    synthesis.synthesizer.checked(settings)
+    voice = synthesis.synthesizer
+    voice.checked(settings)
     transform = settings.transform
     contour = transform.factors if isinstance(transform, PitchContour) else None
-    facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, settings.record(), contour]
-    items = [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items]
+    made_by = voice.fingerprint(), voice.vocoder_name, settings.record(), contour
+    items = [item._replace(fingerprint=fingerprint(*made_by, *item.described())) for item in items]
 
     def make(item: TextItem) -> tuple[TextLine, float]:
         """Synthesises and writes one text; returns its line, and the seconds of the synthesis."""
         start, given = time.perf_counter(), item.given
         with naming(given.place):
-            speech = synthesis.synthesizer(
-                given.ssml or given.text, settings, speaker=given.speaker, pitch=given.pitch
-            )
+            text = given.ssml or given.text
+            speech = voice(text, settings, speaker=given.speaker, pitch=given.pitch)
         work_s = time.perf_counter() - start
-        line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
+        line = line_of(item, speech, settings, vocoder=voice.vocoder_name, work_s=work_s)
         results.announce(line)
         _write_speech(synthesis, item, speech, results.folder)
         return line, work_s

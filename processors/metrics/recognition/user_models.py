@@ -13,8 +13,10 @@ import numpy as np
 
 from utils.errors import InputError, described
 
-Recogniser = Callable[[np.ndarray, int, str], str]  # wav (S,) float32, Hz, language: the text
-Encoder = Callable[[np.ndarray, int], np.ndarray]  # wav (S,) float32, Hz: speaker embedding (D,)
+TextRecogniser = Callable[[np.ndarray, int, str], str]  # wav (S,) float32, Hz, language: the text
+SpeakerEncoder = Callable[
+    [np.ndarray, int], np.ndarray
+]  # wav (S,) float32, Hz: speaker embedding (D,)
 
 
 class UserFunctionError(InputError):
@@ -29,10 +31,12 @@ class UserModels:
     """Functions and transcripts of the user, for scoring. May be sent to other processes."""
 
     # speech recogniser; None for pocketsphinx, which has English only
-    recogniser: Recogniser | None = None
+    recogniser: TextRecogniser | None = None
     # folder of hypotheses of any recogniser, `<id>.txt`; it takes precedence over a recogniser
     transcripts: Path | None = None
-    encoder: Encoder | None = None  # speaker encoder; its embeddings are compared by their cosine
+    encoder: SpeakerEncoder | None = (
+        None  # speaker encoder; its embeddings are compared by their cosine
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import soxr
 from modules.mel import MelConfig
 from processors.audio.mel_cepstrum import log_envelopes, mel_cepstra
 from processors.audio.pitch import extract_f0
-from processors.metrics.recognition.user_models import Encoder
+from processors.metrics.recognition.user_models import SpeakerEncoder
 from processors.records import TimedPhone
 
 # Hz; the band above half of it is not compared. Most mels end at 8 kHz, and what a vocoder adds or
@@ -43,7 +43,7 @@ class AcousticFeatures:
     wav: np.ndarray  # (S,) in [-1, 1]
     sample_rate: int  # Hz
     phones: tuple[TimedPhone, ...] = ()  # phones and pauses with times; empty where unknown
-    encoder: Encoder | None = None  # the user's speaker encoder
+    encoder: SpeakerEncoder | None = None  # the user's speaker encoder
     _at_other_rates: dict[int, "AcousticFeatures"] = field(default_factory=dict, repr=False)
 
     def at(self, sample_rate: int) -> "AcousticFeatures":

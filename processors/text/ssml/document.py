@@ -9,10 +9,10 @@ from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
 
 from config.checks import CONTROL_RANGE
-from processors.text.clauses import Prosody, Run
+from config.text import TextConfig
+from processors.text.clauses import ProsodyFactors, TextRun
 from processors.text.normalisation.english import is_english
 from processors.text.ssml import values
-from processors.text.ssml.values import phones_of, say_as
 from utils.errors import InputError, nearest
 
 MOST_CHARACTERS = 1_000_000
@@ -52,12 +52,11 @@ class SsmlVoice(NamedTuple):
     language: str  # espeak code, of the speaker
     languages: Collection[str]  # of all speakers
     controls: Collection[str]  # "duration" and "pitch", where the model has them
-    extractor: str  # `preprocess.text.phone_extractor`
+    text: TextConfig
     known_phones: Collection[str]
-    normalises_english: bool
 
 
-def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[Run]]:
+def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     """Reads a document: its runs; no sentence continues from one list to the next.
 
     Raises:
@@ -92,7 +91,7 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[Run]]:
 class _Element(NamedTuple):
     name: str  # empty: unknown and skipped
     attributes: dict[str, str]
-    prosody: Prosody
+    prosody: ProsodyFactors
     language: str | None
 
 
@@ -101,7 +100,7 @@ class _Handler(ContentHandler):
 
     def __init__(self, parser: Locator, voice: SsmlVoice, *, skip_unknown: bool) -> None:
         super().__init__()
-        self.blocks: list[list[Run]] = [[]]
+        self.blocks: list[list[TextRun]] = [[]]
         self.place = ""  # of what is read, for messages
         self._parser = parser
         self._voice = voice
@@ -127,7 +126,7 @@ class _Handler(ContentHandler):
             raise InputError(f"<{name}> in <{self._open[-1].name}>, which holds no elements")
         if (name == "speak") == bool(self._open):
             raise InputError(f"<{name}>; the root of the document, and only it, is <speak>")
-        outer = self._open[-1] if self._open else _Element("", {}, Prosody(), None)
+        outer = self._open[-1] if self._open else _Element("", {}, ProsodyFactors(), None)
         if name not in ATTRIBUTES:
             if not self._skips:
                 tags = ", ".join(ATTRIBUTES)
@@ -153,9 +152,9 @@ class _Handler(ContentHandler):
             self._begin_block()
             self._parts_paragraphs |= name == "p" and not self._follows_break
         elif name == "break":
-            self._add(Run("", break_s=self._break_s(attributes)))
+            self._add(TextRun("", break_s=self._break_s(attributes)))
         elif name == "mark":
-            self._add(Run("", mark=self._required(element, "name")))
+            self._add(TextRun("", mark=self._required(element, "name")))
         elif name in _TEXT_ONLY:
             self._content = ""
         elif name in ("prosody", "emphasis"):
@@ -185,15 +184,15 @@ class _Handler(ContentHandler):
         if element.name in _EMPTY and content.strip():
             raise InputError(f"text in <{element.name}>, which is empty")
         content = re.sub(r"\s+", " ", content)  # line breaks of a document have no meaning
-        last = self.blocks[-1][-1] if self.blocks[-1] else Run("")
+        last = self.blocks[-1][-1] if self.blocks[-1] else TextRun("")
         if last.shown and not last.text.startswith("{") and (ending := _ENDING.match(content)):
             glued = f"{last.text}{ending[0]}", f"{last.shown}{ending[0]}"
             self.blocks[-1][-1] = last._replace(text=glued[0], shown=glued[1])
             content = content[ending.end() :]
         if content:
-            self._add(Run(content, None, element.prosody, element.language))
+            self._add(TextRun(content, None, element.prosody, element.language))
 
-    def _add(self, run: Run) -> None:
+    def _add(self, run: TextRun) -> None:
         """Adds a run; text of the same style continues the last one, with single spaces."""
         block = self.blocks[-1]
         is_text = run.break_s is None and not run.mark
@@ -202,7 +201,7 @@ class _Handler(ContentHandler):
         elif self._parts_paragraphs:
             self._parts_paragraphs = False
             if self._has_text and run.break_s is None:
-                block.append(Run("", break_s=values.PARAGRAPH_S))
+                block.append(TextRun("", break_s=values.PARAGRAPH_S))
         self._has_text |= bool(run.text.strip())
         if run.text != " ":
             self._follows_break = run.break_s is not None
@@ -226,33 +225,27 @@ class _Handler(ContentHandler):
             spoken = f"{{{' '.join(self._phones(element))}}}"
         else:
             spoken = self._said(element, shown)
-        self._add(Run(" ".join(spoken.split()), shown, element.prosody, element.language))
+        self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element) -> tuple[str, ...]:
-        voice = self._voice
-        if voice.extractor == "letters":
+        extractor = self._voice.text.phone_extractor
+        if extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
-        return phones_of(
-            self._required(element, "ph"),
-            element.attributes.get("alphabet", "ipa"),
-            in_ipa=voice.extractor == "espeak",
-            known=voice.known_phones,
-        )
+        written, alphabet = self._required(element, "ph"), element.attributes.get("alphabet", "ipa")
+        known = self._voice.known_phones
+        return values.phones_of(written, alphabet, in_ipa=extractor == "espeak", known=known)
 
     def _said(self, element: _Element, shown: str) -> str:
         language = element.language or self._voice.language
-        return say_as(
-            self._required(element, "interpret-as"),
-            shown,
-            element.attributes.get("format", ""),
-            in_english=self._voice.normalises_english and is_english(language),
-        )
+        in_english = self._voice.text.normalizer == "english" and is_english(language)
+        kind, format = self._required(element, "interpret-as"), element.attributes.get("format", "")
+        return values.say_as(kind, shown, format, in_english=in_english)
 
     def _begin_block(self) -> None:
         if self.blocks[-1]:
             self.blocks.append([])
 
-    def _styled(self, element: _Element, prosody: Prosody) -> _Element:
+    def _styled(self, element: _Element, prosody: ProsodyFactors) -> _Element:
         """An element with prosody within that of its parents."""
         voice = self._voice
         for control in ("duration", "pitch"):

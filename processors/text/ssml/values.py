@@ -5,14 +5,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection
 
-from processors.text.clauses import Prosody
+from processors.text.clauses import ProsodyFactors
 from processors.text.g2p import is_arpabet
-from processors.text.nearest_phones import PhoneSet, is_vowel
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
 from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
+from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError
 
 # The recommendation leaves the meaning of the names to the voice.
@@ -23,14 +23,14 @@ _VOLUMES_DB = {
     "x-loud": 6.0,
 }  # fmt: skip
 _NAMED = {  # by attribute
-    "rate": {name: Prosody(duration=1 / rate) for name, rate in _RATES.items()},
-    "pitch": {name: Prosody(pitch=pitch) for name, pitch in _PITCHES.items()},
-    "volume": {name: Prosody(gain=10 ** (db / 20)) for name, db in _VOLUMES_DB.items()},
+    "rate": {name: ProsodyFactors(duration=1 / rate) for name, rate in _RATES.items()},
+    "pitch": {name: ProsodyFactors(pitch=pitch) for name, pitch in _PITCHES.items()},
+    "volume": {name: ProsodyFactors(gain=10 ** (db / 20)) for name, db in _VOLUMES_DB.items()},
     "level": {
-        "strong": Prosody(1.25, 1.15, 1.19),  # 1.5 dB
-        "moderate": Prosody(1.12, 1.08, 1.0),
-        "none": Prosody(),
-        "reduced": Prosody(0.9, 0.95, 1.0),
+        "strong": ProsodyFactors(1.25, 1.15, 1.19),  # 1.5 dB
+        "moderate": ProsodyFactors(1.12, 1.08, 1.0),
+        "none": ProsodyFactors(),
+        "reduced": ProsodyFactors(0.9, 0.95, 1.0),
     },
 }
 _OTHERS = {
@@ -53,7 +53,7 @@ _IGNORED = " .‿|"  # boundaries of syllables
 _TIE = "\u0361"
 
 
-def prosody(attribute: str, text: str) -> Prosody:
+def prosody(attribute: str, text: str) -> ProsodyFactors:
     """The prosody of a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
 
     A name, "80%" of the usual rate, a change of rate or pitch, "+20%", of pitch in semitones,
@@ -64,13 +64,13 @@ def prosody(attribute: str, text: str) -> Prosody:
     sign, number, unit = _quantity(text)
     factor = number / 100 + bool(sign)
     if (attribute, unit) == ("rate", "%") and factor > 0:
-        return Prosody(duration=1 / factor)
+        return ProsodyFactors(duration=1 / factor)
     if (attribute, unit) == ("pitch", "%") and sign and factor > 0:
-        return Prosody(pitch=factor)
+        return ProsodyFactors(pitch=factor)
     if (attribute, unit) == ("pitch", "st") and sign:
-        return Prosody(pitch=2 ** (min(number, 100) / 12))
+        return ProsodyFactors(pitch=2 ** (min(number, 100) / 12))
     if (attribute, unit) == ("volume", "dB") and -60 <= number <= 20:
-        return Prosody(gain=10 ** (number / 20))
+        return ProsodyFactors(gain=10 ** (number / 20))
     raise InputError(_expected(attribute, text, *_NAMED[attribute], *_OTHERS.get(attribute, ())))
 
 

@@ -14,7 +14,7 @@ from models.base.aligner import (
 from models.base.assets import Assets
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch, TtsItem, collate
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 
 N_PHONES, N_MELS = 9, 12
 FLOOR = MelConfig().log_floor_value

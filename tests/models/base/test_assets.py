@@ -3,10 +3,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from models.base.assets import Assets, Speaker, choose_speaker
+from models.base.assets import Assets, Speaker
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from utils.errors import InputError
 
 STAT = Stat(mean=200.0, std=30.0, min=80.0, max=400.0, count=7)
@@ -97,8 +97,3 @@ def test_a_model_without_a_list_of_trained_phones_can_say_its_vocabulary():
     old = replace(ASSETS, trained_phones=None)
     assert old.known_phones == set(arpabet_vocabulary().symbols)
     assert old.with_phones(frozenset({"OY1"})) == old
-
-
-def test_a_name_is_wanted_even_of_the_only_speaker_if_one_is_given():
-    with pytest.raises(InputError, match=r"no speaker 'two'.*known: one"):
-        choose_speaker([Speaker("one", "en-us")], "two")

@@ -8,7 +8,7 @@ from models.base.samples import synthesis_samples
 from models.training.checkpointing import eval_mode
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recording
 from utils.errors import InputError
 

@@ -142,7 +142,7 @@ def killing(function):
             os.kill(os.getpid(), 9)
         return function(*words)
     return counted
-owner = speaking._Reader if where == "wav" else speaking
+owner = speaking._Narrator if where == "wav" else speaking
 setattr(owner, where, killing(getattr(owner, where)))
 speaking.speak_book(BOOK, Path(sys.argv[2]), Synthesizer(sys.argv[1]), Settings(seed=3), "ogg")
 """

@@ -3,10 +3,10 @@
 import onnx
 import pytest
 
-from models.base.model import Graph
+from models.base.graphs import Graph
 from models.export.onnx_file import to_onnx
 
-EXPORTERS = ("models.export.folder", "models.export.piper_sherpa", "models.export.web.folder")
+EXPORTERS = ("models.export.folder", "models.export.piper_sherpa")
 
 
 def content_of(graph: Graph) -> tuple[object, ...]:

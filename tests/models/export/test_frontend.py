@@ -11,8 +11,12 @@ from models.export.folder import write_frontend
 from models.synthesizer.passages import TextReader
 from modules.mel import MelConfig
 from processors.text.clauses import ClauseSplitter, has_word
-from processors.text.nearest_phones import VoicePhones
-from processors.text.symbols import arpabet_vocabulary, nvidia_vocabulary, vocabulary_of
+from processors.text.voice_phones import (
+    VoicePhones,
+    arpabet_vocabulary,
+    nvidia_vocabulary,
+    vocabulary_of,
+)
 from utils.errors import InputError
 from utils.files import write_json
 

@@ -7,7 +7,7 @@ import torch
 from onnx import numpy_helper
 from torch import nn
 
-from models.base.model import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
+from models.base.graphs import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
 from models.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
 from models.vocoder.waveglow import WaveGlow, WaveGlowGraph, waveglow_graphs

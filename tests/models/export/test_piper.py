@@ -11,11 +11,12 @@ from models.checkpoint.loading import load_model
 from models.export.folder import open_voice
 from models.export.piper_sherpa import export_piper
 from models.synthesizer.synthesizer import Synthesizer
-from processors.text.espeak import is_ipa, speak
-from processors.text.symbols import vocabulary_of
+from processors.text.espeak import is_ipa
+from processors.text.voice_phones import vocabulary_of
 from tests.models.export.voices import RATES
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
+from tests.processors.text.test_espeak import speak
 
 piper = pytest.importorskip("piper")
 from piper.config import SynthesisConfig  # noqa: E402

@@ -17,7 +17,7 @@ from models.export.piper_sherpa import (
     piper_settings,
 )
 from processors.text.g2p import lookup
-from processors.text.symbols import vocabulary_of
+from processors.text.voice_phones import vocabulary_of
 from tests.models.export.voices import RATES
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow

@@ -12,7 +12,7 @@ from models.synthesizer.acoustic import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.ssml.document import Ssml
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from utils.errors import InputError
 from utils.files import write_json
 
@@ -136,13 +136,13 @@ def test_of_ssml_it_does_what_needs_no_control(voice):
 
 
 def test_the_seed_of_the_call_reaches_the_model(voice, monkeypatch):
-    infer, seeds = voice._mels._network.infer, []
+    infer, seeds = voice._passages._network.infer, []
 
     def recording(*arguments, seed, **named):
         seeds.append(seed)
         return infer(*arguments, seed=seed, **named)
 
-    monkeypatch.setattr(voice._mels._network, "infer", recording)
+    monkeypatch.setattr(voice._passages._network, "infer", recording)
     voice("Yes.", seed=4)
     next(voice.generate("Yes.", seed=5))
     assert {4, 5} <= {*seeds}

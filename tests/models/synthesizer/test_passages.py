@@ -6,7 +6,7 @@ from config.text import TextConfig
 from models.synthesizer.passages import Passage, TextReader
 from processors.records import SpokenText
 from processors.text.clauses import ClauseSplitter
-from processors.text.nearest_phones import VoicePhones
+from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 
 LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from models.base.assets import Speaker
+from models.synthesizer.joining import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.timing import SpokenTimes
 from processors.text.ssml.document import Ssml
 from tests.models.synthesizer.test_synthesizer import make_voice, rms
 from utils.errors import InputError

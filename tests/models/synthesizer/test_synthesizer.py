@@ -11,16 +11,16 @@ from safetensors.torch import load_file, save_file
 from models.base.assets import Assets, Speaker
 from models.base.registry import find_model, load_config
 from models.checkpoint import loading as checkpoint
-from models.synthesizer.acoustic import PassageMels
+from models.synthesizer.acoustic import PassageSynthesizer
+from models.synthesizer.joining import SpokenTimes
 from models.synthesizer.settings import PitchContour
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.timing import SpokenTimes
 from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
-from processors.text.symbols import Vocabulary, arpabet_vocabulary
+from processors.text.voice_phones import Vocabulary, arpabet_vocabulary
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
 from utils.files import read_json, write_json
@@ -314,9 +314,9 @@ def test_a_contour_stretches_over_all_sentences(voice):
 @pytest.mark.parametrize("transform", [None, "flatten"])
 def test_the_network_learns_which_phones_are_voiced(voice, monkeypatch, transform):
     seen = []
-    infer = voice._mels._network.infer
+    infer = voice._passages._network.infer
     spy = lambda *given, **named: seen.append(named["voiced"]) or infer(*given, **named)  # noqa: E731
-    monkeypatch.setattr(voice._mels._network, "infer", spy)
+    monkeypatch.setattr(voice._passages._network, "infer", spy)
     speech = voice("{S AA1 Z T} {AH0}.", pitch_transform=transform)
     assert " ".join(speech.phone_names) == "<sil> S AA1 Z T AH0 <.>"
     assert seen[0].tolist() == [[False, False, True, True, False, True, False]]
@@ -390,7 +390,7 @@ def test_the_end_fades_in_speech_and_in_pieces(voice):
 
 
 def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeypatch):
-    infer = voice._mels._network.infer
+    infer = voice._passages._network.infer
     expected = voice("Hello.").wav
 
     class Plain:
@@ -401,7 +401,7 @@ def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeyp
             rows = torch.eye(phone_ids.shape[1]).repeat_interleave(out.durations[0], dim=0)
             return out._replace(alignment=rows[None], stopped=torch.tensor([True]))
 
-    monkeypatch.setattr(voice._mels, "_network", Plain())
+    monkeypatch.setattr(voice._passages, "_network", Plain())
     assert np.array_equal(voice("Hello.").wav, expected)
     with pytest.raises(
         InputError, match=r"FastSpeech2 has no control of duration \(it has: none\)"
@@ -484,9 +484,9 @@ def test_an_unknown_speaker_is_an_error_that_lists_the_known_ones(two_voices):
 
 
 def test_loud_speech_is_scaled_down_and_said(voice, caplog, monkeypatch):
-    infer = voice._vocoder.infer
+    infer = voice._passages.vocoder.infer
     monkeypatch.setattr(
-        voice._vocoder, "infer", lambda *x, seed: 4 * infer(*x) / infer(*x).abs().max()
+        voice._passages.vocoder, "infer", lambda *x, seed: 4 * infer(*x) / infer(*x).abs().max()
     )
     with caplog.at_level(logging.INFO):
         speech = voice("Loud.")
@@ -495,7 +495,9 @@ def test_loud_speech_is_scaled_down_and_said(voice, caplog, monkeypatch):
 
 
 def test_values_that_are_not_finite_are_an_error(voice, monkeypatch):
-    monkeypatch.setattr(voice._vocoder, "infer", lambda mel, lengths, seed: mel[:, 0] * torch.nan)
+    monkeypatch.setattr(
+        voice._passages.vocoder, "infer", lambda mel, lengths, seed: mel[:, 0] * torch.nan
+    )
     with pytest.raises(InputError, match="not finite"):
         voice("Hello.")
 
@@ -524,8 +526,8 @@ def test_griffin_lim_gives_a_text_by_its_sentences(voice):
 
 def test_the_first_piece_comes_before_the_second_sentence_is_computed(trained_voice, monkeypatch):
     spoken = []
-    run = PassageMels.__call__
-    monkeypatch.setattr(PassageMels, "__call__", lambda *given: spoken.append(1) or run(*given))
+    run = PassageSynthesizer.mels
+    monkeypatch.setattr(PassageSynthesizer, "mels", lambda *given: spoken.append(1) or run(*given))
     pieces = trained_voice.generate("One. And two. And three.")
     assert next(pieces).size > 0
     assert len(spoken) == 1
@@ -547,9 +549,9 @@ def test_faults_of_a_text_are_said_before_its_first_piece(trained_voice):
 
 
 def test_pieces_are_cut_at_full_scale(trained_voice, monkeypatch):
-    generate = trained_voice._vocoder.generate
+    generate = trained_voice._passages.vocoder.generate
     monkeypatch.setattr(
-        trained_voice._vocoder,
+        trained_voice._passages.vocoder,
         "generate",
         lambda *given, seed: (1000 * wav for wav in generate(*given)),
     )
@@ -559,7 +561,9 @@ def test_pieces_are_cut_at_full_scale(trained_voice, monkeypatch):
 
 def test_pieces_that_are_not_finite_are_an_error(trained_voice, monkeypatch):
     monkeypatch.setattr(
-        trained_voice._vocoder, "generate", lambda mel, _, seed: iter([mel[:, 0] * torch.nan])
+        trained_voice._passages.vocoder,
+        "generate",
+        lambda mel, _, seed: iter([mel[:, 0] * torch.nan]),
     )
     with pytest.raises(InputError, match="not finite"):
         next(trained_voice.generate("Hello."))

@@ -24,7 +24,7 @@ from models.tts._tacotron2_network import LocationAttention
 from modules.mel import MelConfig
 from processors.dataset.store import FeatureStore
 from processors.durations.importing import import_durations
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.checkpoint.importers.tacotron2_originals import SMALL as SMALL_ORIGINAL
 from tests.models.checkpoint.importers.tacotron2_originals import original
 from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice

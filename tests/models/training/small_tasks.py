@@ -26,7 +26,7 @@ from processors.dataset.datasets import FeatureDataset
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, Store, write_index, write_mel_config
 from processors.records import Features
-from processors.text.symbols import Vocabulary, arpabet_vocabulary
+from processors.text.voice_phones import Vocabulary, arpabet_vocabulary
 from tests.processors.stores import write_finished, write_shard
 from utils.config import to_plain
 from utils.seed import seed_everything

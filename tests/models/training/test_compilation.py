@@ -11,7 +11,7 @@ from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.checkpoint.folders import latest_checkpoint
 from models.tts import fastpitch, fastspeech2, tacotron2
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import set_backend
 from tests.models.training.small_tasks import (
     PREPROCESS,

@@ -23,7 +23,8 @@ from preprocessors.manifest import read_splits
 from processors.dataset.store import write_index
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.records import WordPhones
-from processors.text.symbols import MARKS, arpabet_vocabulary, nvidia_vocabulary
+from processors.text.symbols import MARKS
+from processors.text.voice_phones import arpabet_vocabulary, nvidia_vocabulary
 from tests.models.training.small_tasks import (
     PREPROCESS,
     FeatureStore,

@@ -12,7 +12,7 @@ from models.checkpoint.loading import load_model
 from models.training.data import collect_assets
 from models.training.experiment import train
 from models.training.initialisation import initialise
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from utils.errors import InputError
 from utils.files import read_json, write_json

@@ -22,7 +22,7 @@ from modules.variance.adaptor import ContourStats, SpeakerNorm, regulate
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.symbols import Vocabulary
+from processors.text.voice_phones import Vocabulary
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import (
     FLOOR,

@@ -19,7 +19,7 @@ from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
-from processors.text.symbols import arpabet_vocabulary
+from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import FLOOR, N_MELS, N_PHONES, pad
 from utils.errors import InputError

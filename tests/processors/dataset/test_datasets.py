@@ -14,7 +14,7 @@ from processors.dataset.sampler import Draw, FrameBudgetSampler
 from processors.dataset.store import FeatureStore, write_index, write_mel_config
 from processors.records import WordPhones
 from processors.text import letters
-from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
+from processors.text.voice_phones import Vocabulary, arpabet_vocabulary, vocabulary_of
 from tests.models.training.small_tasks import PREPROCESS, make_features, make_processed
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
 from tests.processors.stores import write_shard

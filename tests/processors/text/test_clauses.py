@@ -4,8 +4,8 @@ import textwrap
 import pytest
 
 from processors.text.clauses import (
-    Prosody,
-    Run,
+    ProsodyFactors,
+    TextRun,
     cut_runs,
     split_long,
     split_sentences,
@@ -138,20 +138,32 @@ def test_inline_phones_are_one_unit():
 
 
 def test_runs_are_cut_where_their_text_is_and_no_character_is_lost():
-    runs = [Run("One. Tw"), Run("", mark="m"), Run("o", shown="2"), Run(" \n"), Run("b c", "x")]
+    runs = [
+        TextRun("One. Tw"),
+        TextRun("", mark="m"),
+        TextRun("o", shown="2"),
+        TextRun(" \n"),
+        TextRun("b c", "x"),
+    ]
     first, second, third = cut_runs(runs, ["One.", "Two b", "c"])
-    assert first == [Run("One. ")]
-    assert second == [Run("Tw"), Run("", mark="m"), Run("o", "2"), Run(" \n"), Run("b ", "x")]
-    assert third == [Run("c", "")]  # it is shown once
+    assert first == [TextRun("One. ")]
+    assert second == [
+        TextRun("Tw"),
+        TextRun("", mark="m"),
+        TextRun("o", "2"),
+        TextRun(" \n"),
+        TextRun("b ", "x"),
+    ]
+    assert third == [TextRun("c", "")]  # it is shown once
 
 
 def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
     first, second = cut_runs(
-        [Run("a"), Run("", break_s=1), Run("b"), Run("", mark="m")], ["a", "b"]
+        [TextRun("a"), TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")], ["a", "b"]
     )
-    assert first == [Run("a")]
-    assert second == [Run("", break_s=1), Run("b"), Run("", mark="m")]
+    assert first == [TextRun("a")]
+    assert second == [TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")]
 
 
 def test_nested_prosody_multiplies():
-    assert Prosody(2, 0.5, 3).times(Prosody(2, 4, 0.5)) == Prosody(4, 2, 1.5)
+    assert ProsodyFactors(2, 0.5, 3).times(ProsodyFactors(2, 4, 0.5)) == ProsodyFactors(4, 2, 1.5)

@@ -7,7 +7,8 @@ from config.text import TextConfig
 from processors.records import WordPhones
 from processors.text.frontend import TextFrontend
 from processors.text.letters import draw, longest, mix, substitute
-from processors.text.symbols import MARKS, PAUSES, WORD_BOUNDARY, nvidia_vocabulary
+from processors.text.symbols import MARKS, PAUSES, WORD_BOUNDARY
+from processors.text.voice_phones import nvidia_vocabulary
 from utils.errors import InputError
 
 

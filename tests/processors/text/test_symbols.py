@@ -1,22 +1,11 @@
 import pytest
 
-from config.text import TextConfig
-from processors.text.espeak import speak
 from processors.text.g2p import is_arpabet, lookup
-from processors.text.symbols import (
-    ARPABET,
-    MARKS,
-    PAD,
-    PAUSES,
-    PUNCTUATION_PAUSES,
-    Vocabulary,
+from processors.text.symbols import ARPABET, MARKS, PAUSES, to_arpabet
+from processors.text.voice_phones import (
     arpabet_vocabulary,
-    model_vocabulary,
-    nvidia_vocabulary,
-    to_arpabet,
-    vocabulary_of,
 )
-from utils.errors import InputError
+from tests.processors.text.test_espeak import speak
 
 
 def test_arpabet_has_24_consonants_and_15_vowels_in_four_stresses():
@@ -24,55 +13,11 @@ def test_arpabet_has_24_consonants_and_15_vowels_in_four_stresses():
     assert {"AH", "AH0", "AH1", "AH2", "NG"} <= set(ARPABET)
 
 
-def test_arpabet_vocabulary_pads_with_id_zero_and_holds_every_mark():
-    vocabulary = arpabet_vocabulary()
-    assert vocabulary.ids([PAD]) == [0]
-    assert len(vocabulary) == len(MARKS) + 84
-    assert {*PUNCTUATION_PAUSES, "<sil>", "<sp>"} < set(MARKS) < set(vocabulary.symbols)
-
-
 def test_marks_of_other_texts_are_pauses_and_in_no_vocabulary_of_phones():
     others = set(PAUSES) - set(MARKS)
     assert others == {"<space>", "<->", '<">', "<(>", "<)>", "<:>", "<;>", "<eos>"}
     assert MARKS == ("<pad>", "<sil>", "<sp>", "<,>", "<.>", "<?>", "<!>", "<spn>")
     assert not others & set(arpabet_vocabulary().symbols)
-
-
-def test_ids_are_places_in_the_list():
-    vocabulary = vocabulary_of(["b", "a", "<sil>", "b"])
-    assert vocabulary.symbols == (*MARKS, "a", "b")
-    assert vocabulary.ids(["b", "a"]) == [len(MARKS) + 1, len(MARKS)]
-
-
-def test_unknown_phones_are_named():
-    with pytest.raises(InputError, match="phones QQ XX are not among the 92 symbols"):
-        arpabet_vocabulary().ids(["AA1", "XX", "QQ"])
-
-
-def test_plain_list_round_trips():
-    vocabulary = vocabulary_of("xyz")
-    assert Vocabulary(vocabulary.to_plain()) == vocabulary
-
-
-@pytest.mark.parametrize("symbols", [["a", PAD], [PAD, "a", "a"], []])
-def test_malformed_lists_are_refused(symbols):
-    with pytest.raises(InputError):
-        Vocabulary(symbols)
-
-
-@pytest.mark.parametrize(
-    ("extractor", "symbols"),
-    [
-        ("lexicon", (*arpabet_vocabulary().symbols, "a", "ø")),
-        ("espeak", (*MARKS, "AA1", "a", "ø")),
-        ("letters", (*MARKS, "<space>", "AA1", "a", "ø")),
-        ("mixed", (*arpabet_vocabulary().symbols, "<space>", "a", "ø")),
-        ("nvidia_english", nvidia_vocabulary("nvidia_english").symbols),
-    ],
-)
-def test_a_vocabulary_has_fixed_symbols_first_and_then_those_of_the_data(extractor, symbols):
-    text = TextConfig(phone_extractor=extractor)
-    assert model_vocabulary(text, {"ø", "a", "AA1", "<sil>"}).symbols == symbols
 
 
 def test_stress_goes_to_the_vowel():

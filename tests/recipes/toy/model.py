@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from config.checks import require_at_least
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import AcousticTask, durations_in, finished_mel
+from models.base.acoustic import AcousticTask, durations_in
 from models.base.assets import Assets
-from models.base.model import Control, Model, TtsOutput
+from models.base.model import Control, Model, TtsOutput, finished_mel
 from models.base.task import LossTerm
 from modules.layers.basic import Linear, PhoneEmbedding, length_mask
 from modules.losses import l1_sum, mse_sum

@@ -13,7 +13,7 @@ from models.checkpoint.publish import convert_to_experiment
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.initialisation import initialise
 from modules.variance.pitch_transform import PitchTransform
-from processors.text.symbols import nvidia_vocabulary
+from processors.text.voice_phones import nvidia_vocabulary
 from tests.models.checkpoint.importers.fastpitch_originals import (
     N_SYMBOLS,
     PITCH,

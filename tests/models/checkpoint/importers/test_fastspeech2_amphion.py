@@ -368,7 +368,7 @@ def test_sentences_are_as_they_are_alone_with_the_usual_pause_between(voice):
 
 def test_fine_tuning_takes_phones_over_by_name(experiment, voice):
     from models.base.registry import find_model as model_of
-    from processors.text.symbols import arpabet_vocabulary
+    from processors.text.voice_phones import arpabet_vocabulary
 
     assets = voice.model.assets
     own = type(assets)(assets.mel, arpabet_vocabulary(), assets.speakers, assets.stats)

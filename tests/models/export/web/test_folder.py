@@ -15,7 +15,7 @@ from models.export.folder import open_voice
 from models.export.web import folder as web
 from models.export.web.folder import PACKAGES, export_web, fetch_packages
 from processors.text.letter_network import PATH, bundled_network, phones_of
-from processors.text.symbols import vocabulary_of
+from processors.text.voice_phones import vocabulary_of
 from tests.models.export.voices import RATES
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow

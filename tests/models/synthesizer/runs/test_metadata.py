@@ -5,12 +5,11 @@ import numpy as np
 import parselmouth
 import pytest
 
+from models.synthesizer.joining import Part, SpokenTimes, join
 from models.synthesizer.passages import Passage
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, export_speech, read_rows
 from models.synthesizer.runs.text_files import InputText
 from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
-from models.synthesizer.speech import Part, join
-from models.synthesizer.timing import SpokenTimes
 from modules.mel import MelConfig
 from processors.durations import EXPORT_FORMATS
 from processors.durations.sources import durations_in

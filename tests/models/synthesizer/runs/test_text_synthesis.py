@@ -12,6 +12,7 @@ import soundfile
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
+from models.synthesizer.joining import Part, SpokenTimes, join
 from models.synthesizer.passages import Passage
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_files import InputText, read_input_texts
@@ -25,9 +26,8 @@ from models.synthesizer.runs.text_synthesis import (
     synthesise_texts,
 )
 from models.synthesizer.settings import PitchContour
-from models.synthesizer.speech import Part, Speech, join
+from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
-from models.synthesizer.timing import SpokenTimes
 from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
@@ -47,6 +47,9 @@ def plain(texts: list[str]) -> list[InputText]:
 
 class FakeSynthesizer:
     """Says every text as one word of four frames; refuses the word "unspeakable"."""
+
+    vocoder_name = "Griffin-Lim"
+    speaker_id = Synthesizer.speaker_id
 
     def __init__(self, config, *names: str) -> None:
         self.config = config
@@ -89,7 +92,7 @@ def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> 
         inference=InferenceConfig(save_plots=save_plots),
     )
     fake = FakeSynthesizer(config, *(speakers or ("one",)))
-    return TextSynthesis(fake, "Griffin-Lim", tmp_path / "out")
+    return TextSynthesis(fake, tmp_path / "out")
 
 
 def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
@@ -137,7 +140,7 @@ def test_texts_become_numbered_files_in_single(tmp_path):
 
 def test_a_document_of_ssml_is_one_text_that_is_recorded_with_its_marks(tmp_path):
     voice = Synthesizer(make_voice(tmp_path / "voice"))
-    synthesis = TextSynthesis(voice, "griffin_lim", tmp_path / "result", alignment="json")
+    synthesis = TextSynthesis(voice, tmp_path / "result", alignment="json")
     path = tmp_path / "a.ssml"
     source = '<speak>\n One <mark name="m"/><sub alias="two">2</sub>.\n\n Three. <b/></speak>\n'
     path.write_text(source)
@@ -299,6 +302,7 @@ def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_p
         synthesise_dataset(synthesis, "Anna", "test", Settings())
     assert spoken_texts(synthesis) == ["Aa."]
     synthesis.synthesizer.weights = change.get("weights", "of step 1000")
+    synthesis.synthesizer.vocoder_name = change.get("vocoder", "Griffin-Lim")
     synthesis = synthesis._replace(**{k: change[k] for k in change if k in synthesis._fields})
     prepare(tmp_path, a=change.get("text", "Aa."))
     synthesise_dataset(synthesis, "Anna", "test", change.get("settings", Settings()))

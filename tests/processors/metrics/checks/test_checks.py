@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.synthesizer.speech import faded
+from models.synthesizer.joining import faded
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.registry import CHECKS
 from tests.processors.metrics.checks.signals import RATE, silence, speech, voice

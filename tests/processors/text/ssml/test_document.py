@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from processors.text.clauses import PLAIN, Prosody, Run
+from config.text import TextConfig
+from processors.text.clauses import PLAIN, ProsodyFactors, TextRun
 from processors.text.ssml.document import ATTRIBUTES, MOST_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
@@ -16,23 +17,29 @@ VOICE = SsmlVoice(
     language="en-us",
     languages={"en-us", "de"},
     controls={"duration", "pitch"},
-    extractor="lexicon",
+    text=TextConfig(),
     known_phones=ARPABET,
-    normalises_english=True,
 )
 
 
-def read(content: str, voice=VOICE, **options) -> list[list[Run]]:
+def read(content: str, voice=VOICE, **options) -> list[list[TextRun]]:
     return read_ssml(Ssml(f"<speak>{content}</speak>", **options), voice)
 
 
 def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own():
-    assert read("Hello &amp; <![CDATA[bye]]>.") == [[Run("Hello & bye.")]]
-    assert read("One\n\n  line") == [[Run("One line")]]
-    assert read(" <s>a</s> <s>b</s> c") == [[Run("a")], [Run("b")], [Run(" c")]]
-    pause = Run("", break_s=0.75)
-    assert read("<p>a</p><p>b</p>c") == [[Run("a")], [pause, Run("b")], [pause, Run("c")]]
-    assert read("<p>a</p><break time='1s'/><p>b</p>")[1:] == [[Run("", break_s=1)], [Run("b")]]
+    assert read("Hello &amp; <![CDATA[bye]]>.") == [[TextRun("Hello & bye.")]]
+    assert read("One\n\n  line") == [[TextRun("One line")]]
+    assert read(" <s>a</s> <s>b</s> c") == [[TextRun("a")], [TextRun("b")], [TextRun(" c")]]
+    pause = TextRun("", break_s=0.75)
+    assert read("<p>a</p><p>b</p>c") == [
+        [TextRun("a")],
+        [pause, TextRun("b")],
+        [pause, TextRun("c")],
+    ]
+    assert read("<p>a</p><break time='1s'/><p>b</p>")[1:] == [
+        [TextRun("", break_s=1)],
+        [TextRun("b")],
+    ]
 
 
 def test_each_element_gives_its_runs():
@@ -43,15 +50,15 @@ def test_each_element_gives_its_runs():
         VOICE._replace(languages={"en-us", "de-DE"}),
     )
     assert runs == [
-        Run("a"),
-        Run("", break_s=0.5),
-        Run("", break_s=0.02),
-        Run("", mark="m"),
-        Run("World Wide's", "W3's"),
-        Run("{OY1}", "oy"),
-        Run("One two", "12"),
-        Run(" ja", language="de-DE"),
-        Run(" no"),
+        TextRun("a"),
+        TextRun("", break_s=0.5),
+        TextRun("", break_s=0.02),
+        TextRun("", mark="m"),
+        TextRun("World Wide's", "W3's"),
+        TextRun("{OY1}", "oy"),
+        TextRun("One two", "12"),
+        TextRun(" ja", language="de-DE"),
+        TextRun(" no"),
     ]
 
 
@@ -68,7 +75,11 @@ def test_a_language_is_met_by_the_nearest_of_the_voice():
 
 def test_a_paragraph_or_sentence_can_be_in_another_language():
     blocks = read('<p xml:lang="de"><s>ja</s><s xml:lang="en">no</s></p>a')
-    assert [block[-1] for block in blocks] == [Run("ja", language="de"), Run("no"), Run("a")]
+    assert [block[-1] for block in blocks] == [
+        TextRun("ja", language="de"),
+        TextRun("no"),
+        TextRun("a"),
+    ]
 
 
 def test_an_alias_starts_a_sentence_as_what_it_stands_for_would():
@@ -86,9 +97,9 @@ def test_nested_prosody_and_emphasis_multiply():
     assert [run.text for run in runs] == ["a", "b", "c", "d"]
     assert [run.prosody for run in runs] == [
         PLAIN,
-        Prosody(2, 1, 0.1),
-        Prosody(4, 2, 0.1),
-        Prosody(2 * 1.12, 1.08, 0.1),
+        ProsodyFactors(2, 1, 0.1),
+        ProsodyFactors(4, 2, 0.1),
+        ProsodyFactors(2 * 1.12, 1.08, 0.1),
     ]
 
 
@@ -100,14 +111,16 @@ def test_unknown_tags_and_attributes_are_errors_or_skipped():
         read("\n  <prosodi>a</prosodi>")
     with pytest.raises(InputError, match=r"unknown attribute foo of <break> \(known: time, stren"):
         read('<break foo="1"/>')
-    assert read(source, skip_unknown=True) == [[Run("a b "), Run("", break_s=1), Run("c")]]
+    assert read(source, skip_unknown=True) == [
+        [TextRun("a b "), TextRun("", break_s=1), TextRun("c")]
+    ]
 
 
 def test_the_attributes_of_real_documents_are_allowed():
     head = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<speak version="1.1" xml:lang="en-US"'
     schema = 'xmlns="http://www.w3.org/2001/10/synthesis" xmlns:xsi="http://www.w3.org/xsi"'
     source = f'\ufeff{head} {schema} xsi:schemaLocation="x y"><!-- note -->Grüße</speak>'
-    assert read_ssml(Ssml(source), VOICE) == [[Run("Grüße")]]
+    assert read_ssml(Ssml(source), VOICE) == [[TextRun("Grüße")]]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +166,10 @@ def test_what_a_voice_cannot_do_is_refused():
             )
     assert read("<prosody volume='-20dB'>a</prosody>", VOICE._replace(controls=()))
     with pytest.raises(InputError, match="this voice reads letters, and has no phones"):
-        read("<phoneme ph='a'>a</phoneme>", VOICE._replace(extractor="letters"))
+        read(
+            "<phoneme ph='a'>a</phoneme>",
+            VOICE._replace(text=TextConfig(phone_extractor="letters")),
+        )
 
 
 BOMB = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(9))

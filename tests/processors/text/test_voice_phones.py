@@ -1,9 +1,19 @@
 import pytest
 
+from config.text import TextConfig
 from processors.records import SpokenText, Word
-from processors.text.espeak import speak
-from processors.text.nearest_phones import PhoneSet, VoicePhones, is_voiced
-from processors.text.symbols import ARPABET, CONSONANTS, MARKS
+from processors.text.symbols import ARPABET, CONSONANTS, MARKS, PAD, PUNCTUATION_PAUSES
+from processors.text.voice_phones import (
+    PhoneSet,
+    Vocabulary,
+    VoicePhones,
+    arpabet_vocabulary,
+    is_voiced,
+    model_vocabulary,
+    nvidia_vocabulary,
+    vocabulary_of,
+)
+from tests.processors.text.test_espeak import speak
 from utils.errors import InputError
 
 GERMAN = PhoneSet(
@@ -24,8 +34,6 @@ def without(*names):
 
 def test_a_phone_of_the_set_is_itself():
     assert GERMAN.nearest("ʃ") == ("ʃ",)
-    assert "ʃ" in GERMAN
-    assert "θ" not in GERMAN
 
 
 def test_the_same_vowel_with_another_stress_is_nearest():
@@ -110,12 +118,12 @@ PLAIN = SpokenText("mum", "mum", ("<sil>", "M", "AH1", "M", "<.>"), (Word("mum",
 
 
 def test_phones_of_the_training_data_stay_as_they_are(caplog):
-    assert VoicePhones(TRAINED, "refuse").fit([PLAIN]) == [PLAIN]
+    assert VoicePhones(TRAINED, "refuse").fit([[PLAIN]]) == [[PLAIN]]
     assert caplog.text == ""
 
 
 def test_other_phones_become_the_nearest_and_words_keep_theirs():
-    plain, fitted = VoicePhones(TRAINED, "replace").fit([PLAIN, BOY])
+    ((plain, fitted),) = VoicePhones(TRAINED, "replace").fit([[PLAIN, BOY]])
     assert plain == PLAIN
     assert fitted.phones == ("<sil>", "B", "AO1", "IH0", "M", "AH1", "M", "<.>")
     assert fitted.words == (("boy", 1, 4), ("mum", 4, 7))
@@ -124,7 +132,7 @@ def test_other_phones_become_the_nearest_and_words_keep_theirs():
 def test_a_warning_names_phone_word_and_replacement_once(caplog):
     phones = VoicePhones(TRAINED, "replace")
     for _ in range(2):
-        phones.fit([BOY, BOY])
+        phones.fit([[BOY, BOY]])
     (record,) = caplog.records
     assert record.getMessage() == (
         "this voice was not trained on all phones of the text and replaces OY1 in 'boy' by AO1 IH0,"
@@ -134,26 +142,26 @@ def test_a_warning_names_phone_word_and_replacement_once(caplog):
 
 def test_an_exclamation_mark_becomes_a_full_stop_without_a_warning(caplog):
     text = SpokenText("mum!", "mum!", (*PLAIN.phones[:-1], "<!>"), PLAIN.words)
-    (fitted,) = VoicePhones(TRAINED, "replace").fit([text])
+    ((fitted,),) = VoicePhones(TRAINED, "replace").fit([[text]])
     assert fitted.phones == PLAIN.phones
     assert caplog.text == ""
 
 
 def test_other_phones_are_refused_if_wanted_but_not_pauses():
     with pytest.raises(InputError, match=r"phone OY1 in 'boy'; the nearest: AO1 IH0; set infer"):
-        VoicePhones(TRAINED, "refuse").fit([BOY])
-    (fitted,) = VoicePhones([*TRAINED, "OY1"], "refuse").fit([BOY])
+        VoicePhones(TRAINED, "refuse").fit([[BOY]])
+    ((fitted,),) = VoicePhones([*TRAINED, "OY1"], "refuse").fit([[BOY]])
     assert fitted.phones == (*BOY.phones[:-1], "<.>")
 
 
 def test_a_phone_that_is_like_no_other_is_refused():
     alien = SpokenText("x", "x", ("<sil>", "ǃ", "<.>"), (Word("x", 1, 2),))
     with pytest.raises(InputError, match="phone ǃ in 'x', and has none like it"):
-        VoicePhones(TRAINED, "replace").fit([alien])
+        VoicePhones(TRAINED, "replace").fit([[alien]])
 
 
 def test_a_voice_without_any_pause_keeps_them():
-    (fitted,) = VoicePhones(["M", "AH1"], "replace").fit([PLAIN])
+    ((fitted,),) = VoicePhones(["M", "AH1"], "replace").fit([[PLAIN]])
     assert fitted.phones == PLAIN.phones
 
 
@@ -161,14 +169,58 @@ def test_letters_and_symbols_of_nvidia_that_were_not_trained_are_replaced_by_lik
     phones = ("<sil>", "é", "<;>", "@AO2", "<.>")
     text = SpokenText("é", "é", phones, (Word("é", 1, 2), Word("AO2", 3, 4)))
     trained = ["<sil>", "e", "b", "<,>", "<space>", "@AO1", "@B", "<.>"]
-    (fitted,) = VoicePhones(trained, "replace").fit([text])
+    ((fitted,),) = VoicePhones(trained, "replace").fit([[text]])
     assert fitted.phones == ("<sil>", "e", "<,>", "@AO1", "<.>")
 
 
 def test_an_apostrophe_that_was_not_trained_is_left_out(caplog):
     phones = ("<sil>", "i", "t", "'", "s", "<.>")
     text = SpokenText("it's", "it's", phones, (Word("it's", 1, 5),))
-    (fitted,) = VoicePhones(["<sil>", "i", "t", "s", "<.>"], "refuse").fit([text])
+    ((fitted,),) = VoicePhones(["<sil>", "i", "t", "s", "<.>"], "refuse").fit([[text]])
     assert fitted.phones == ("<sil>", "i", "t", "s", "<.>")
     assert fitted.words == (("it's", 1, 4),)
     assert "' in 'it's' by nothing" in caplog.text
+
+
+def test_arpabet_vocabulary_pads_with_id_zero_and_holds_every_mark():
+    vocabulary = arpabet_vocabulary()
+    assert vocabulary.ids([PAD]) == [0]
+    assert len(vocabulary) == len(MARKS) + 84
+    assert {*PUNCTUATION_PAUSES, "<sil>", "<sp>"} < set(MARKS) < set(vocabulary.symbols)
+
+
+def test_ids_are_places_in_the_list():
+    vocabulary = vocabulary_of(["b", "a", "<sil>", "b"])
+    assert vocabulary.symbols == (*MARKS, "a", "b")
+    assert vocabulary.ids(["b", "a"]) == [len(MARKS) + 1, len(MARKS)]
+
+
+def test_unknown_phones_are_named():
+    with pytest.raises(InputError, match="phones QQ XX are not among the 92 symbols"):
+        arpabet_vocabulary().ids(["AA1", "XX", "QQ"])
+
+
+def test_plain_list_round_trips():
+    vocabulary = vocabulary_of("xyz")
+    assert Vocabulary(vocabulary.to_plain()) == vocabulary
+
+
+@pytest.mark.parametrize("symbols", [["a", PAD], [PAD, "a", "a"], []])
+def test_malformed_lists_are_refused(symbols):
+    with pytest.raises(InputError):
+        Vocabulary(symbols)
+
+
+@pytest.mark.parametrize(
+    ("extractor", "symbols"),
+    [
+        ("lexicon", (*arpabet_vocabulary().symbols, "a", "ø")),
+        ("espeak", (*MARKS, "AA1", "a", "ø")),
+        ("letters", (*MARKS, "<space>", "AA1", "a", "ø")),
+        ("mixed", (*arpabet_vocabulary().symbols, "<space>", "a", "ø")),
+        ("nvidia_english", nvidia_vocabulary("nvidia_english").symbols),
+    ],
+)
+def test_a_vocabulary_has_fixed_symbols_first_and_then_those_of_the_data(extractor, symbols):
+    text = TextConfig(phone_extractor=extractor)
+    assert model_vocabulary(text, {"ø", "a", "AA1", "<sil>"}).symbols == symbols

@@ -1,4 +1,4 @@
-"""Fits the phones of texts to those of a voice: the nearest phones to one it was not trained on.
+"""The phones of a voice: their ids, and the nearest ones to those that it was not trained on.
 
 Phones are compared by articulation, as in ALINE (Kondrak 2000, "A new algorithm for the alignment
 of phonetic sequences", NAACL): a segment has features between 0 and 1, and the distance of two
@@ -8,13 +8,27 @@ stress is nearest. ARPAbet is compared by its IPA equivalents.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
+from config.text import TextConfig
 from processors.records import SpokenText, Word
-from processors.text.symbols import APOSTROPHE, FULL_STOP, IPA_OF_ARPABET, MARKS, PAUSES
+from processors.text.symbols import (
+    APOSTROPHE,
+    ARPABET,
+    ARPABET_PREFIX,
+    END,
+    FULL_STOP,
+    IPA_OF_ARPABET,
+    MARKS,
+    NVIDIA_SETS,
+    PAD,
+    PAUSES,
+    WORD_BOUNDARY,
+    mark_name,
+)
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -50,7 +64,7 @@ _SHOWN = 10  # replacements in a message
 _EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
-class _Segment(NamedTuple):
+class _Articulation(NamedTuple):
     """Features of a sound of one articulation, and its marks."""
 
     place: float
@@ -69,7 +83,7 @@ class _Segment(NamedTuple):
 
 
 _WEIGHTS = (40, 50, 2, 5, 20, 10, 10, 10, 1, 3, 0.5, 0.1)  # of the features
-_Sound = tuple[_Segment, ...]
+_Sound = tuple[_Articulation, ...]
 
 
 class PhoneSet:
@@ -80,9 +94,6 @@ class PhoneSet:
         sounds = {phone: _sound_of(phone) for phone in sorted(self._phones - _NO_SOUND)}
         self._sounds = {phone: sound for phone, sound in sounds.items() if sound}
         self._cheapest = cache(self._compare)
-
-    def __contains__(self, phone: object) -> bool:
-        return phone in self._phones
 
     def nearest(self, phone: str) -> tuple[str, ...]:
         """The phones of this set that are nearest to a phone or pause, usually one.
@@ -156,7 +167,7 @@ def _sound_of(phone: str) -> _Sound:
         phone = phone.replace(letter, several)
     letters = _letters()
     ipa = (char if char in letters else unicodedata.normalize("NFD", char) for char in phone)
-    segments: list[_Segment] = []
+    segments: list[_Articulation] = []
     for char in "".join(ipa).lstrip("ˈˌ"):
         if char in letters or (segments and char == _NASAL):
             segments.append(letters["n" if char == _NASAL else char])
@@ -170,17 +181,17 @@ def _sound_of(phone: str) -> _Sound:
 
 
 @cache
-def _letters() -> dict[str, _Segment]:
+def _letters() -> dict[str, _Articulation]:
     """The segment of each letter."""
     letters = {}
     for manner, nasal, lateral, sibilant, chart in _MANNERS:
         for place, pair in zip(_PLACES, chart.split(), strict=True):
             for voice, letter in enumerate(pair):
-                letters[letter] = _Segment(place, manner, 0, voice, nasal, lateral, sibilant)
+                letters[letter] = _Articulation(place, manner, 0, voice, nasal, lateral, sibilant)
     for step, row in enumerate(_HEIGHTS):
         for column, letter in enumerate(row):
             back, rounded = column // 2 / 2, column % 2
-            letters[letter] = _Segment(
+            letters[letter] = _Articulation(
                 0.7 - 0.1 * back, 0.55, 1, 1, high=1 - step / 6, back=back, round=rounded
             )
     del letters["."]
@@ -203,10 +214,10 @@ class VoicePhones:
         self._unknown = unknown
         self._logged: set[str] = set()
 
-    def fit(self, clauses: Iterable[SpokenText]) -> list[SpokenText]:
-        """Returns clauses of a text in the phones of this voice."""
+    def fit(self, sentences: Iterable[Iterable[SpokenText]]) -> list[list[SpokenText]]:
+        """Returns the clauses of the sentences of a text in the phones of this voice."""
         replaced: dict[str, None] = {}
-        fitted = [self._fitted(clause, replaced) for clause in clauses]
+        fitted = [[self._fitted(clause, replaced) for clause in row] for row in sentences]
         if new := [name for name in replaced if name not in self._logged]:
             self._logged.update(new)
             get_logger(__name__).warning(
@@ -247,3 +258,73 @@ class VoicePhones:
                 " replace, or write the word otherwise"
             )
         return nearest
+
+
+class Vocabulary:
+    """Maps phone names to ids; the id of a name is its index in `symbols`."""
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self.symbols = tuple(symbols)
+        if len(set(self.symbols)) != len(self.symbols):
+            raise InputError("a vocabulary holds a symbol twice")
+        if self.symbols[:1] != (PAD,):
+            raise InputError(f"a vocabulary must start with {PAD}, found {self.symbols[:1]}")
+        self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.symbols == other.symbols
+
+    def __hash__(self) -> int:
+        return hash(self.symbols)
+
+    def ids(self, phones: Sequence[str]) -> list[int]:
+        """The id of each phone; an InputError names all unknown ones."""
+        unknown = sorted({phone for phone in phones if phone not in self._ids})
+        if unknown:
+            raise InputError(
+                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model; "
+                "it was trained on another phone set, or its corpus does not contain them"
+            )
+        return [self._ids[phone] for phone in phones]
+
+    def to_plain(self) -> list[str]:
+        """The symbols in the order of their ids, ready for JSON."""
+        return list(self.symbols)
+
+
+def arpabet_vocabulary() -> Vocabulary:
+    """The fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""
+    return Vocabulary(MARKS + ARPABET)
+
+
+def vocabulary_of(phones: Iterable[str]) -> Vocabulary:
+    """The marks, then the other phones of `phones` in sorted order."""
+    return Vocabulary((*MARKS, *sorted(set(phones) - set(MARKS))))
+
+
+def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
+    """The symbols of a set of DeepLearningExamples, by the extractor's name, in NVIDIA's order.
+
+    `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
+    "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
+    space, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a capital letter here.
+    TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
+    "tensorflowtts_english".
+    """
+    phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
+    end = (END,) if phone_extractor == "tensorflowtts_english" else ()
+    return Vocabulary((PAD, *map(mark_name, NVIDIA_SETS[phone_extractor]), *phones, *end))
+
+
+def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
+    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
+    if text.has_nvidia_symbols:
+        return nvidia_vocabulary(text.phone_extractor)
+    symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
+    if text.phone_extractor in ("espeak", "letters"):
+        return vocabulary_of(symbols)
+    arpabet = arpabet_vocabulary().symbols
+    return Vocabulary((*arpabet, *sorted(symbols - set(arpabet))))

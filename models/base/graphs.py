@@ -1,0 +1,68 @@
+"""Networks as graphs for ONNX: modules with examples of their inputs."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+EXAMPLE_LENGTH = 400  # of phones and frames: several windows of Griffin-Lim
+_FACTORS = ("duration", "pitch", "energy")
+
+
+class Graph(NamedTuple):
+    """A module whose `forward` takes tensors in the order of `inputs` and returns `outputs`."""
+
+    module: nn.Module
+    inputs: Mapping[str, Tensor]  # examples, by name
+    outputs: tuple[str, ...]
+    # inputs, and outputs of other lengths: the dimension that varies, and the name of the length
+    lengths: Mapping[str, Mapping[int, str]]
+    # inputs that may also have the length 1, for all positions; with the one whose shape they get
+    broadcast: Mapping[str, str] = MappingProxyType({})
+
+
+# by name of the file. An acoustic model has "acoustic", a vocoder "vocoder"; others have several
+Graphs = Mapping[str, Graph]
+
+
+def vocoder_graphs(module: nn.Module, n_mels: int) -> Graphs:
+    """The graph "vocoder" of a module that turns a mel (1, M, T) into a wav (1, T * hop_length)."""
+    inputs = {"mel": torch.zeros(1, n_mels, EXAMPLE_LENGTH)}
+    return {"vocoder": Graph(module, inputs, ("wav",), {"mel": {2: "n_frames"}})}
+
+
+class FeedForward(nn.Module):
+    """Phones to mel, with factors on durations, pitch and energy."""
+
+    def __init__(self, network: nn.Module, factors: tuple[str, ...]) -> None:
+        super().__init__()
+        self.network = network
+        self.factors = factors
+
+    def forward(
+        self, phone_ids: Tensor, speaker_id: Tensor, *factors: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Synthesises one item: (1, N), (1,), factors (1, N) -> (1, M, T), durations (1, N)."""
+        infer = cast("Any", self.network).infer
+        names = (f"{factor}_control" for factor in self.factors)
+        output = infer(
+            phone_ids,
+            torch.full((1,), phone_ids.shape[1]),
+            speaker_ids=speaker_id,
+            **dict(zip(names, factors, strict=True)),
+        )
+        return output.mel, output.durations
+
+
+def feed_forward_graphs(network: Any) -> Graphs:  # noqa: ANN401  # a network with `controls`
+    """The graph "acoustic" of a network, with those factors that the network has."""
+    factors = tuple(name for name in _FACTORS if name in network.controls)
+    phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
+    inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
+    inputs |= {name: torch.ones(1, EXAMPLE_LENGTH) for name in factors}
+    lengths = {name: {1: "n_phones"} for name in ("phone_ids", *factors)}
+    lengths["mel"] = {2: "n_frames"}
+    outputs, shapes = ("mel", "durations"), dict.fromkeys(factors, "phone_ids")
+    return {"acoustic": Graph(FeedForward(network, factors), inputs, outputs, lengths, shapes)}
