@@ -75,7 +75,7 @@ class Assets:
         """Writes audio.json, and the files of those other assets that exist."""
         write_json(folder / AUDIO, asdict(self.mel))
         if self.vocabulary is not None:
-            write_json(folder / VOCABULARY, self.vocabulary.to_plain())
+            write_json(folder / VOCABULARY, self.vocabulary.symbols)
         if self.speakers:
             write_json(folder / SPEAKERS, [s._asdict() for s in self.speakers])
         if self.stats is not None:

@@ -8,8 +8,8 @@ from models.base.result_files import COMPARISON, SCORES, UTTERANCES
 from models.evaluation import metric_selection, results
 from models.evaluation.inputs import evaluation_set
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.systems import SHOWN, refuse
 from models.evaluation.results import Evaluation, System
+from models.synthesizer.runs.synthesis_run import SHOWN, refuse
 from processors.metrics import utterance_scorer
 from processors.metrics.recognition.user_models import UserFunctionError
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from models.evaluation.inputs.options import ALL, EvaluationOptions
-from models.evaluation.inputs.systems import refuse
+from models.synthesizer.runs.synthesis_run import refuse
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.registry import CHECKS, METRICS, check_names
 from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceScores, lack

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -31,16 +31,21 @@ _SEED = 0
 Verdict = Literal["better", "worse", "differs", "unclear", "too few"]
 
 
-class Estimate(NamedTuple):
-    """A mean over utterances with its 95 % confidence interval."""
+@dataclass(frozen=True)
+class MeanScore:
+    """A mean over utterances, weighted as the metric says."""
 
+    unit: str  # empty for plain numbers
+    better: str  # "lower", "higher", or empty if neither is
     mean: float
-    low: float | None  # None of a single utterance
+    low: float | None  # end of the 95 % confidence interval; None of a single utterance
     high: float | None
-    n: int  # utterances
+    n: int  # utterances that have the score
 
 
-def estimate(*systems: tuple[np.ndarray, np.ndarray]) -> Estimate | None:
+def estimate(
+    *systems: tuple[np.ndarray, np.ndarray], unit: str = "", better: str = ""
+) -> MeanScore | None:
     """Estimates the mean of a system, or that of the first minus that of the second.
 
     Resamples hold the same utterances of both, so that what makes a sentence hard for both cancels
@@ -60,7 +65,7 @@ def estimate(*systems: tuple[np.ndarray, np.ndarray]) -> Estimate | None:
         return None
     mean = round(float(_difference(*columns)), DIGITS)
     if n == 1:
-        return Estimate(mean, None, None, n)
+        return MeanScore(unit, better, mean, None, None, n)
 
     from scipy.stats import bootstrap, norm, t
 
@@ -77,7 +82,7 @@ def estimate(*systems: tuple[np.ndarray, np.ndarray]) -> Estimate | None:
         random_state=np.random.default_rng(_SEED),
     ).confidence_interval
     low, high = (round(float(end), DIGITS) for end in (interval.low, interval.high))
-    return Estimate(mean, low, high, n)
+    return MeanScore(unit, better, mean, low, high, n)
 
 
 def _difference(*columns: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -85,18 +90,6 @@ def _difference(*columns: np.ndarray, axis: int = -1) -> np.ndarray:
     values, weights, *others = columns
     mean = (values * weights).sum(axis=axis) / weights.sum(axis=axis)
     return mean - _difference(*others, axis=axis) if others else mean
-
-
-@dataclass(frozen=True)
-class MeanScore:
-    """A mean over utterances, weighted as the metric says."""
-
-    unit: str  # empty for plain numbers
-    better: str  # "lower", "higher", or empty if neither is
-    mean: float
-    low: float | None  # end of the 95 % confidence interval; None of a single utterance
-    high: float | None
-    n: int  # utterances that have the score
 
 
 @dataclass(frozen=True)
@@ -145,10 +138,13 @@ class Evaluation:
 
 
 def mean_scores(
-    columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
+    columns: Sequence[ScoreColumn], *systems: Sequence[UtteranceScores]
 ) -> dict[str, MeanScore]:
-    """Computes the mean of each column that has a value."""
-    scores = {column.name: _mean_score(column, scored) for column in columns}
+    """Computes what `estimate` returns of one or two systems, for each column that has a value."""
+    scores = {
+        name: estimate(*(_values(name, scored) for scored in systems), unit=unit, better=better)
+        for name, unit, better in columns
+    }
     return {name: score for name, score in scores.items() if score is not None}
 
 
@@ -158,16 +154,8 @@ def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[
     for first, second in combinations(systems, 2):
         ids = [id for id in first.scored if id in second.scored]
         rows = [[system.scored[id] for id in ids] for system in (first, second)]
-        scores = {column.name: _mean_score(column, *rows) for column in columns}
-        differences = {name: score for name, score in scores.items() if score is not None}
-        comparisons.append(Comparison(first.name, second.name, differences))
+        comparisons.append(Comparison(first.name, second.name, mean_scores(columns, *rows)))
     return tuple(comparisons)
-
-
-def _mean_score(column: ScoreColumn, *systems: Sequence[UtteranceScores]) -> MeanScore | None:
-    """The mean of a system, or the difference of two, as `estimate` gives it."""
-    mean = estimate(*(_values(column, scored) for scored in systems))
-    return mean and MeanScore(column.unit, column.better, mean.mean, mean.low, mean.high, mean.n)
 
 
 def verdict_of(difference: MeanScore) -> Verdict:
@@ -185,10 +173,8 @@ def verdict_of(difference: MeanScore) -> Verdict:
     return "better" if (difference.mean < 0) == (difference.better == "lower") else "worse"
 
 
-def _values(
-    column: ScoreColumn, scored: Sequence[UtteranceScores]
-) -> tuple[np.ndarray, np.ndarray]:
+def _values(name: str, scored: Sequence[UtteranceScores]) -> tuple[np.ndarray, np.ndarray]:
     """Values and weights of a column, (n,) each; NaN and 1 where there is no value."""
-    cells = [scores.values.get(column.name) for scores in scored]
+    cells = [scores.values.get(name) for scores in scored]
     values = np.array([np.nan if cell is None else cell.value for cell in cells])
     return values, np.array([1.0 if cell is None else cell.weight for cell in cells])

@@ -151,5 +151,5 @@ def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
         "p_arpabet": config.spoken_p_arpabet,
         "trained_phones": sorted(assets.known_phones),
         "unknown_phones": inference.unknown_phones,
-        "symbols": assets.required_vocabulary().to_plain(),
+        "symbols": assets.required_vocabulary().symbols,
     }

@@ -25,13 +25,6 @@ OF_RECORDING, DIFFERENCE = "_recorded", "_difference"  # end the names of column
 TOLERANCE_FRAMES = 2  # by which the length of a copy may differ: vocoders write whole frames
 
 
-class Waveform(NamedTuple):
-    """The samples of an audio file."""
-
-    wav: np.ndarray  # (S,) float32
-    sample_rate: int  # Hz
-
-
 @dataclass(frozen=True)
 class SpeechFile:
     """A file with the speech of one utterance."""
@@ -181,24 +174,21 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
     A metric or check that raises has no result, and does not affect the others.
     """
 
-    def labelled(sound: Waveform, phones: tuple[TimedPhone, ...], system: str) -> LabelledSpeech:
+    def labelled(
+        wav: np.ndarray, sample_rate: int, phones: tuple[TimedPhone, ...], system: str
+    ) -> LabelledSpeech:
+        models = task.models_of(system)
         return LabelledSpeech(
-            sound.wav,
-            sound.sample_rate,
-            utterance.text,
-            utterance.language,
-            phones,
-            utterance.id,
-            task.models_of(system),
+            wav, sample_rate, utterance.text, utterance.language, phones, utterance.id, models
         )
 
     recorded = None
     if utterance.recorded is not None:
-        sound = Waveform(utterance.recorded(), task.mel.sample_rate)
-        recorded = labelled(sound, utterance.phones(), RECORDED)
+        wav, rate = utterance.recorded(), task.mel.sample_rate
+        recorded = labelled(wav, rate, utterance.phones(), RECORDED)
     scores = {}
     for system, spoken in utterance.spoken.items():
-        speech = labelled(read_waveform(spoken.file), spoken.phones, system)
+        speech = labelled(*read_waveform(spoken.file), spoken.phones, system)
         scorer = UtteranceScorer(spoken.file, speech, recorded, spoken.is_copy, task.mel)
         scores[system] = _scores(utterance.id, scorer, task)
     return scores
@@ -230,8 +220,8 @@ def _scores(id: str, scorer: UtteranceScorer, task: ScoringTask) -> UtteranceSco
     return UtteranceScores(id, len(speech.wav) / speech.sample_rate, values, flags, unscored)
 
 
-def read_waveform(path: Path) -> Waveform:
-    """Reads synthesised speech; channels are averaged."""
+def read_waveform(path: Path) -> tuple[np.ndarray, int]:
+    """Reads synthesised speech, (S,) float32, and its sample rate; channels are averaged."""
     try:
         samples, sample_rate = soundfile.read(path, dtype="float32", always_2d=True)  # (S, C)
     except soundfile.LibsndfileError as error:
@@ -240,4 +230,4 @@ def read_waveform(path: Path) -> Waveform:
     if not len(wav) or not np.isfinite(wav).all():
         content = "no sample" if not len(wav) else "NaN or infinity"
         raise InputError(f"{path}: holds {content}; run stage 3 again, or repair the file")
-    return Waveform(wav, sample_rate)
+    return wav, sample_rate

@@ -290,10 +290,6 @@ class Vocabulary:
             )
         return [self._ids[phone] for phone in phones]
 
-    def to_plain(self) -> list[str]:
-        """The symbols in the order of their ids, ready for JSON."""
-        return list(self.symbols)
-
 
 def arpabet_vocabulary() -> Vocabulary:
     """The fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""

@@ -18,29 +18,32 @@ from utils.errors import InputError
 
 NameTable = Mapping[str, str]
 
+_MISSING = object()
 _PLACE = re.compile(r"\{(?P<name>[a-z]+)(?P<later>\+1)?\}")
 
 
-def value_at(values: object, key: str) -> Any:  # noqa: ANN401  (JSON)
-    """Looks up a dotted key; None if it is missing."""
+def value_at(values: object, key: str, missing: object = None) -> Any:  # noqa: ANN401  (JSON)
+    """Looks up a dotted key; `missing` if it is missing."""
     for name in key.split("."):
-        values = values.get(name) if isinstance(values, Mapping) else None
+        values = values.get(name, missing) if isinstance(values, Mapping) else missing
     return values
 
 
 def existing(values: Mapping[str, object], table: NameTable) -> dict[str, object]:
     """Selects the settings that exist, by Arion's keys."""
-    return {ours: value_at(values, key) for ours, key in table.items() if _has(values, key)}
+    found = {ours: value_at(values, key, _MISSING) for ours, key in table.items()}
+    return {ours: value for ours, value in found.items() if value is not _MISSING}
 
 
 def required(values: Mapping[str, object], table: NameTable, path: Path) -> dict[str, object]:
     """Selects settings by Arion's keys."""
-    if missing := [key for key in table.values() if not _has(values, key)]:
+    found = existing(values, table)
+    if missing := [key for ours, key in table.items() if ours not in found]:
         raise InputError(
             f"{path}: {', '.join(missing)} is missing; expected the settings that the weights were"
             " trained with"
         )
-    return existing(values, table)
+    return found
 
 
 def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
@@ -63,12 +66,6 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
             section = section.setdefault(name, {})
         section[last] = value
     return plain_tree(values, path)
-
-
-def _has(values: object, key: str) -> bool:
-    section, _, last = key.rpartition(".")
-    inner = value_at(values, section) if section else values
-    return isinstance(inner, Mapping) and last in inner
 
 
 class TensorNames:

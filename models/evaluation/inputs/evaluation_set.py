@@ -11,7 +11,8 @@ from models.base.result_files import COMPARISON
 from models.evaluation.inputs import references, systems
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import COPY, MissingRecordingError, ReferenceFinder
-from models.evaluation.inputs.systems import SystemFile, refuse
+from models.evaluation.inputs.systems import SystemFile
+from models.synthesizer.runs.synthesis_run import refuse
 from modules.mel import MelConfig
 from processors.extraction.fingerprint import check_prepared
 from processors.metrics.utterance_scorer import (

@@ -11,15 +11,13 @@ import soundfile
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.copy_synthesis import files_of
 from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, read_rows
-from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
+from models.synthesizer.runs.synthesis_run import SHOWN, TestingSet, refuse, utterances_of
 from preprocessors.audio_folder import SUFFIXES
 from processors.records import TimedPhone
 from utils.errors import InputError, listed
 from utils.files import read_text
 
 _RESULT = "result"  # folder in an experiment into which stage 3 writes
-
-SHOWN = 20  # lines of a list in a message
 
 
 @dataclass(frozen=True)
@@ -170,16 +168,6 @@ def _without_result(folder: Path) -> Path:
     while folder.name in (_RESULT, SINGLE):
         folder = folder.parent
     return folder
-
-
-def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
-    """Raises an InputError that lists faults, if there are any."""
-    if not faults:
-        return
-    if total is not None:
-        message = f"{len(faults)} of {total} {message}"
-    more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
-    raise InputError(f"{message}:" + "".join(f"\n  {line}" for line in (*faults[:SHOWN], *more)))
 
 
 def check_sounds(files: Sequence[SystemFile]) -> None:

@@ -13,7 +13,7 @@ import re
 import shutil
 import struct
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -32,7 +32,7 @@ from models.plots import colour_limits
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.frames import to_pcm16
 from processors.audio.pitch import extract_f0
-from processors.metrics.utterance_scorer import EvaluatedUtterance, Waveform, read_waveform
+from processors.metrics.utterance_scorer import EvaluatedUtterance, read_waveform
 from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import replacing
@@ -72,21 +72,6 @@ class Track(NamedTuple):
     f0: list[float]  # Hz by frame of the mel, 0 where unvoiced, (T,)
 
 
-class MediaFolder(NamedTuple):
-    """Where the page finds sounds and pictures."""
-
-    folder: Path  # where they are now
-    link: str  # the folder next to the page; empty: they are embedded
-
-    def url(self, name: str) -> str:
-        """The URL of a file."""
-        if self.link:
-            return f"{self.link}/{name}"
-        file = self.folder / name
-        content = base64.b64encode(file.read_bytes()).decode("ascii")
-        return f"data:{_TYPES[file.suffix]};base64,{content}"
-
-
 def write_page(
     path: Path,
     evaluation: Evaluation,
@@ -110,9 +95,9 @@ def write_page(
         tracks = _write_files(folder, evaluation, n_jobs or n_cores(), backend)
         n_bytes = sum(file.stat().st_size for file in folder.iterdir())
         embedded = n_bytes * 4 / 3 <= EMBEDDED_BYTES  # base64
-        media = MediaFolder(folder, "" if embedded else quote(final.name))
+        url = partial(_url, folder, "" if embedded else quote(final.name))
         data = (
-            _data_of(item, tracks[position], systems, evaluation.mel, media)
+            _data_of(item, tracks[position], systems, evaluation.mel, url)
             for position, item in enumerate(evaluation.items)
         )
         with replacing(path) as temporary:
@@ -151,11 +136,11 @@ def write_tracks(
         mel: Definition of the pictures; sounds of other rates are resampled for them.
     """
     (item,) = items
-    sounds: list[tuple[str, Waveform, tuple[TimedPhone, ...]]] = []
+    sounds: list[tuple[str, tuple[np.ndarray, int], tuple[TimedPhone, ...]]] = []
     if item.recorded is not None:
-        sounds.append((RECORDING, Waveform(item.recorded(), mel.sample_rate), item.phones()))
+        sounds.append((RECORDING, (item.recorded(), mel.sample_rate), item.phones()))
     sounds += ((s, read_waveform(file.file), file.phones) for s, file in item.spoken.items())
-    analyses = [_analyse(waveform, mel) for _, waveform, _ in sounds]
+    analyses = [_analyse(*waveform, mel) for _, waveform, _ in sounds]
     low, high = colour_limits([log_mel for log_mel, _ in analyses])
     tracks = []
     for n, ((system, (wav, rate), phones), (log_mel, f0)) in enumerate(
@@ -173,11 +158,10 @@ def write_tracks(
     return tracks
 
 
-def _analyse(sound: Waveform, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
+def _analyse(wav: np.ndarray, sample_rate: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
     """Log-mel (M, T) and f0 (T,) of a sound, as they are drawn."""
-    wav = sound.wav
-    if sound.sample_rate != mel.sample_rate:
-        wav = soxr.resample(wav, sound.sample_rate, mel.sample_rate)  # another (S,)
+    if sample_rate != mel.sample_rate:
+        wav = soxr.resample(wav, sample_rate, mel.sample_rate)  # another (S,)
     wav = np.pad(wav, (0, max(mel.n_fft - len(wav), 0)))  # shorter sounds have a picture, too
     with torch.inference_mode():
         log_mel = _spectrogram(mel)(torch.from_numpy(wav)[None])[0].numpy()  # (M, T)
@@ -229,16 +213,24 @@ def _data_of(
     tracks: Sequence[Track],
     systems: Sequence[System],
     mel: MelConfig,
-    media: MediaFolder,
+    url: Callable[[str], str],
 ) -> dict[str, object]:
     """The JSON of an utterance, which the page reads when it scrolls near the window."""
     order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
     shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
     rows = []
     for track in shown:
-        urls = {"audio": media.url(track.audio), "picture": media.url(track.picture)}
+        urls = {"audio": url(track.audio), "picture": url(track.picture)}
         rows.append({**track._asdict(), **urls, "voice": order[track.system]})
     return {"frame_s": mel.frame_s, "tracks": rows, "heard": tables.transcripts_of(item, systems)}
+
+
+def _url(folder: Path, link: str, name: str) -> str:
+    """The URL of a file, in the folder `link` next to the page, or with its content if empty."""
+    if link:
+        return f"{link}/{name}"
+    content = base64.b64encode((folder / name).read_bytes()).decode("ascii")
+    return f"data:{_TYPES[Path(name).suffix]};base64,{content}"
 
 
 def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embedded: bool) -> None:

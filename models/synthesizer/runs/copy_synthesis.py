@@ -1,10 +1,8 @@
 """Stage 3 of vocoders: synthesises mels of recordings or files, and compares with recordings."""
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -56,8 +54,7 @@ class VocoderInput(NamedTuple):
     wav: np.ndarray | None  # (T * hop_length,) float32 in [-1, 1]
 
 
-@dataclass(frozen=True)
-class MelSource:
+class MelSource(NamedTuple):
     """One mel to be synthesised into one file."""
 
     id: str  # name of the file that it becomes
@@ -65,12 +62,6 @@ class MelSource:
     path: Path  # folder or file that the mel comes from
     version: tuple[int, ...]  # changes when the content of `path` changes
     load: Callable[[], VocoderInput]  # reads the mel
-    fingerprint: str = ""  # of all that the speech depends on; empty: not computed yet
-
-    def made_by(self, *facts: object) -> "MelSource":
-        """Adds a fingerprint, from the facts about the vocoder and the source's own."""
-        facts = (*facts, self.id, self.dataset, str(self.path), self.version)
-        return dataclasses.replace(self, fingerprint=fingerprint(*facts))
 
 
 def sources_of_split(
@@ -240,10 +231,17 @@ def synthesise_mels(
     """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
-    sources = [source.made_by(*facts) for source in sources]
-    make = partial(_synthesise, synthesis, folder=results.folder, spectrogram=spectrogram)
-    synthesise_each(sources, results, "mels", make, overwrite=synthesis.overwrite)
-    lines = [results.lines[source.id] for source in sources]
+    by_id = {source.id: source for source in sources}
+    fingerprints = {
+        id: fingerprint(*facts, id, source.dataset, str(source.path), source.version)
+        for id, source in by_id.items()
+    }
+
+    def make(id: str) -> tuple[CopyLine, float]:
+        return _synthesise(synthesis, by_id[id], results.folder, spectrogram)
+
+    synthesise_each(fingerprints, results, "mels", make, overwrite=synthesis.overwrite)
+    lines = [results.lines[id] for id in by_id]
     compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
     if compared:
         distances, seconds = zip(*compared, strict=True)
@@ -285,7 +283,6 @@ def _synthesise(
         seconds=round(seconds, 4),
         real_time_factor=round(work_s / seconds, 5),
         mel_l1=None if distance is None else round(distance, 5),
-        fingerprint=source.fingerprint,
     )
     return line, work_s
 

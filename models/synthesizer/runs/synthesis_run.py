@@ -1,8 +1,9 @@
 """Stage 3 of every model: synthesises items one by one, records them, and lists failures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 from models.base.registry import load_config
 from models.synthesizer.runs.metadata import L, ResultFolder
@@ -12,22 +13,7 @@ from utils.files import user_path
 from utils.logging import get_logger, progress
 
 TestingSet = Literal["train", "test", "golden_test"]
-SHOWN_FAILURES = 20
-
-
-class SynthesisItem(Protocol):
-    """A text or mel to be synthesised into one file."""
-
-    @property
-    def id(self) -> str:
-        """Unique in its folder."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of all that the sound depends on."""
-
-
-I = TypeVar("I", bound=SynthesisItem)  # noqa: E741
+SHOWN = 20  # lines of a list in a message
 
 
 def default_output(reference: str | Path, folder: Path) -> Path:
@@ -63,36 +49,37 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
 
 
 def synthesise_each(
-    items: Sequence[I],
+    fingerprints: Mapping[str, str],
     results: ResultFolder[L],
     noun: str,
-    make: Callable[[I], tuple[L, float]],
+    make: Callable[[str], tuple[L, float]],
     *,
     overwrite: bool = False,
 ) -> None:
-    """Makes the files of all items; keeps `metadata.jsonl` up to date.
+    """Makes the files of texts or mels; keeps `metadata.jsonl` up to date.
 
-    Items that are finished, from the same text or mel with the same model and settings, are
+    Those that are finished, from the same text or mel with the same model and settings, are
     skipped. At the end, an InputError lists those that failed with their reasons.
 
     Args:
-        noun: Plural noun of the items in messages, such as "texts".
-        make: Writes the file of an item; returns its line, and the seconds that the model worked.
+        fingerprints: Digests of all that the sounds depend on, by id.
+        noun: Plural noun for messages, such as "texts".
+        make: Writes the file of an id; returns its line, and the seconds that the model worked.
     """
-    todo = list(items) if overwrite else _unfinished(items, results, noun)
+    todo = list(fingerprints) if overwrite else _unfinished(fingerprints, results, noun)
     made: dict[str, tuple[L, float]] = {}
     faults: dict[str, str] = {}
     if todo:
-        results.begin([item.id for item in todo])
+        results.begin(todo)
     try:
         with progress(len(todo), f"synthesis: {noun}") as bar:
-            for item in todo:
+            for id in todo:
                 try:
-                    made[item.id] = make(item)
-                    results.add(made[item.id][0])
+                    made[id] = make(id)
+                    results.add(replace(made[id][0], fingerprint=fingerprints[id]))
                 except InputError as error:
-                    faults[item.id] = str(error)
-                bar.advance(0 if item.id in faults else 1)
+                    faults[id] = str(error)
+                bar.advance(0 if id in faults else 1)
     finally:
         results.save()
     if made:
@@ -103,26 +90,32 @@ def synthesise_each(
             *(_counted(len(made), noun), spoken_s, work_s, work_s / spoken_s),
             _place(results.folder, list(made)),
         )
-    if faults:
-        lines = [f"  {id}: {reason}" for id, reason in [*faults.items()][:SHOWN_FAILURES]]
-        if len(faults) > SHOWN_FAILURES:
-            lines.append(f"  and {len(faults) - SHOWN_FAILURES} more")
-        raise InputError(
-            f"{len(faults)} of {_counted(len(todo), noun)} could not be"
-            " synthesised:\n" + "\n".join(lines)
-        )
+    refuse(
+        [f"{id}: {reason}" for id, reason in faults.items()],
+        f"{len(faults)} of {_counted(len(todo), noun)} could not be synthesised",
+    )
 
 
-def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list[I]:
-    """The items without a finished file; logs how many are skipped."""
-    todo = [item for item in items if not results.holds(item.id, item.fingerprint)]
-    if len(todo) < len(items):
+def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
+    """Raises an InputError that lists faults, if there are any."""
+    if not faults:
+        return
+    if total is not None:
+        message = f"{len(faults)} of {total} {message}"
+    more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+    raise InputError(f"{message}:" + "".join(f"\n  {line}" for line in (*faults[:SHOWN], *more)))
+
+
+def _unfinished(fingerprints: Mapping[str, str], results: ResultFolder[L], noun: str) -> list[str]:
+    """The ids without a finished file; logs how many are skipped."""
+    todo = [id for id, fingerprint in fingerprints.items() if not results.holds(id, fingerprint)]
+    if len(todo) < len(fingerprints):
         get_logger(__name__).info(
             "skipped %d of %s, finished with the same model and settings in %s; to repeat them,"
             " remove them, or give stage 3 --overwrite",
-            len(items) - len(todo),
-            _counted(len(items), noun),
-            _place(results.folder, [item.id for item in items]),
+            len(fingerprints) - len(todo),
+            _counted(len(fingerprints), noun),
+            _place(results.folder, list(fingerprints)),
         )
     return todo
 

@@ -34,7 +34,6 @@ class TextItem(NamedTuple):
     id: str
     given: InputText  # with the name of its speaker
     dataset: str = ""  # of a recorded sentence; empty for the user's own text
-    fingerprint: str = ""
 
     def described(self) -> tuple[object, ...]:
         """What its sound depends on."""
@@ -162,11 +161,13 @@ def _synthesise_all(
     transform = settings.transform
     contour = transform.factors if isinstance(transform, PitchContour) else None
     made_by = voice.fingerprint(), voice.vocoder_name, settings.record(), contour
-    items = [item._replace(fingerprint=fingerprint(*made_by, *item.described())) for item in items]
+    by_id = {item.id: item for item in items}
+    fingerprints = {id: fingerprint(*made_by, *item.described()) for id, item in by_id.items()}
 
-    def make(item: TextItem) -> tuple[TextLine, float]:
+    def make(id: str) -> tuple[TextLine, float]:
         """Synthesises and writes one text; returns its line, and the seconds of the synthesis."""
-        start, given = time.perf_counter(), item.given
+        item, start = by_id[id], time.perf_counter()
+        given = item.given
         with naming(given.place):
             text = given.ssml or given.text
             speech = voice(text, settings, speaker=given.speaker, pitch=given.pitch)
@@ -177,7 +178,7 @@ def _synthesise_all(
         return line, work_s
 
     try:
-        synthesise_each(items, results, "texts", make, overwrite=synthesis.overwrite)
+        synthesise_each(fingerprints, results, "texts", make, overwrite=synthesis.overwrite)
     finally:
         if synthesis.alignment:
             write_alignments(results.folder, results.folder, synthesis.alignment)
@@ -217,7 +218,6 @@ def line_of(
         out_of_vocabulary=list(speech.out_of_vocabulary),
         hop_length=round(speech.frame_s * speech.sample_rate),
         sample_rate=speech.sample_rate,
-        fingerprint=item.fingerprint,
         settings=settings.record(),
         pitch_file=item.given.pitch_file,
         attention=_worst(speech.attention),

@@ -23,7 +23,7 @@ from utils.files import read_text
 if TYPE_CHECKING:  # it imports packages that training does not need
     from processors.metrics.signals.acoustic_features import AcousticFeatures
 
-RECOGNISER_RATE = 16000  # Hz, of pocketsphinx's acoustic model
+_RECOGNISER_RATE = 16000  # Hz, of pocketsphinx's acoustic model
 _LEVEL = 0.9  # peak: the same for quiet and loud recordings
 _SILENT_PEAK = 1e-6
 
@@ -93,11 +93,6 @@ class LabelledSpeech:
         return speech_activity(self.wav, self.sample_rate)
 
 
-def is_silent(wav: np.ndarray) -> bool:
-    """Whether a signal, (S,), holds no audible sample."""
-    return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
-
-
 def words_of(text: str, language: str) -> str:
     """Normalises a text for comparison: "It's $5." becomes "it's five dollars".
 
@@ -119,26 +114,31 @@ def recognise(wav: np.ndarray, sample_rate: int) -> str:
     """Recognises English words with pocketsphinx in a signal, (S,)."""
     if is_silent(wav):
         return ""  # pocketsphinx returns "dog"
-    decoder = _decoder()
-    decoder.reinit_feat()  # forget the noise and level that it adapted to
-    decoder.start_utt()
-    decoder.process_raw(pcm_of(wav, sample_rate), full_utt=True)
-    decoder.end_utt()
-    hypothesis = decoder.hyp()
-    return hypothesis.hypstr if hypothesis is not None else ""
+    hypothesis = decode(recogniser(), wav, sample_rate)
+    return "" if hypothesis is None else hypothesis.hypstr
+
+
+def is_silent(wav: np.ndarray) -> bool:
+    """Whether a signal, (S,), holds no audible sample."""
+    return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
 
 
 @functools.cache
-def _decoder() -> Any:  # noqa: ANN401  # a type of pocketsphinx
-    """One per process: reading its model takes 0.3 s, a fifth of the work for a short sentence."""
+def recogniser(**options: object) -> Any:  # noqa: ANN401  # a type of pocketsphinx
+    """A decoder of pocketsphinx; one per process, since reading its model takes 0.3 s."""
     from pocketsphinx import Config, Decoder
 
-    return Decoder(Config(samprate=RECOGNISER_RATE, loglevel="FATAL"))
+    return Decoder(Config(samprate=_RECOGNISER_RATE, loglevel="FATAL", **options))
 
 
-def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
-    """A signal, (S,), not silent, as 16-bit samples at pocketsphinx's rate and a fixed peak."""
+def decode(decoder: Any, wav: np.ndarray, sample_rate: int) -> Any:  # noqa: ANN401
+    """Decodes a signal, (S,), not silent, at a fixed peak; None where nothing is recognised."""
     import soxr
 
-    wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)
-    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
+    wav = soxr.resample(wav, sample_rate, _RECOGNISER_RATE)  # another (S,)
+    pcm = (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
+    decoder.reinit_feat()  # forget the noise and level that it adapted to
+    decoder.start_utt()
+    decoder.process_raw(pcm, full_utt=True)
+    decoder.end_utt()
+    return decoder.hyp()

@@ -14,13 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from processors.metrics.recognition.labelled_speech import RECOGNISER_RATE, is_silent, pcm_of
+from processors.metrics.recognition.labelled_speech import decode, is_silent, recogniser
 from processors.text.g2p import LexiconPhonemizer
 
 PRICE = 1e-18  # probability of skipping words, and of going back, at each word
 LONGEST = 6  # words that are skipped or repeated at once
 _FRAME_S = 0.01
 _GRAMMAR = "text"
+_OPTIONS = {  # of pocketsphinx
+    "lm": None,
+    "bestpath": False,  # the words as they are found
+    "cmn": "batch",  # each signal by itself: not adapted to those before
+    "lw": 1.0,  # the grammar's probabilities as they are
+    "wip": 1.0,
+    "pip": 1.0,
+}
 
 
 class RecognisedWord(NamedTuple):
@@ -39,11 +47,21 @@ def recognised_words(
     """
     if is_silent(wav):
         return None
-    recognised = _decoder().decode(words, pcm_of(wav, sample_rate))
-    if not recognised:
+    decoder = recogniser(**_OPTIONS)
+    for word in words:
+        if decoder.lookup_word(word) is None:
+            phones = (phone.rstrip("012") for phone in _pronounce()([word])[0].phones)
+            decoder.add_word(word, " ".join(phones), True)
+    grammar = decoder.create_fsg(_GRAMMAR, len(words), 2 * len(words), _arcs(words))
+    decoder.add_fsg(_GRAMMAR, grammar)
+    decoder.activate_search(_GRAMMAR)
+    if decode(decoder, wav, sample_rate) is None:
         return None
-    indices = word_indices(words, [word for word, _ in recognised])
-    return [RecognisedWord(i, start_s) for i, (_, start_s) in zip(indices, recognised, strict=True)]
+    # pauses and noises are in brackets, alternative pronunciations are like "the(2)"
+    parts = [(part.word, part.start_frame) for part in decoder.seg() if part.word[0] not in "(<["]
+    indices = word_indices(words, [word.partition("(")[0] for word, _ in parts])
+    starts_s = (frame * _FRAME_S for _, frame in parts)
+    return [RecognisedWord(*found) for found in zip(indices, starts_s, strict=True)] or None
 
 
 def word_indices(words: Sequence[str], recognised: Sequence[str]) -> list[int]:
@@ -60,50 +78,6 @@ def word_indices(words: Sequence[str], recognised: Sequence[str]) -> list[int]:
         }
     left = len(words) - 1
     return min((cost + left - last, path) for last, (cost, path) in cheapest.items())[1]
-
-
-class _GrammarDecoder:
-    """A pocketsphinx decoder; words that its dictionary lacks are added on the way."""
-
-    def __init__(self) -> None:
-        from pocketsphinx import Config, Decoder
-
-        config = Config(
-            samprate=RECOGNISER_RATE,
-            loglevel="FATAL",
-            lm=None,
-            bestpath=False,  # the words as they are found
-            cmn="batch",  # each signal by itself: not adapted to those before
-            lw=1.0,  # the grammar's probabilities as they are
-            wip=1.0,
-            pip=1.0,
-        )
-        self._decoder = Decoder(config)
-        self._pronounce = LexiconPhonemizer()
-
-    def decode(self, words: Sequence[str], pcm: bytes) -> list[tuple[str, float]]:
-        """The words that are spoken, with their starts in seconds; empty where no path is found."""
-        for word in words:
-            if self._decoder.lookup_word(word) is None:
-                phones = " ".join(
-                    phone.rstrip("012") for phone in self._pronounce([word])[0].phones
-                )
-                self._decoder.add_word(word, phones, True)
-        grammar = self._decoder.create_fsg(_GRAMMAR, len(words), 2 * len(words), _arcs(words))
-        self._decoder.add_fsg(_GRAMMAR, grammar)
-        self._decoder.activate_search(_GRAMMAR)
-        self._decoder.reinit_feat()
-        self._decoder.start_utt()
-        self._decoder.process_raw(pcm, full_utt=True)
-        self._decoder.end_utt()
-        if self._decoder.hyp() is None:
-            return []
-        # pauses and noises are in brackets, alternative pronunciations are like "the(2)"
-        return [
-            (part.word.partition("(")[0], part.start_frame * _FRAME_S)
-            for part in self._decoder.seg()
-            if part.word[0] not in "(<["
-        ]
 
 
 def _arcs(words: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -123,5 +97,4 @@ def _arcs(words: Sequence[str]) -> list[tuple[Any, ...]]:
     return arcs
 
 
-# one per process: its dictionary takes a third of a second to read
-_decoder = cache(_GrammarDecoder)
+_pronounce = cache(LexiconPhonemizer)  # words that pocketsphinx's dictionary lacks

@@ -202,7 +202,7 @@ def test_unknown_phones_are_named():
 
 def test_plain_list_round_trips():
     vocabulary = vocabulary_of("xyz")
-    assert Vocabulary(vocabulary.to_plain()) == vocabulary
+    assert Vocabulary(vocabulary.symbols) == vocabulary
 
 
 @pytest.mark.parametrize("symbols", [["a", PAD], [PAD, "a", "a"], []])

@@ -10,7 +10,6 @@ from models.evaluation.inputs.systems import (
     SystemFile,
     read_system_files,
     read_texts,
-    refuse,
     select_files,
     system_names,
 )
@@ -134,14 +133,6 @@ def test_names_are_the_shortest_ends_that_tell_folders_apart(folders, names):
 def test_a_folder_that_is_named_twice_is_refused():
     with pytest.raises(InputError, match=r"--infer_output_dir names a/\.\./b twice"):
         system_names([Path("b"), Path("a/../b")])
-
-
-def test_a_long_list_of_faults_is_cut():
-    refuse([], "nothing")
-    with pytest.raises(InputError) as error:
-        refuse([str(n) for n in range(23)], "23 things")
-    assert str(error.value).splitlines()[:2] == ["23 things:", "  0"]
-    assert str(error.value).splitlines()[-2:] == ["  19", "  and 3 more"]
 
 
 def test_transcripts_of_several_systems_are_in_folders_of_their_names(tmp_path):

@@ -2,7 +2,6 @@ import json
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -10,6 +9,7 @@ from models.synthesizer.runs.metadata import ResultFolder
 from models.synthesizer.runs.synthesis_run import (
     default_output,
     experiment_of,
+    refuse,
     synthesise_each,
     utterances_of,
 )
@@ -70,11 +70,12 @@ def test_a_name_and_a_config_stand_for_an_experiment(tmp_path):
     assert experiment_of(config, "anna", []) == tmp_path / "ckpts" / "anna"
 
 
-class Number(NamedTuple):
-    """An item that cannot be made if it is odd."""
-
-    id: str
-    fingerprint: str = "of this model"
+def test_a_long_list_of_faults_is_cut():
+    refuse([], "nothing")
+    with pytest.raises(InputError) as error:
+        refuse([str(n) for n in range(23)], "23 things")
+    assert str(error.value).splitlines()[:2] == ["23 things:", "  0"]
+    assert str(error.value).splitlines()[-2:] == ["  19", "  and 3 more"]
 
 
 @dataclass(frozen=True)
@@ -90,20 +91,21 @@ class NumberLine:
     n_bytes: int = 0
 
 
-def write_number(folder: Path, number: Number) -> NumberLine:
-    value = int(number.id)
+def write_number(folder: Path, id: str) -> NumberLine:
+    """The file of a number, which cannot be made if it is odd."""
+    value = int(id)
     if value % 2:
         raise InputError(f"{value} is odd")
     folder.mkdir(exist_ok=True)
-    (folder / f"{number.id}.wav").write_bytes(b"0")
-    return NumberLine(number.id, f"{number.id}.wav", "", value, fingerprint=number.fingerprint)
+    (folder / f"{id}.wav").write_bytes(b"0")
+    return NumberLine(id, f"{id}.wav", "", value)
 
 
 def synthesise_numbers(folder: Path, *ids: str, **options: bool) -> list[NumberLine]:
     results = ResultFolder(folder, NumberLine)
-    numbers = [Number(id) for id in ids]
+    fingerprints = dict.fromkeys(ids, "of this model")
     synthesise_each(
-        numbers, results, "numbers", lambda n: (write_number(folder, n), 0.5), **options
+        fingerprints, results, "numbers", lambda id: (write_number(folder, id), 0.5), **options
     )
     return [results.lines[id] for id in ids]
 
@@ -165,10 +167,10 @@ import os, signal, sys
 from pathlib import Path
 from tests.models.synthesizer.runs import test_synthesis_run as t
 
-def write(folder, number, made=t.write_number):
-    if number.id == "6":
+def write(folder, id, made=t.write_number):
+    if id == "6":
         os.kill(os.getpid(), signal.SIGKILL)
-    return made(folder, number)
+    return made(folder, id)
 
 t.write_number = write
 t.synthesise_numbers(Path(sys.argv[1]), "4", "2", "6", "8")

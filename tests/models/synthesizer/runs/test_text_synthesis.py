@@ -388,13 +388,13 @@ def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -
     passage = Passage(SpokenText(text, "hello.", phones, (Word("hello", 1, 2),)))
     times.add(passage, durations, mel.frame_s, 0, starts_sentence=True)
     speech = join([part], times, mel, text=text, speaker="one")
-    item = TextItem(id, InputText(text, speaker="one"), fingerprint="f")
+    item = TextItem(id, InputText(text, speaker="one"))
     return line_of(item, speech, settings or Settings(), vocoder="Griffin-Lim", work_s=0.03)
 
 
 def test_a_line_holds_what_was_spoken_and_when():
     line = make_line("text-0001")
-    assert (line.file, line.fingerprint) == ("text-0001.wav", "f")
+    assert line.file == "text-0001.wav"
     assert (line.text, line.normalized, line.speaker) == ("Hello.", "hello.", "one")
     assert line.words == (TimedWord("hello", 0.1, 0.2),)
     assert line.phones[1] == TimedPhone("AH", 0.1, 0.2)

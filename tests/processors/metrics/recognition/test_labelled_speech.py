@@ -36,7 +36,7 @@ def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip):
 def test_a_hypothesis_does_not_depend_on_earlier_signals(clip):
     noise = np.random.default_rng(0).normal(0, 0.2, 3 * clip.sample_rate).astype(np.float32)
     noisy = clip.wav + 0.2 * noise[: len(clip.wav)]
-    labelled_speech._decoder.cache_clear()
+    labelled_speech.recogniser.cache_clear()
     first = recognise(noisy, clip.sample_rate)
     recognise(noise, clip.sample_rate)
     assert recognise(noisy, clip.sample_rate) == first
