@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -10,7 +9,6 @@ from typing import Any
 
 import torch
 from safetensors.torch import save
-from torch import Tensor
 
 from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
@@ -29,6 +27,7 @@ CARD = "README.md"
 _NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
 # A push removes these files of an earlier push unless it has them: they would be loaded, too.
 _REPLACED = {*_NETWORKS, CONFIG, *ASSET_FILES, MANIFEST, CARD, SCORES}
+_CONTIGUOUS = torch.contiguous_format
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 # beginnings of paths of this machine, on POSIX and Windows; "/" alone is a delimiter
 _LOCAL = re.compile(r"/.|(~[^/\\]*|\.\.|[A-Za-z]:|\\)[/\\]")
@@ -73,7 +72,9 @@ def export(
             copied += _other_networks(model.folder)
         for path in filter(Path.is_file, copied):
             shutil.copyfile(path, folder / path.name)
-        write_json(folder / CONFIG, _published_config(model.home / CONFIG))
+        config = without_local_paths(read_json(model.home / CONFIG))
+        config.get("inference", {}).pop("ema", None)  # one kind of weights is published
+        write_json(folder / CONFIG, config)
         write_manifest(folder, sorted(path.name for path in folder.iterdir()))
         card = _write_scores(folder, model, licence or history.UNKNOWN, name)
         text = history.card_text(card, history.notes_in(model.home / CARD))
@@ -157,13 +158,6 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
     return value
 
 
-def _published_config(path: Path) -> Any:  # noqa: ANN401  (JSON)
-    """A config without local paths, and without the choice of weights: one kind is published."""
-    config = without_local_paths(read_json(path))
-    config.get("inference", {}).pop("ema", None)
-    return config
-
-
 def _half(model: TrainedModel) -> bytes:
     """The weights of the inference network in 16 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
@@ -197,8 +191,10 @@ def convert_to_experiment(source: str, target: Path) -> None:
         log.info("found: %s: %s", checkpoint.kind, imported.weights)
         networks = {loading.INFERENCE_NETWORK: imported.tensors, **others.tensors}
         for name, tensors in networks.items():
+            named = adapt_weight_norm(tensors, ())  # under the current names
+            own = {n: t.detach().clone(memory_format=_CONTIGUOUS) for n, t in named.items()}
             # not by save_file, which makes files that only their owner can read
-            (folder / f"{name}.safetensors").write_bytes(save(_storable(tensors)))
+            (folder / f"{name}.safetensors").write_bytes(save(own))
             log.info("used: %d tensors in %s.safetensors", len(tensors), name)
         unused = (*imported.unused, *others.unused)
         for line in unused:
@@ -212,9 +208,3 @@ def convert_to_experiment(source: str, target: Path) -> None:
         card = history.Card(target.resolve().name, config, imported.assets, past)
         history.write_card(folder, card)
     log.info("written: %s", target)
-
-
-def _storable(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Gives tensors the current names of weight normalisation, and memory of their own."""
-    named = adapt_weight_norm(tensors, ())
-    return {n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in named.items()}

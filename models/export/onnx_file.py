@@ -53,7 +53,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
             opset_version=_OPSET,
             input_names=[*graph.inputs],
             output_names=[*graph.outputs],
-            custom_translation_table=_translations(),
+            custom_translation_table=_TRANSLATIONS,
             verbose=False,
         )
     RemoveUnusedNodesPass()(program.model)
@@ -138,14 +138,12 @@ def _cos(angles: Any) -> Any:  # noqa: ANN401
     return op.Sin(op.Add(angles, op.CastLike(op.Constant(value=_QUARTER_TURN), angles)))
 
 
-def _translations() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Operators that ONNX, or many programs' onnxruntime, does not have, by PyTorch's."""
-    aten = torch.ops.aten
-    return {
-        aten.searchsorted.Tensor: _searchsorted,
-        aten.bucketize.Tensor: _bucketize,
-        aten.cos.default: _cos,
-    }
+# operators that ONNX, or many programs' onnxruntime, does not have, by PyTorch's
+_TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    torch.ops.aten.searchsorted.Tensor: _searchsorted,
+    torch.ops.aten.bucketize.Tensor: _bucketize,
+    torch.ops.aten.cos.default: _cos,
+}
 
 
 def _shrink_weights(

@@ -60,22 +60,18 @@ def align_english(
         raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
     rate = config.sample_rate
-    duration_s = len(wav) / rate
-    aligner.check_length(sum(map(len, words)), SHORTEST_PHONE_S, duration_s)
+    duration_s, n_phones = len(wav) / rate, sum(map(len, words))
+    aligner.check_length(n_phones, SHORTEST_PHONE_S, duration_s)
     found = _align([_without_stress(word) for word in words], _to_pcm(wav, rate))
-    _check_fit([span for of_word in found for span in of_word])
+    shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in found for s in word)
+    if n_phones >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * n_phones:
+        raise AlignmentError(
+            f"text and recording do not fit: {shortest} of {n_phones} phones have"
+            f" the minimum length of {SHORTEST_PHONE_S:.2f} s; does the recording match its text?"
+        )
     spans = chain.from_iterable(found)
     timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
     return aligner.merge(aligner.aligned_words(spoken, timed), duration_s, config.edge_silence_s)
-
-
-def _check_fit(spans: Sequence[PhoneSpan]) -> None:
-    shortest = sum(span.n_frames * FRAME_S <= SHORTEST_PHONE_S for span in spans)
-    if len(spans) >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * len(spans):
-        raise AlignmentError(
-            f"text and recording do not fit: {shortest} of {len(spans)} phones have"
-            f" the minimum length of {SHORTEST_PHONE_S:.2f} s; does the recording match its text?"
-        )
 
 
 def _without_stress(phones: Sequence[str]) -> Phones:

@@ -67,7 +67,10 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     try:
         plain = parseTextgridStr(text, includeEmptyIntervals=True)
         rows = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
-        _check_declared(text, rows)
+        declared = [int(long or short) for long, short in _DECLARED.findall(text)]
+        held = [len(tier["entries"]) for tier in rows]
+        if declared and declared != held:
+            raise ValueError(f"it declares {declared} intervals in its tiers and holds {held}")
         found = [_intervals(rows, tiers.phones, "phone"), _intervals(rows, tiers.words, "word")]
         pauses = [pause for pause in _intervals(rows, "", "pause") if pause[0]]
         duration_s = float(plain["xmax"])
@@ -101,13 +104,6 @@ def _read_text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise AlignmentError(f"{path}: no TextGrid in UTF-8 or UTF-16 ({error})") from None
     return text.replace("\r\n", "\n")
-
-
-def _check_declared(text: str, tiers: Sequence[dict]) -> None:
-    declared = [int(long or short) for long, short in _DECLARED.findall(text)]
-    held = [len(tier["entries"]) for tier in tiers]
-    if declared and declared != held:
-        raise ValueError(f"it declares {declared} intervals in its tiers and holds {held}")
 
 
 def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Span]:

@@ -83,11 +83,6 @@ class ScoringTask:
     # folders of transcripts by system, RECORDED for recordings; empty without transcripts
     transcripts: Mapping[str, Path] = field(default_factory=dict)
 
-    def models_of(self, system: str) -> UserModels:
-        """The user's models with the transcripts of a system."""
-        transcripts = self.transcripts.get(system, self.user_models.transcripts)
-        return replace(self.user_models, transcripts=transcripts)
-
 
 @dataclass(frozen=True, eq=False)
 class UtteranceScorer:
@@ -177,7 +172,8 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
     def labelled(
         wav: np.ndarray, sample_rate: int, phones: tuple[TimedPhone, ...], system: str
     ) -> LabelledSpeech:
-        models = task.models_of(system)
+        transcripts = task.transcripts.get(system, task.user_models.transcripts)
+        models = replace(task.user_models, transcripts=transcripts)
         return LabelledSpeech(
             wav, sample_rate, utterance.text, utterance.language, phones, utterance.id, models
         )

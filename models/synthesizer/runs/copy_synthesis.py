@@ -154,11 +154,6 @@ def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
             f"{path}: the shape is {array.shape}, expected (M, T) with M {mel.n_mels}{turned}"
         )
     values = np.ascontiguousarray(array, dtype=np.float32)
-    _check_range(path, values)
-    return VocoderInput(values, None)
-
-
-def _check_range(path: Path, values: np.ndarray) -> None:
     low, high = float(values.min()), float(values.max())  # NaN if one is
     if not (math.isfinite(low) and math.isfinite(high)):
         raise InputError(f"{path}: holds NaN or infinity; make the file again")
@@ -167,6 +162,7 @@ def _check_range(path: Path, values: np.ndarray) -> None:
             f"{path}: values from {low:.3g} to {high:.3g}; expected the natural log of magnitudes, "
             "which lies about between -11.5 and 2: no decibels, no linear or normalised values"
         )
+    return VocoderInput(values, None)
 
 
 class CopySynthesis(NamedTuple):

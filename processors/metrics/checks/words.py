@@ -78,19 +78,15 @@ def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> 
 
 def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | None:
     """All skipped or repeated words; None without a text, or a recogniser of its language."""
-    # not at the top: it takes a tenth of a second
+    # not at the top: they take a tenth of a second
+    from processors.metrics.recognition.word_grammar import recognised_words
     from processors.text.normalisation.english import is_english
 
-    if words and is_english(speech.language):
-        return _faults_by_grammar(words, speech)
-    if not words or speech.recognised_words is None:
+    if not words:
         return None
-    return faults_in(speech.recognised_words.split(), words)
-
-
-def _faults_by_grammar(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault]:
-    from processors.metrics.recognition.word_grammar import recognised_words
-
+    if not is_english(speech.language):
+        heard = speech.recognised_words
+        return None if heard is None else faults_in(heard.split(), words)
     try:
         recognised = recognised_words(words, speech.wav, speech.sample_rate)
     except InputError as error:
