@@ -48,23 +48,17 @@ def find_format(dataset: str, options: CorpusConfig) -> Corpus:
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
     """The published archive of a dataset; None for a dataset that only borrows a format."""
     find_format(dataset, options)
-    corpus = _published(dataset, options)
+    corpus = published(dataset, options)
     return corpus.archive if corpus else None
 
 
 def licence_of(dataset: str, options: CorpusConfig) -> str:
     """The licence of a dataset's recordings; empty where neither config nor corpus gives one."""
-    corpus = _published(dataset, options)
+    corpus = published(dataset, options)
     return options.licence or (corpus.licence if corpus else "")
 
 
-def on_the_hub(dataset: str, options: CorpusConfig) -> str:
-    """The name of a dataset on the Hugging Face Hub; empty where it is not known to be there."""
-    corpus = _published(dataset, options)
-    return corpus.hub_name if corpus else ""
-
-
-def _published(dataset: str, options: CorpusConfig) -> Corpus | None:
+def published(dataset: str, options: CorpusConfig) -> Corpus | None:
     """The published corpus of this name; None for a dataset that only borrows its format."""
     name = dataset.lower()
     borrows = options.format.lower() not in ("", name)

@@ -77,14 +77,11 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
     write_jsonl(path, ({**asdict(u), "audio": str(u.audio)} for u in utterances))
 
 
-def read_manifest(path: Path) -> list[Utterance]:
-    """Reads what `write_manifest` wrote."""
-    return [_utterance(row, f"{path}:{n}") for n, row in enumerate(iterate_jsonl(path), 1)]
-
-
 def read_utterances(folder: Path) -> dict[str, Utterance]:
     """The utterances of a dataset that stage 1 prepared, by id."""
-    return {utterance.id: utterance for utterance in read_manifest(folder / MANIFEST)}
+    path = folder / MANIFEST
+    rows = (_utterance(row, f"{path}:{n}") for n, row in enumerate(iterate_jsonl(path), 1))
+    return {utterance.id: utterance for utterance in rows}
 
 
 def _utterance(row: object, source: str) -> Utterance:

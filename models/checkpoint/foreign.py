@@ -5,7 +5,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple, Protocol, TypeVar, cast
 
@@ -156,25 +156,19 @@ class Importer(Protocol):
         """Reads a checkpoint that `recognises` accepted."""
 
 
-class Foreign(NamedTuple):
-    """A checkpoint of another project."""
-
-    kind: str
-    weights: Path
-    read: Callable[[], ImportedModel]
+Foreign = tuple[Path, Importer]  # the weights of another project, and what reads them
 
 
 def find(path: Path) -> Foreign | None:
     """Finds a checkpoint of another project; None if there is none of a known kind."""
     path = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
-    checkpoints: dict[Path, Foreign] = {}
+    checkpoints: dict[Path, Importer] = {}
     faults: dict[str, None] = {}  # in order, each once
     for importer in importers():
         try:
             weights = path if path.is_file() else newest_in(path, importer.FILES)
             if weights is not None and importer.recognises(weights):
-                read = partial(importer.read, weights)
-                checkpoints.setdefault(weights, Foreign(importer.KIND, weights, read))
+                checkpoints.setdefault(weights, importer)
         except InputError as error:
             faults[str(error)] = None
     if len(checkpoints) > 1:
@@ -182,7 +176,7 @@ def find(path: Path) -> Foreign | None:
         raise InputError(f"{path}: {names}")
     if faults and not checkpoints:
         raise InputError("; or ".join(faults))
-    return next(iter(checkpoints.values()), None)
+    return next(iter(checkpoints.items()), None)
 
 
 def importers() -> list[Importer]:

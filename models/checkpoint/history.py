@@ -14,7 +14,7 @@ from typing import Any, cast
 from config.preprocess import CorpusConfig
 from config.schema import Config
 from models.base.assets import Assets
-from preprocessors.corpora import licence_of, on_the_hub
+from preprocessors.corpora import licence_of, published
 from utils.config import build, plain_tree
 from utils.errors import InputError, listed
 from utils.files import read_json, read_text, replacing, write_json
@@ -187,8 +187,8 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     yield "tags", [kind, "arion", config.model_type.lower()]
     yield "library_name", "arion"
     yield "pipeline_tag", "text-to-speech" if config.task == "tts" else ""
-    hub_names = (on_the_hub(name, options) for name, options in _datasets(config).items())
-    yield "datasets", [name for name in hub_names if name]
+    corpora = (published(name, options) for name, options in _datasets(config).items())
+    yield "datasets", [corpus.hub_name for corpus in corpora if corpus and corpus.hub_name]
     base = _HUB_NAME.match(card.history.initialised_from)
     yield "base_model", base["repo"] if base else ""
 

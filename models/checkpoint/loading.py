@@ -15,7 +15,7 @@ from models.base.devices import resolved_device
 from models.base.registry import config_of, model_of
 from models.checkpoint import foreign
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
-from models.checkpoint.foreign import Foreign, fetch
+from models.checkpoint.foreign import Foreign, Importer, fetch
 from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
@@ -137,7 +137,7 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> TrainedM
     """
     path = fetch(reference)
     checkpoint = foreign_checkpoint(path)
-    return _of_an_experiment(path, overrides) if checkpoint is None else _imported(checkpoint)
+    return _of_an_experiment(path, overrides) if checkpoint is None else _imported(*checkpoint)
 
 
 def foreign_checkpoint(path: Path) -> Foreign | None:
@@ -153,7 +153,9 @@ def is_experiment(path: Path) -> bool:
 
 def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
     folder = _find_weights(path)
-    home = _home_of(folder)
+    home = next((home for home in _homes(folder) if (home / CONFIG).is_file()), None)
+    if home is None:
+        raise InputError(f"{folder}: no {CONFIG} next to {WEIGHTS} or in the experiment's folder")
     tree, config = read_config(home)
     weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
 
@@ -164,13 +166,13 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
     return TrainedModel(tree, config, load_assets(home), weights, step_of(folder), stored)
 
 
-def _imported(checkpoint: Foreign) -> TrainedModel:
-    model = checkpoint.read()
+def _imported(weights: Path, importer: Importer) -> TrainedModel:
+    model = importer.read(weights)
     get_logger(__name__).info("%s: %s", model.weights, model.source)
     unused = [model]  # the first use takes it, so that inference does not keep it in memory
 
     def stored(name: str) -> dict[str, Tensor] | None:
-        read = unused.pop() if unused else checkpoint.read()
+        read = unused.pop() if unused else importer.read(weights)
         if name == INFERENCE_NETWORK:
             return read.tensors
         return read.training_networks().tensors.get(name)
@@ -247,13 +249,6 @@ def _no_model(path: Path) -> InputError:
         f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of another "
         f"project: {foreign.kinds()}; of one in a folder below it, give the path"
     )
-
-
-def _home_of(folder: Path) -> Path:
-    for home in _homes(folder):
-        if (home / CONFIG).is_file():
-            return home
-    raise InputError(f"{folder}: no config.json next to {WEIGHTS} or in the experiment's folder")
 
 
 def _homes(folder: Path) -> Iterator[Path]:

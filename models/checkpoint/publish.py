@@ -186,9 +186,10 @@ def convert_to_experiment(source: str, target: Path) -> None:
                 f"{source}: no checkpoint of another project that can be read; these can: {kinds()}"
             )
         config = load_model(path).config  # also checks that the weights fit it
-        imported = checkpoint.read()
+        weights, importer = checkpoint
+        imported = importer.read(weights)
         others = imported.training_networks()
-        log.info("found: %s: %s", checkpoint.kind, imported.weights)
+        log.info("found: %s: %s", importer.KIND, imported.weights)
         networks = {loading.INFERENCE_NETWORK: imported.tensors, **others.tensors}
         for name, tensors in networks.items():
             named = adapt_weight_norm(tensors, ())  # under the current names

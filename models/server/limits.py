@@ -110,11 +110,8 @@ class Guard:
             return
         given = dict(scope["headers"]).get(b"authorization", b"")
         if not secrets.compare_digest(given, f"Bearer {token}".encode()):
-            message, headers = (
-                "this server needs its token as the API key",
-                {"WWW-Authenticate": "Bearer"},
-            )
-            raise ApiError(401, message, headers=headers)
+            message = "this server needs its token as the API key"
+            raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body; None if the client left."""

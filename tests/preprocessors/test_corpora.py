@@ -11,7 +11,7 @@ from preprocessors.corpora import (
     find_format,
     known_formats,
     licence_of,
-    on_the_hub,
+    published,
     read_corpus,
 )
 from utils.errors import InputError
@@ -113,5 +113,5 @@ def test_the_licence_of_a_published_corpus_is_known_and_that_of_ones_own_is_what
     assert licence_of("mine", CorpusConfig(format="ljspeech")) == ""
     assert licence_of("unheard of", CorpusConfig()) == ""
     assert licence_of("mine", CorpusConfig(format="folder", licence="CC0")) == "CC0"
-    assert on_the_hub("LJSpeech", CorpusConfig()) == "keithito/lj_speech"
-    assert on_the_hub("mine", CorpusConfig(format="ljspeech")) == ""
+    assert published("LJSpeech", CorpusConfig()).hub_name == "keithito/lj_speech"
+    assert published("mine", CorpusConfig(format="ljspeech")) is None

@@ -9,9 +9,9 @@ from preprocessors.manifest import (
     Splits,
     Utterance,
     check_id,
-    read_manifest,
     read_split,
     read_splits,
+    read_utterances,
     split_ids,
     write_manifest,
     write_splits,
@@ -61,7 +61,7 @@ def test_refusal_of_a_long_id_does_not_print_all_of_it():
 def test_manifest_survives_writing_and_reading(tmp_path):
     utterances = [UTTERANCE, replace(UTTERANCE, id="a_2", text="line\u2028separator | pipe")]
     write_manifest(tmp_path / "manifest.jsonl", utterances)
-    assert read_manifest(tmp_path / "manifest.jsonl") == utterances
+    assert list(read_utterances(tmp_path).values()) == utterances
 
 
 @pytest.mark.parametrize("line", ['{"id": "a"}', "[1]", '{"id": "a", "audio": "b", "colour": "c"}'])
@@ -70,14 +70,14 @@ def test_manifest_line_that_is_no_utterance_is_named(tmp_path, line):
     write_manifest(path, [UTTERANCE])
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(InputError, match=r"manifest\.jsonl:2: not an utterance"):
-        read_manifest(path)
+        read_utterances(tmp_path)
 
 
 def test_manifest_with_an_unsafe_id_is_refused(tmp_path):
     path = tmp_path / "manifest.jsonl"
     write_manifest(path, [replace(UTTERANCE, id="../../x")])
     with pytest.raises(InputError, match="not a safe id"):
-        read_manifest(path)
+        read_utterances(tmp_path)
 
 
 def test_sizes_are_exact_shares():

@@ -252,6 +252,4 @@ def _source(
 
 def _load(recorded: Callable[[], np.ndarray], mel: MelSpectrogram) -> copy_synthesis.VocoderInput:
     wav, hop_length = recorded(), mel.config.hop_length
-    return copy_synthesis.VocoderInput(
-        mel_of(wav[: len(wav) // hop_length * hop_length], mel), None
-    )
+    return mel_of(wav[: len(wav) // hop_length * hop_length], mel), None

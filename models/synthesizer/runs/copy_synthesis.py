@@ -47,11 +47,9 @@ _LOWEST, _HIGHEST = -20.0, 4.0
 _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
-class VocoderInput(NamedTuple):
-    """A mel and, where it was made from a recording, that recording."""
-
-    mel: np.ndarray  # (M, T) float32
-    wav: np.ndarray | None  # (T * hop_length,) float32 in [-1, 1]
+# A mel, (M, T) float32, and the recording that it was made from, if any: (T * hop_length,) float32
+# in [-1, 1].
+VocoderInput = tuple[np.ndarray, np.ndarray | None]
 
 
 class MelSource(NamedTuple):
@@ -121,7 +119,7 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
 
 def _stored(store: MelWavStore, id: str) -> VocoderInput:
     recording = store.read(id)
-    return VocoderInput(recording.mel, from_pcm16(recording.wav))
+    return recording.mel, from_pcm16(recording.wav)
 
 
 def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> VocoderInput:
@@ -134,7 +132,7 @@ def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Voco
         get_logger(__name__).info("%s: %s", path.name, notice)
     hop = mel.config.hop_length
     wav = audio.wav[: len(audio.wav) // hop * hop]
-    return VocoderInput(mel_of(wav, mel), wav)
+    return mel_of(wav, mel), wav
 
 
 def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
@@ -162,7 +160,7 @@ def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
             f"{path}: values from {low:.3g} to {high:.3g}; expected the natural log of magnitudes, "
             "which lies about between -11.5 and 2: no decibels, no linear or normalised values"
         )
-    return VocoderInput(values, None)
+    return values, None
 
 
 class CopySynthesis(NamedTuple):
@@ -249,7 +247,7 @@ def _synthesise(
     synthesis: CopySynthesis, source: MelSource, folder: Path, spectrogram: MelSpectrogram
 ) -> tuple[CopyLine, float]:
     """Writes the speech of one mel; returns its line, and the seconds that the model worked."""
-    content = source.load()
+    mel, wav = source.load()
     path = folder / f"{source.id}.wav"
     work_s = peak = 0.0
 
@@ -257,7 +255,7 @@ def _synthesise(
         """Yields the speech of the mel; adds up its time in `work_s`, and notes its peak."""
         nonlocal work_s, peak
         start = time.perf_counter()
-        for block in _blocks_of(synthesis, content.mel):
+        for block in _blocks_of(synthesis, mel):
             work_s += time.perf_counter() - start
             peak = max(peak, float(np.abs(block).max(initial=0.0)))
             yield gain * block
@@ -269,7 +267,7 @@ def _synthesise(
         write_wav_blocks(path, blocks(gain), synthesis.mel.sample_rate)
         log_gain(gain)
     seconds = n_samples / synthesis.mel.sample_rate
-    distance = None if content.wav is None else mel_distance(path, content.wav, spectrogram)
+    distance = None if wav is None else mel_distance(path, wav, spectrogram)
     line = CopyLine(
         id=source.id,
         file=path.name,

@@ -45,9 +45,7 @@ _WITHIN = {  # never at the end of a sentence
 _MONTHS = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
 
 NEVER_FINAL = frozenset([*_TITLES, *_WITHIN, "al", "vol", "vols", "fig", "figs", "pp", "nos"])
-SELDOM_FINAL = frozenset([*_ANYWHERE, *_REFERENCES, *_NUMBERED, *_MONTHS, "a.m", "p.m"]).difference(
-    NEVER_FINAL
-)
+SELDOM_FINAL = {*_ANYWHERE, *_REFERENCES, *_NUMBERED, *_MONTHS, "a.m", "p.m"} - NEVER_FINAL
 _SPOKEN = {
     "NASA", "NATO", "UNESCO", "UNICEF", "OPEC", "AIDS", "LASER", "RADAR", "SCUBA", "NAFTA",
     "ASAP", "GIF", "JPEG", "PIN", "SIM", "RAM", "ROM", "SWAT", "YOLO", "COVID", "NASDAQ",

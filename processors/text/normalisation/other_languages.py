@@ -39,9 +39,8 @@ _RANGE_WORDS = {
     "nb": "til", "nl": "tot", "pl": "do", "pt": "a", "ru": "до", "sk": "až", "sv": "till",
     "uk": "до",
 }  # fmt: skip
-_NUMBER = (
-    r"(?:0|[1-9]\d*)(?:[.,]\d+)?"  # no leading zero: that is a part of a date or a telephone number
-)
+# no leading zero: that is a part of a date or a telephone number
+_NUMBER = r"(?:0|[1-9]\d*)(?:[.,]\d+)?"
 _RANGE = re.compile(
     rf"(?<![\w.,:/+-])(?<!\d )({_NUMBER})\s?[-–—]\s?({_NUMBER})(?![\w:/-]|[.,]\d| \d|\s?[-–—=])"
 )

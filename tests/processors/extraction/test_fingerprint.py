@@ -12,7 +12,7 @@ import pytest
 
 from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from config.text import TextConfig
-from preprocessors.manifest import Listing, Utterance, read_manifest
+from preprocessors.manifest import Listing, Utterance, read_utterances
 from processors.dataset.store import FeatureStore
 from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import (
@@ -401,7 +401,7 @@ def test_a_corpus_that_was_moved_keeps_its_features(place):
     config = config_of(place / "moved", place / "data")
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted == 0
     check_made_with(place / "data/LJSpeech", config.preprocess, config.dataset_path)
-    wavs = {u.audio.parent for u in read_manifest(place / "data/LJSpeech/manifest.jsonl")}
+    wavs = {u.audio.parent for u in read_utterances(place / "data/LJSpeech").values()}
     assert wavs == {place / "moved/wavs"}
 
 

@@ -17,7 +17,7 @@ import pytest
 import soundfile
 
 from modules.mel import MelConfig
-from preprocessors.manifest import Utterance, read_manifest, read_splits
+from preprocessors.manifest import Utterance, read_splits, read_utterances
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
 from processors.extraction import shards
@@ -87,7 +87,7 @@ def test_every_utterance_becomes_features_that_fit_together(prepared):
 
 
 def test_the_dataset_folder_says_all_about_it(prepared):
-    assert [u.id for u in read_manifest(prepared / "manifest.jsonl")] == IDS
+    assert list(read_utterances(prepared)) == IDS
     assert read_splits(prepared).test == ["LJ002-0035"]
     assert read_json(prepared / "speakers.json") == [{"name": "LJSpeech", "language": "en-us"}]
     phones = read_json(prepared / "phones.json")

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from config.text import TextConfig
-from preprocessors.manifest import read_manifest, read_splits
+from preprocessors.manifest import read_splits, read_utterances
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore
 from processors.extraction.features import FeatureError
@@ -72,7 +72,7 @@ def test_splits_texts_and_recordings_come_from_the_dump(original, tmp_path):
     _, folder, _ = imported(original, tmp_path / "data")
     train, valid = (sorted(np.load(original / f"{s}_utt_ids.npy").tolist()) for s in layout.SPLITS)
     assert read_splits(folder)[:3] == (train, valid, [])
-    first = read_manifest(folder / "manifest.jsonl")[0]
+    first = next(iter(read_utterances(folder).values()))
     assert (first.id, first.text) == ("LJ001-0002", "in being comparatively modern.")
     wav, rate = soundfile.read(first.audio)
     assert rate == 22050

@@ -7,4 +7,5 @@ def read_foreign(path):
     """What the importer of a checkpoint gives."""
     checkpoint = find(path)
     assert checkpoint is not None
-    return checkpoint.read()
+    weights, importer = checkpoint
+    return importer.read(weights)

@@ -46,7 +46,7 @@ def test_an_importer_that_misses_a_file_gives_way_to_one_that_does_not(tmp_path,
     (tmp_path / "weights").touch()
     right = an_importer("b", True)
     monkeypatch.setattr(foreign, "importers", lambda: [an_importer("a", "no yaml"), right])
-    assert foreign.find(tmp_path / "weights").kind == "b"
+    assert foreign.find(tmp_path / "weights")[1].KIND == "b"
 
     others = [an_importer("a", "no yaml"), an_importer("b", False), an_importer("c", "no json")]
     monkeypatch.setattr(foreign, "importers", lambda: others)

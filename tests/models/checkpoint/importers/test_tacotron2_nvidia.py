@@ -134,7 +134,7 @@ def test_a_whole_pickled_network_is_refused_with_a_way_out(tmp_path):
 def test_other_models_are_not_taken_for_it(tmp_path):
     torch.save({"state_dict": {"WN.0.start.bias": torch.zeros(3)}}, tmp_path / "waveglow.pt")
     torch.save({"weights": torch.zeros(3)}, tmp_path / "tacotron2.pt")
-    assert find(tmp_path / "waveglow.pt").kind == waveglow_nvidia.KIND
+    assert find(tmp_path / "waveglow.pt")[1].KIND == waveglow_nvidia.KIND
     assert find(tmp_path / "tacotron2.pt") is None
     assert find(tmp_path / "missing") is None
 
@@ -166,7 +166,7 @@ def test_several_frames_per_step_are_refused(tmp_path):
 
 def test_the_importer_is_found(tmp_path):
     path = write(tmp_path / "nvidia_tacotron2pyt_fp32.pt")
-    assert find(path).kind == tacotron2_nvidia.KIND
+    assert find(path)[1].KIND == tacotron2_nvidia.KIND
 
 
 def test_names_of_the_published_size_are_all_known():
