@@ -237,19 +237,17 @@ def resynthesise(
 def _source(
     item: EvaluatedUtterance, recorded: Callable[[], np.ndarray], folder: Path, mel: MelSpectrogram
 ) -> copy_synthesis.MelSource:
-    n_samples = len(wav := recorded())
-    if n_samples // mel.config.hop_length * mel.config.hop_length < mel.config.n_fft:
+    n_samples, hop_length = len(wav := recorded()), mel.config.hop_length
+    n_whole = n_samples // hop_length * hop_length
+    if n_whole < mel.config.n_fft:
         raise InputError(
             f"copy-synthesis: {item.id} has {n_samples} samples, too few for a mel; leave it out, "
             "or all copies by --copies no"
         )
     digest = hashlib.sha256(np.ascontiguousarray(wav).tobytes()).digest()
     version = (int.from_bytes(digest[:8], "big"),)
-    return copy_synthesis.MelSource(
-        item.id, "", item.audio or folder, version, partial(_load, recorded, mel)
-    )
 
+    def load() -> copy_synthesis.VocoderInput:
+        return mel_of(recorded()[:n_whole], mel), None
 
-def _load(recorded: Callable[[], np.ndarray], mel: MelSpectrogram) -> copy_synthesis.VocoderInput:
-    wav, hop_length = recorded(), mel.config.hop_length
-    return mel_of(wav[: len(wav) // hop_length * hop_length], mel), None
+    return copy_synthesis.MelSource(item.id, "", item.audio or folder, version, load)
