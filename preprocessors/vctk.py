@@ -28,20 +28,12 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     for folder in (audio_root / name for name in sorted({folder.name for folder in folders})):
         texts = sorted((root / "txt" / folder.name).glob("[!.]*.txt"))
         by_id = {path.stem: path for path in texts}
-        collector.add_texts(by_id, _recordings(folder), root, folder.name)
+        recordings = audio_in(folder)
+        if audio_root.name == _TRIMMED:
+            first = (item for item in recordings.items() if item[0].endswith(_MICROPHONE))
+            recordings = {name.removesuffix(_MICROPHONE): path for name, path in first}
+        collector.add_texts(by_id, recordings, root, folder.name)
     return collector.listing()
-
-
-def _recordings(folder: Path) -> dict[str, Path]:
-    """The recordings to use, by utterance id."""
-    files = audio_in(folder)
-    if folder.parent.name != _TRIMMED:
-        return files
-    return {
-        name.removesuffix(_MICROPHONE): path
-        for name, path in files.items()
-        if name.endswith(_MICROPHONE)
-    }
 
 
 CORPUS = Corpus(

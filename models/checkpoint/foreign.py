@@ -197,27 +197,24 @@ def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
     Files on the Hub are downloaded to its cache: networks that only training needs, such as
     discriminators, with `for_training` alone.
     """
-    selection = Selection([])
+    weights = ""
 
     def choose(names: Sequence[str]) -> list[str]:
-        nonlocal selection
-        selection = needed_files(names, for_training=for_training)
-        return selection.files
+        nonlocal weights
+        files, weights = needed_files(names, for_training=for_training)
+        return files
 
-    return resolve(reference, choose) / selection.weights
-
-
-class Selection(NamedTuple):
-    """The files of a repository that a model needs."""
-
-    files: list[str]  # sorted
-    weights: str = ""  # those of another project; empty: it is an experiment
+    return resolve(reference, choose) / weights
 
 
-def needed_files(names: Sequence[str], *, for_training: bool = False) -> Selection:
-    """Selects the files of a repository that a model needs: newest checkpoint and settings."""
+def needed_files(names: Sequence[str], *, for_training: bool = False) -> tuple[list[str], str]:
+    """Selects the files of a repository that a model needs: newest checkpoint and settings.
+
+    Returns:
+        Their names, sorted; and the weights of another project, empty for an experiment of Arion.
+    """
     if chosen := _own_files(names, for_training=for_training):
-        return Selection(sorted(chosen))
+        return sorted(chosen), ""
     for importer in importers():
         if selection := _foreign_files(importer.FILES, names, for_training=for_training):
             return selection
@@ -241,7 +238,7 @@ def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
 
 def _foreign_files(
     kind: FileNames, names: Sequence[str], *, for_training: bool
-) -> Selection | None:
+) -> tuple[list[str], str] | None:
     """The files of a checkpoint of another project; None if there is none of this kind."""
     paths = [path for path in map(PurePosixPath, names) if not RESULTS & {*path.parts[:-1]}]
     if not any(kind.settings.fullmatch(path.name) for path in paths):
@@ -257,4 +254,4 @@ def _foreign_files(
         pattern = kind.discriminators.replace("{number}", weights.name.rpartition("_")[2])
         others = [path for path in paths if path.parent == weights.parent]
         chosen |= {path for path in others if re.fullmatch(pattern, path.name)}
-    return Selection(sorted(map(str, chosen)), str(weights))
+    return sorted(map(str, chosen)), str(weights)

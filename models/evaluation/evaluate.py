@@ -18,8 +18,6 @@ from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
 from utils.parallel import ParallelBackend, n_cores, run_chunks
 
-_log = get_logger(__name__)
-
 MAX_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
 
 
@@ -179,7 +177,7 @@ def warn_of_language(evaluation: Evaluation) -> None:
     misread = max((score.mean for score in scores if score), default=0.0)
     if misread > MAX_MISREAD:
         languages = sorted({item.language for item in evaluation.items if item.language})
-        _log.warning(
+        get_logger(__name__).warning(
             "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "
             "Set it by --set preprocess.corpus.<name>.language=de or such, or give a --recogniser",
             *(misread, ", ".join(languages) or "unknown"),

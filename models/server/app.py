@@ -86,8 +86,7 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 
     @api.get("/v1/audio/voices")
     async def list_voices() -> dict[str, Any]:
-        known = voices.descriptions.items()
-        rows = [{"id": name, **voice._asdict()} for name, voice in known]
+        rows = [{"id": name, **about} for name, about in voices.descriptions.items()]
         return {"object": "list", "data": rows}
 
     @api.get("/health")

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from models.checkpoint.loading import open_model
 from models.server.requests import ApiError
@@ -14,14 +13,6 @@ from utils.files import user_path
 from utils.logging import get_logger
 
 _COPIES = 2  # of the weights in memory: as loaded, and laid out for the CPU
-
-
-class VoiceDescription(NamedTuple):
-    """What a client may know of a voice."""
-
-    speakers: tuple[str, ...]
-    languages: tuple[str, ...]  # espeak codes
-    sample_rate: int  # Hz
 
 
 class VoiceStore:
@@ -92,12 +83,13 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
     return dict(named)
 
 
-def _describe(reference: str | Path) -> VoiceDescription:
+def _describe(reference: str | Path) -> dict[str, object]:
+    """What a client may know of a voice; the languages are codes of espeak."""
     opened = open_model(reference)
     opened.require_task("tts", reference)
     speakers = opened.assets.speakers
-    return VoiceDescription(
-        tuple(speaker.name for speaker in speakers),
-        tuple(speaker.language for speaker in speakers),
-        opened.assets.mel.sample_rate,
-    )
+    return {
+        "speakers": [speaker.name for speaker in speakers],
+        "languages": [speaker.language for speaker in speakers],
+        "sample_rate": opened.assets.mel.sample_rate,
+    }

@@ -16,8 +16,6 @@ from processors.text.symbols import PAUSES
 from utils.files import write_jsonl
 from utils.logging import get_logger
 
-_log = get_logger(__name__)
-
 SCORES_FILE = "alignment_scores.jsonl"
 SUSPECT = 50.0  # nats; docs/benchmarks.md has the error rates of this threshold
 _SHOWN = 10  # the file holds all
@@ -47,7 +45,7 @@ def list_misfits(
     write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in worst_first))
     suspects = [f"\n  {id}: {_described(s)}" for id, s in worst_first if s.misfit > SUSPECT]
     if suspects:
-        _log.warning(
+        get_logger(__name__).warning(
             "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"
             " the places that %s lists:%s",
             *(len(suspects), len(scores), SUSPECT, path, "".join(suspects[:_SHOWN])),

@@ -53,9 +53,7 @@ class TextFrontend:
     def __init__(self, config: TextConfig, language: str) -> None:
         self.language = language
         self._symbols = config.phone_extractor if config.has_nvidia_symbols else ""
-        self._ends_in_eos = config.ends_in_eos
-        self._in_letters = config.in_letters
-        self._keeps_classes = config.pauses == "classes"
+        self._config = config
         self._is_english = config.normalizer == "english" and is_english(language)
         arpabet = (is_arpabet, "a phone of ARPAbet")
         self._is_phone, self._phone_kind = _SETS.get(config.phone_extractor, arpabet)
@@ -113,7 +111,7 @@ class TextFrontend:
         if self._symbols:
             return read_symbols(text.text, self._symbols)
         tokens = text.tokens
-        if self._in_letters:
+        if self._config.in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
         return text._replace(tokens=merge_pauses(tokens))
 
@@ -168,7 +166,7 @@ class TextFrontend:
 
     def _spoken(self, text: str, read: TokenizedText, word_ends: tuple[int, ...]) -> SpokenText:
         """The phones of words and pauses, from left to right; SpokenText describes their form."""
-        has_classes = self._keeps_classes and not self._symbols
+        has_classes = self._config.pauses == "classes" and not self._symbols
         phones = [SILENCE] if has_classes else []
         words: list[Word] = []
         choices: list[WordPhones] = []
@@ -181,7 +179,7 @@ class TextFrontend:
                 elif words:  # punctuation before the first word makes no pause
                     phones.append(token.text if has_classes else SHORT_PAUSE)
                 continue
-            if follows_word and self._in_letters and not self._symbols:
+            if follows_word and self._config.in_letters and not self._symbols:
                 phones.append(WORD_BOUNDARY)
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
@@ -194,7 +192,7 @@ class TextFrontend:
             phones.append(FULL_STOP)
         if phones[-1] == SHORT_PAUSE:
             phones.pop()
-        phones += [END] if self._ends_in_eos else []
+        phones += [END] if self._config.ends_in_eos else []
         return SpokenText(
             text,
             read.text,

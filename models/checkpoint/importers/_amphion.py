@@ -16,7 +16,7 @@ FILES = FileNames(  # a folder of accelerate, or one file with everything
     ),
     re.compile(r"step-(\d+)_loss-"),
     re.compile(r"args\.json"),
-    r"(model|pytorch_model)_\d+\.(safetensors|bin)",
+    r"(?:model|pytorch_model)_(\d+)\.(?:safetensors|bin)",
     ("*/*", "checkpoint/*/*"),
 )
 _MEL = {

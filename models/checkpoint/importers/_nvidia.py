@@ -56,15 +56,17 @@ class NvidiaCheckpoint:
         """Looks up one size of a tensor, as `size_of`."""
         return size_of(self.tensors, name, axis, self.path)
 
-    def imported(self, settings: Mapping[str, object], tensors: dict[str, Tensor]) -> ImportedModel:
-        """Puts a model together."""
+    def imported(
+        self, settings: Mapping[str, object], tensors: dict[str, Tensor], path: Path | None = None
+    ) -> ImportedModel:
+        """Puts a model together; `path` is the file of the settings, if it is another one."""
         mel = {**_LJSPEECH, **existing(self.parts, _SETUP), "preprocess.mel_padding": "centre"}
         task = "vocoder" if self.model == "WaveGlow" else "tts"
         step, epoch = (self.parts.get(name) for name in ("iteration", "epoch"))
         after = f", epoch {epoch}" if isinstance(epoch, int) else ""
         others = [name for name, part in self.parts.items() if part is not None]
         return ImportedModel(
-            tree=tree_of(task, {**mel, **settings}, self.path),
+            tree=tree_of(task, {**mel, **settings}, path or self.path),
             tensors=tensors,
             weights=self.path,
             source=f"{self.model} of NVIDIA, {self.path.name}, {self.weights}{after}",

@@ -25,7 +25,6 @@ FILES = _amphion.FILES
 _GENERATOR = {
     f"model.generator.{key}": f"model.hifigan.{key}" for key in hifigan_authors.GENERATOR_KEYS
 }
-_NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
 _REASONS = {
     "mpd": ": its last layer has stride 3, Arion's 1: another network of the same shapes",
     "training": ": its state is not used",
@@ -65,7 +64,7 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
     networks = TrainingNetworks()
     unused: list[str] = []
     for file in sorted(set(weights.parent.iterdir()) - {weights}):
-        match = _NUMBERED.fullmatch(file.name)
+        match = re.fullmatch(FILES.discriminators, file.name)
         name = dict(enumerate(names, 1)).get(int(match[1]), "unnamed") if match else "training"
         if name == "msd":
             networks = hifigan_authors.discriminators_in({"msd": read_weights(file)}, file)

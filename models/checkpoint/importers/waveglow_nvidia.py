@@ -19,7 +19,6 @@ from torch import Tensor
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import MEL, file_names, holds, open_checkpoint
 from models.checkpoint.importers._tables import TensorNames, join, required, size_of, value_at
-from utils.config import plain_tree
 from utils.config_tree import read_values
 
 KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
@@ -53,10 +52,9 @@ def read(weights: Path) -> ImportedModel:
         "preprocess.n_mels": checkpoint.size("upsample.bias"),
         **_sizes_of(tensors, weights),
     }
-    imported = checkpoint.imported(settings, tensors)
+    imported = checkpoint.imported(settings, tensors, path if audio else None)
     mel = path.name if audio else "NVIDIA's recipe"
-    tree = plain_tree(imported.tree.values, path if audio else weights)
-    return replace(imported, source=f"{imported.source}, with the mel of {mel}", tree=tree)
+    return replace(imported, source=f"{imported.source}, with the mel of {mel}")
 
 
 def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:

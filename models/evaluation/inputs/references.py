@@ -34,8 +34,6 @@ from utils.errors import InputError
 from utils.files import user_path
 from utils.logging import get_logger
 
-_log = get_logger(__name__)
-
 COPY = "copy"  # resynthesised recordings, as a system
 _VERSION = 2  # raised when the same recording and vocoder give another copy than before
 
@@ -197,7 +195,7 @@ def add_copies(
         names = ", ".join(sorted(vocoders - {""})) or "an unknown vocoder"
         reason = f"stage 3 used {names}; name a vocoder by --vocoder_dir"
     if reference is None or reason:
-        _log.info("no copy-synthesis: %s", reason)
+        get_logger(__name__).info("no copy-synthesis: %s", reason)
         return items
     mel = inputs.preprocess.mel
     vocoder = open_vocoder(reference, mel, resample=options.resample)

@@ -22,10 +22,7 @@ _STATIC = Path(__file__).with_name("static")
 _LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
 # of each package, by its name and version: the files that are needed
 PACKAGES = {
-    "onnxruntime-web@1.30.0": (
-        "dist/ort.wasm.bundle.min.mjs",
-        "dist/ort-wasm-simd-threaded.wasm",
-    ),
+    "onnxruntime-web@1.30.0": ("dist/ort.wasm.bundle.min.mjs", "dist/ort-wasm-simd-threaded.wasm"),
     "pyodide@314.0.7": (
         "pyodide.mjs",
         "pyodide.asm.mjs",

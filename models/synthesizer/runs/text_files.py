@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,10 +68,8 @@ def _of_table(path: Path, rows: dict[str, str]) -> list[InputText]:
     header, *_ = rows.values()
     columns = [cell.strip() for cell in header.split("\t")]
     _check_columns(path, columns)
-    texts = [
-        _of_row(path.parent, place, dict(zip(columns, _cells(line, columns, place), strict=True)))
-        for place, line in list(rows.items())[1:]
-    ]
+    lines = list(rows.items())[1:]
+    texts = [_of_row(path.parent, place, columns, line) for place, line in lines]
     if not texts:
         raise InputError(f"{path}: no text in it; expected one in each line after the header")
     _check_outputs(texts)
@@ -90,14 +89,11 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
         raise InputError(f"{path}, line 1: a column is there twice; {rule}")
 
 
-def _cells(line: str, columns: Sequence[str], place: str) -> list[str]:
+def _of_row(folder: Path, place: str, columns: Sequence[str], line: str) -> InputText:
     cells = [cell.strip() for cell in line.split("\t")]
     if len(cells) > len(columns):
         raise InputError(f"{place}: {len(cells)} cells, the header has {len(columns)}")
-    return cells + [""] * (len(columns) - len(cells))
-
-
-def _of_row(folder: Path, place: str, row: dict[str, str]) -> InputText:
+    row = dict(zip_longest(columns, cells, fillvalue=""))
     if not row["text"]:
         raise InputError(f"{place}: the text is empty")
     pitch_file = row.get("pitch", "")

@@ -12,11 +12,7 @@ from models.base.result_files import SINGLE
 from models.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
-from models.synthesizer.runs.synthesis_run import (
-    TestingSet,
-    synthesise_each,
-    utterances_of,
-)
+from models.synthesizer.runs.synthesis_run import TestingSet, synthesise_each, utterances_of
 from models.synthesizer.runs.text_files import NUMBERED, InputText, naming
 from models.synthesizer.settings import PitchContour, Settings, check_length
 from models.synthesizer.speech import Speech

@@ -101,10 +101,7 @@ def score_stoi(copy: Copy) -> MetricValue | None:
     10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Higher is better;
     above 0.9 nearly every word is understood. Computed by pystoi.
     """
-
-    def compare(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
-        return stoi(wav, wav_hat, copy.mel.sample_rate)
-
+    compare = functools.partial(stoi, sample_rate=copy.mel.sample_rate)
     return value_of(_mean_over(_pieces(copy), compare))
 
 

@@ -155,7 +155,7 @@ def score_speech_rate(pair: "AlignedPair") -> MetricValue | None:
     synthesised speech, pauses within included. Both say the same text, so it is the ratio of their
     phones per second. Neither direction is better by itself.
     """
-    n_frames, n_frames_hat = (side.sound.end - side.sound.start for side in pair.features)
+    n_frames, n_frames_hat = (side.sound.stop - side.sound.start for side in pair.features)
     return MetricValue(n_frames / n_frames_hat) if n_frames and n_frames_hat else None
 
 

@@ -98,12 +98,9 @@ def words_of(text: str, language: str) -> str:
 
     Numbers and abbreviations are spelt out in English only.
     """
-    if is_english(language):
-        try:
-            text = normalise_english(text)
-        except InputError:  # a letter that is not Latin, which a recogniser may return
-            text = clean_characters(text)
-    else:
+    try:
+        text = normalise_english(text) if is_english(language) else clean_characters(text)
+    except InputError:  # a letter that is not Latin, which a recogniser may return
         text = clean_characters(text)
     # letters, marks and numbers; of apostrophes, those inside words
     kept = (c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())

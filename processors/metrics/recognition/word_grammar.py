@@ -10,7 +10,7 @@ faults of two words that are found (`processors/metrics/checks/words.py`); at 1e
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +31,7 @@ _OPTIONS = {  # of pocketsphinx
 }
 
 
-class RecognisedWord(NamedTuple):
-    """A recognised word of the text."""
-
-    place: int  # index into the words of the text
-    start_s: float
+RecognisedWord = tuple[int, float]  # its place in the words of the text, and its start in seconds
 
 
 def recognised_words(
@@ -61,7 +57,7 @@ def recognised_words(
     parts = [(part.word, part.start_frame) for part in decoder.seg() if part.word[0] not in "(<["]
     indices = word_indices(words, [word.partition("(")[0] for word, _ in parts])
     starts_s = (frame * _FRAME_S for _, frame in parts)
-    return [RecognisedWord(*found) for found in zip(indices, starts_s, strict=True)] or None
+    return [*zip(indices, starts_s, strict=True)] or None
 
 
 def word_indices(words: Sequence[str], recognised: Sequence[str]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import soxr
@@ -23,13 +22,6 @@ _FRAME_S = 0.005
 _MARGIN_FRAMES = 10  # of silence on either side, so that windows at the ends are complete
 _ENERGY_WINDOW_S = 0.025
 _NOISE_DB = -60.0  # of the white noise added to the envelope, relative to the speech
-
-
-class FrameRange(NamedTuple):
-    """Frames from `start` up to, but not including, `end`."""
-
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +100,16 @@ class AcousticFeatures:
         return np.maximum(level, level.max() + SILENCE_DB)
 
     @cached_property
-    def sound(self) -> FrameRange:
+    def sound(self) -> slice:
         """From the first to the last frame that is not silent; empty where there is none.
 
         Silent are frames 40 dB below the loudest, and signals below -80 dB of full scale.
         """
         loudest = self.energy.max()
         if loudest < _SILENT_DB:
-            return FrameRange(0, 0)
+            return slice(0, 0)
         loud = np.flatnonzero(self.energy > loudest + SILENCE_DB)
-        return FrameRange(int(loud[0]), int(loud[-1]) + 1)
+        return slice(int(loud[0]), int(loud[-1]) + 1)
 
     @cached_property
     def f0(self) -> np.ndarray:
@@ -134,8 +126,8 @@ class AcousticFeatures:
         White noise 60 dB below the speech is added to the envelope: the coefficients hardly depend
         on inaudible parts, and not at all on the level.
         """
-        start, end = self.sound
-        sound = self.samples[start * self.hop_length : end * self.hop_length]
+        first, past = (frame * self.hop_length for frame in (self.sound.start, self.sound.stop))
+        sound = self.samples[first:past]
         floor = np.mean(sound**2) * 10 ** (_NOISE_DB / 10)
         envelopes = log_envelopes(self.samples, self.sample_rate, self.f0, self.hop_length, floor)
         parts = [mel_cepstra(envelope, self.sample_rate)[:, 1:] for envelope in envelopes]

@@ -50,7 +50,7 @@ class AlignedPair:
         if not self._has_sound:
             return np.zeros((0, 2), dtype=int)
         starts = np.array([side.sound.start for side in self.features])
-        return starts + dtw_path(*(side.cepstra[slice(*side.sound)] for side in self.features))
+        return starts + dtw_path(*(side.cepstra[side.sound] for side in self.features))
 
     @cached_property
     def path(self) -> np.ndarray:
@@ -58,7 +58,7 @@ class AlignedPair:
         if not self.same_timing or not self._has_sound:
             return self.dtw_path
         start = min(side.sound.start for side in self.features)
-        sound_end = max(side.sound.end for side in self.features)
+        sound_end = max(side.sound.stop for side in self.features)
         end = min(sound_end, *(side.n_frames for side in self.features))
         return np.repeat(np.arange(start, end)[:, None], 2, axis=1)
 
@@ -124,7 +124,7 @@ class AlignedPair:
 
     @property
     def _has_sound(self) -> bool:
-        return all(side.sound.end for side in self.features)
+        return all(side.sound.stop for side in self.features)
 
     def _along_path(self, features: list[np.ndarray]) -> np.ndarray:
         """A feature (T,) of both along the path, (L, 2)."""

@@ -68,7 +68,7 @@ def test_in_silence_no_word_is_found():
 
 
 def said(places: list[int]) -> list[RecognisedWord]:
-    return [RecognisedWord(place, 0.5 * number) for number, place in enumerate(places)]
+    return [(place, 0.5 * number) for number, place in enumerate(places)]
 
 
 @pytest.mark.parametrize(
