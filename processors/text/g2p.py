@@ -127,7 +127,7 @@ class LexiconPhonemizer:
 
     def __init__(self, user_lexicon: Mapping[str, Phones] | None = None) -> None:
         self._user_lexicon = dict(user_lexicon or {})
-        self._pronounce = cache(lambda word: self._whole(word) or self._parts(word))
+        self._spoken: dict[str, Pronunciation] = {}
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause."""
@@ -135,6 +135,11 @@ class LexiconPhonemizer:
             _LETTER_A if word == "A" and _is_letter(words, index) else self._pronounce(word)
             for index, word in enumerate(words)
         ]
+
+    def _pronounce(self, word: str) -> Pronunciation:
+        if word not in self._spoken:
+            self._spoken[word] = self._whole(word) or self._parts(word)
+        return self._spoken[word]
 
     def _whole(self, word: str) -> Pronunciation | None:
         """A word, with or without the quotes around it, if a lexicon contains it."""
