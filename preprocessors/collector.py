@@ -20,6 +20,7 @@ class Collector:
         self.unlisted: list[str] = []  # names of audio files without a text
         self._dataset = dataset
         self._options = options
+        self._default_speaker = options.speaker or dataset
         self._utterances: list[Utterance] = []
         self._rejected: list[Rejection] = []
         self._sources: dict[str, list[str]] = {}  # places of each id
@@ -59,10 +60,6 @@ class Collector:
         self._sources.setdefault(id, []).append(source)
         speaker, language = self._default_speaker, self._options.language
         self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
-
-    @property
-    def _default_speaker(self) -> str:
-        return self._options.speaker or self._dataset
 
     def reject(self, id: str, reason: str) -> None:
         """Lists an entry that cannot be used; the reason includes its place."""

@@ -16,7 +16,7 @@ from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers import _tables
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
-from models.checkpoint.importers._tables import TensorNames
+from models.checkpoint.importers._tables import TensorNames, value_at
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.errors import InputError
 
@@ -127,10 +127,7 @@ def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
         "preprocess.aligner": "learned",
         "model.variant": "1.1" if has_energy else "1.0",
         "model.energy": "log_mel",
-        "model.speaker_emb_weight": 1.0,
-        **_tables.existing(
-            checkpoint.parts, {"model.speaker_emb_weight": "config.speaker_emb_weight"}
-        ),
+        "model.speaker_emb_weight": value_at(checkpoint.parts, "config.speaker_emb_weight", 1.0),
         **_tables.required(checkpoint.parts, table, checkpoint.path),
         **kernels,
     }

@@ -82,18 +82,13 @@ class HmmTraining:
     origin: dict[str, Any]  # what the model depends on: keys of the config, and utterances by id
 
     @property
-    def is_trained(self) -> bool:
-        """Whether the file contains this model already."""
-        return model.read_origin(self.path) == self.origin
-
-    @property
     def identity(self) -> dict[str, object]:
         """Dependences of alignments other than keys of the config, for the fingerprint."""
         return {"preprocess.aligner.model": f"sha256 {_digest([model.FORMAT, self.origin])[:16]}"}
 
     def carry_out(self, n_jobs: int) -> None:
         """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
-        if self.is_trained:  # also by another run, since this was planned
+        if model.read_origin(self.path) == self.origin:  # perhaps by another run, since planned
             return
         _log.info("aligner hmm: trains on %d recordings", len(self.utterances))
         n_chunks = -(-len(self.utterances) // _PER_CHUNK)
