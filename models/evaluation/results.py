@@ -140,7 +140,7 @@ class Evaluation:
 def mean_scores(
     columns: Sequence[ScoreColumn], *systems: Sequence[UtteranceScores]
 ) -> dict[str, MeanScore]:
-    """Computes what `estimate` returns of one or two systems, for each column that has a value."""
+    """Estimates the means of a system, or the differences of two, of columns that have a value."""
     scores = {
         name: estimate(*(_values(name, scored) for scored in systems), unit=unit, better=better)
         for name, unit, better in columns
