@@ -33,7 +33,7 @@ class UserModels:
     recogniser: TextRecogniser | None = None
     # folder of hypotheses of any recogniser, `<id>.txt`; it takes precedence over a recogniser
     transcripts: Path | None = None
-    encoder: SpeakerEncoder | None = None  # of speakers; embeddings are compared by their cosine
+    encoder: SpeakerEncoder | None = None  # its embeddings are compared by their cosine
 
 
 @dataclass(frozen=True)
