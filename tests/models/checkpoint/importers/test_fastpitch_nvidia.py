@@ -342,4 +342,4 @@ def test_sizes_that_are_missing_are_named(tmp_path):
 
 def test_it_is_found_on_the_hub():
     names = ["README.md", "nvidia_fastpitch_210824.pt", "waveglow.pt"]
-    assert needed_files(names).files == ["nvidia_fastpitch_210824.pt"]
+    assert needed_files(names)[0] == ["nvidia_fastpitch_210824.pt"]
