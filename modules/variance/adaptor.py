@@ -322,6 +322,14 @@ class Contour(nn.Module):
         share_known = average_by_phone(known_mask.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
 
+    def continued(self, given: Tensor, lengths: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Fills the unvoiced phones of a given pitch as in training: Hz, (B, N), 0 = unvoiced.
+
+        An item whose phones are all unvoiced gets the speaker's mean.
+        """
+        mean = self.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
+        return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
+
     def per_frame(
         self, values: Tensor, durations: Tensor, n_frames: int, _control: ContourControl
     ) -> Tensor:
