@@ -11,7 +11,7 @@ from models.base.assets import Assets
 from models.base.model import AcousticModel
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
-from modules.variance.adaptor import ContourStats
+from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 

@@ -17,7 +17,8 @@ from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.graphs import Graphs
 from models.base.task import Task
-from modules.variance.adaptor import Level, regulate
+from modules.variance.adaptor import regulate
+from modules.variance.contours import Level
 from processors.dataset.batch import TtsBatch
 
 Control = Literal["pitch", "energy", "duration", "pitch_transform"]

@@ -6,7 +6,7 @@ from typing import Literal
 from config.checks import require_at_least, require_odd, require_share
 from models.base.aligner import JointAlignerConfig
 from modules.layers.transformer import Activation
-from modules.variance.adaptor import Level
+from modules.variance.contours import Level
 
 _OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads
 

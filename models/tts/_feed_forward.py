@@ -17,20 +17,22 @@ from modules.harmonics import F0Residual, HarmonicHead
 from modules.layers.basic import Linear, length_mask
 from modules.layers.postnet import PostNet
 from modules.variance.adaptor import (
-    Contour,
-    ContourControl,
-    Level,
     VariancePredictor,
     interpolate_unvoiced,
     regulate,
     round_durations,
 )
-from modules.variance.convolved_contour import ConvolvedContour, PhoneEnergy
+from modules.variance.contours import (
+    Contour,
+    ContourControl,
+    ConvolvedContour,
+    Level,
+    PredictedContour,
+)
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 Network = TypeVar("Network", bound="FeedForwardNetwork")
-AnyContour = Contour | ConvolvedContour | PhoneEnergy
 
 
 class FeedForwardOutput(NamedTuple):
@@ -73,7 +75,7 @@ class FeedForwardNetwork(nn.Module):
         self.longest_phone_frames = longest_phone_frames
         self.contours_read_prosody = False  # each contour is then predicted with those before it
         self.prosody_encoder: nn.Module | None = None  # for predictors that do not read the mel's
-        self.energy: AnyContour | None = None
+        self.energy: PredictedContour | None = None
         self.harmonics: HarmonicHead | None = None
         self.f0_residual: F0Residual | None = None
         self.postnet: PostNet | None = None
@@ -260,7 +262,7 @@ class FeedForwardNetwork(nn.Module):
         prosody: Tensor = self.prosody_encoder(phone_ids, mask, speaker_ids)
         return prosody
 
-    def _contours(self, level: Level) -> list[tuple[str, AnyContour]]:
+    def _contours(self, level: Level) -> list[tuple[str, PredictedContour]]:
         """Pitch, energy or both: the contours with one value per phone, or per frame."""
         both = (("pitch", self.pitch), ("energy", self.energy))
         return [(name, part) for name, part in both if part is not None and part.level == level]

@@ -31,8 +31,8 @@ from modules.layers.basic import Linear, PhoneEmbedding, length_mask, speaker_em
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats, VariancePredictor
-from modules.variance.convolved_contour import ConvolvedContour, PhoneEnergy
+from modules.variance.adaptor import VariancePredictor
+from modules.variance.contours import ContourStats, ConvolvedContour, PhoneEnergy
 from processors.dataset.batch import TtsBatch
 
 

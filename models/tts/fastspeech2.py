@@ -52,8 +52,8 @@ from modules.layers.postnet import PostNet
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
 from modules.mel import MelConfig
-from modules.variance.adaptor import Contour, ContourStats, Level, VariancePredictor
-from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.adaptor import VariancePredictor
+from modules.variance.contours import Contour, ContourStats, ConvolvedContour, Level
 from processors.dataset.batch import TtsBatch
 
 _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop

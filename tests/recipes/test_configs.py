@@ -12,7 +12,7 @@ from models.tts._fastpitch_settings import FastPitchConfig
 from models.tts._fastspeech2_settings import FastSpeech2Config
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats
+from modules.variance.contours import ContourStats
 from processors.dataset.batch import VocoderBatch
 
 REPOSITORY = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from config.train import CompileMode
 from models.base.acoustic import AcousticTask
 from modules.layers.basic import length_mask
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats
+from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch, pad_batch
 from processors.dataset.sampler import Shape
 

@@ -15,7 +15,7 @@ from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig, TemporalP
 from models.tts.fastpitch import FastPitch, losses_of
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats, SpeakerNorm
+from modules.variance.contours import ContourStats, SpeakerNorm
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat

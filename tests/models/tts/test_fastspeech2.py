@@ -18,7 +18,8 @@ from models.tts._fastspeech2_settings import (
 from models.tts.fastspeech2 import FastSpeech2, losses_of
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats, SpeakerNorm, regulate
+from modules.variance.adaptor import regulate
+from modules.variance.contours import ContourStats, SpeakerNorm
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
