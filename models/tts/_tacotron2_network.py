@@ -165,22 +165,12 @@ class PrenetMasks:
         self._size = size
 
     def steps(self, device: torch.device) -> Iterator[Tensor]:
-        """Yields the masks of each step, (2, B, P) on the device."""
-        for block in self._blocks():
-            yield from block.to(device)
-
-    def first(self, n_steps: int) -> Tensor:
-        """Draws the masks of the first steps, (2, B, n_steps, P)."""
-        n_blocks = -(-n_steps // _BLOCK_STEPS)
-        return torch.cat([*islice(self._blocks(), n_blocks)])[:n_steps].permute(1, 2, 0, 3)
-
-    def _blocks(self) -> Iterator[Tensor]:
-        """Yields masks of some steps: (steps, 2, B, P) float32, 0 or 1 / (1 - dropout)."""
+        """Yields the masks of each step, (2, B, P) on the device: 0 or 1 / (1 - dropout)."""
         shape = (_BLOCK_STEPS, 2, self._size)
         while True:
             drawn = [torch.rand(shape, generator=generator) for generator in self._generators]
-            kept = torch.stack(drawn, dim=2) >= self._dropout
-            yield kept.float() / (1 - self._dropout)
+            kept = torch.stack(drawn, dim=2) >= self._dropout  # (steps, 2, B, P)
+            yield from (kept.float() / (1 - self._dropout)).to(device)
 
 
 class DecoderOutput(NamedTuple):
@@ -245,7 +235,9 @@ class Decoder(nn.Module):
     def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
         """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on."""
         _, K, _ = frames.shape
-        given = None if masks is None else masks.first(K).to(frames.device)
+        given: Tensor | None = None
+        if masks is not None:
+            given = torch.stack([*islice(masks.steps(frames.device), K)], dim=2)  # (2, B, K, P)
         for index, layer in enumerate(self.prenet):
             frames = layer(frames).relu()
             frames = drop(frames, PRENET_DROPOUT) if given is None else frames * given[index]

@@ -125,7 +125,7 @@ class Tacotron2(nn.Module):
         log_floor: float = math.log(1e-5),
     ) -> None:
         super().__init__()
-        hidden, postnet = config.encoder.hidden, config.postnet
+        hidden = config.encoder.hidden
         self.config = config
         self.n_speakers = n_speakers
         self.log_floor = log_floor
@@ -135,9 +135,7 @@ class Tacotron2(nn.Module):
         self.speaker_embedding = speaker_embedding(n_speakers, hidden)
         self.decoder = Decoder(config.decoder, hidden, n_mels)
         self._prepared: DecoderWeights | None = None
-        self.postnet = PostNet(
-            n_mels, postnet.channels, postnet.kernel_size, postnet.n_layers, postnet.dropout
-        )
+        self.postnet = PostNet(n_mels, **vars(config.postnet))
 
     @property
     def frames_per_step(self) -> int:

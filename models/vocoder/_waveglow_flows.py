@@ -60,7 +60,6 @@ class CouplingNetwork(nn.Module):
         self, channels: int, mel_channels: int, *, hidden: int, layers: int, kernel_size: int
     ) -> None:
         super().__init__()
-        self.reach = reach_of(layers, kernel_size)
         self.start = SignalConv1d(channels, hidden, 1)
         # the conditioning of all layers, one after another
         self.mel_conv = nn.Conv1d(mel_channels, 2 * hidden * layers, 1)

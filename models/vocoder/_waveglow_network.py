@@ -4,7 +4,6 @@ import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import NamedTuple, cast
 
 import torch
@@ -28,19 +27,15 @@ class Denoiser(nn.Module):
     """Removes the constant hum of a vocoder from its audio (the denoiser of NVIDIA's WaveGlow).
 
     A vocoder adds nearly the same spectrum to everything that it synthesises. That spectrum, times
-    a strength, is subtracted from the STFT magnitudes; phases are kept.
-
-    Attributes:
-        reach: Samples on either side that an output sample depends on.
+    a strength, is subtracted from the STFT magnitudes; phases are kept. An output sample depends on
+    n_fft samples on either side.
     """
 
     window: Tensor
 
     def __init__(self, mel: MelConfig) -> None:
         super().__init__()
-        self._n_fft = mel.n_fft
-        self._hop_length = mel.hop_length
-        self.reach = mel.n_fft
+        self._mel = mel
         margin = mel.n_fft - mel.win_length
         window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
         self.register_buffer("window", window, persistent=False)
@@ -53,18 +48,16 @@ class Denoiser(nn.Module):
         """Removes a hum, magnitudes (n_fft // 2 + 1, 1): (B, S) -> (B, S)."""
         n_samples = wav.shape[1]
         # reflection at the edges needs more samples than half a frame
-        wav = F.pad(wav, (0, max(0, self._n_fft - n_samples)))
+        n_fft, hop_length = self._mel.n_fft, self._mel.hop_length
+        wav = F.pad(wav, (0, max(0, n_fft - n_samples)))
         spectrum = self._stft(wav)
         spectrum = torch.polar((spectrum.abs() - hum).clamp(min=0), spectrum.angle())
-        denoised = torch.istft(
-            spectrum, self._n_fft, self._hop_length, window=self.window, length=wav.shape[1]
-        )
+        denoised = torch.istft(spectrum, n_fft, hop_length, window=self.window, length=wav.shape[1])
         return denoised[:, :n_samples]
 
     def _stft(self, wav: Tensor) -> Tensor:
-        return torch.stft(
-            wav, self._n_fft, self._hop_length, window=self.window, return_complex=True
-        )
+        n_fft, hop_length = self._mel.n_fft, self._mel.hop_length
+        return torch.stft(wav, n_fft, hop_length, window=self.window, return_complex=True)
 
 
 @dataclass(frozen=True)
@@ -163,7 +156,7 @@ class WaveGlow(nn.Module):
         log_scales, log_det = wav.new_zeros(B), wav.new_zeros(())
         for number, flow in enumerate(self._steps()):
             if self.config.leaves_before(number):
-                early, signal = self._split(signal)
+                early, signal = signal.tensor_split([self.config.early_size], dim=1)
                 left_early.append(early)
             step = flow(signal, conditioning)
             signal = step.signal
@@ -198,10 +191,6 @@ class WaveGlow(nn.Module):
     def _steps(self) -> list[FlowStep]:
         return [cast("FlowStep", flow) for flow in self.flows]
 
-    def _split(self, signal: Tensor) -> tuple[Tensor, Tensor]:
-        size = self.config.early_size
-        return signal[:, :size], signal[:, size:]
-
     def _conditioning(self, mel: Tensor) -> Tensor:
         """The mel at the rate of the groups, (B, M, T) -> (B, M * G, T * hop_length / G).
 
@@ -228,15 +217,11 @@ class WaveGlow(nn.Module):
         By default a chunk has 384 frames, on a GPU 4096; each also computes a context of up to a
         second on either side. All items have the noise of the seed.
         """
-        pieces = iter([mel] if isinstance(mel, Tensor) else mel)
-        first = next(pieces, None)
-        if first is None:
-            return
         if chunk_frames is None:
-            chunk_frames = _GPU_CHUNK_FRAMES if first.is_cuda else _CHUNK_FRAMES
+            chunk_frames = _GPU_CHUNK_FRAMES if self.upsample.weight.is_cuda else _CHUNK_FRAMES
         removed = self._removed_spectrum()
-        margin = 0 if removed is None else _frames(self.denoiser.reach, self.mel)
-        pieces = (piece.float() for piece in chain((first,), pieces))
+        margin = 0 if removed is None else _frames(self.mel.n_fft, self.mel)
+        pieces = (piece.float() for piece in ([mel] if isinstance(mel, Tensor) else mel))
         for window in windows(pieces, chunk_frames, self.reach_frames + margin):
             z = self.noise(seed, window.start - window.context.left, window.signal)
             per_frame = self.groups_per_frame

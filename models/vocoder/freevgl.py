@@ -142,6 +142,7 @@ class FreeVGLTask:
     exported = "model"
 
     def __init__(self, network: FreeVGL, config: FreeVGLConfig, mel: MelConfig) -> None:
+        self.network = network
         self.networks: dict[str, nn.Module] = {"model": network}
         self.config = config
         self._mel = MelSpectrogram(mel)
@@ -166,7 +167,7 @@ class FreeVGLTask:
         count.
         """
         mel_of = self._mel.to(wav.device)
-        log_magnitude_hat = self.networks["model"](mel).float()  # (B, n_fft // 2 + 1, T)
+        log_magnitude_hat = self.network(mel).float()  # (B, n_fft // 2 + 1, T)
         magnitude = mel_of.magnitude(wav)
         inner = slice(edge, magnitude.shape[2] - edge)
         log_magnitude_hat, magnitude = log_magnitude_hat[..., inner], magnitude[..., inner]
@@ -193,15 +194,13 @@ class FreeVGLTask:
             for name, term in self.losses(mel, wav).items():
                 before = totals[name].total if name in totals else 0.0
                 totals[name] = term._replace(total=term.total + before)
-            wav_hat = cast("FreeVGL", self.networks["model"]).infer(mel)
-            stft += float(self._stft.to(wav.device)(wav_hat, wav).sum())
+            stft += float(self._stft.to(wav.device)(self.network.infer(mel), wav).sum())
         return {**totals, "stft": MetricTerm(stft, len(batch.ids))}
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
-        network = cast("FreeVGL", self.networks["model"])
-        wav_hat = network.infer(batch.mel, batch.mel_lengths)
-        return resynthesis_samples(batch, wav_hat, self._mel.config, self._mel.to(wav_hat.device))
+        wav_hat = self.network.infer(batch.mel, batch.mel_lengths)
+        return resynthesis_samples(batch, wav_hat, self._mel)
 
     def _random_gains(self, wav: Tensor) -> Tensor:
         """Factors on the level that do not clip, (B, S) -> (B, 1)."""

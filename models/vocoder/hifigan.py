@@ -179,8 +179,7 @@ class HiFiGANTask:
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
-        mel_of = self._input_mel.to(wav_hat.device)
-        return resynthesis_samples(batch, wav_hat, mel_of.config, mel_of)
+        return resynthesis_samples(batch, wav_hat, self._input_mel)
 
     def _mel_of(self, wav: Tensor) -> Tensor:
         return self._mel.to(wav.device)(wav)
