@@ -78,10 +78,8 @@ class VarianceEmbeddingConfig:
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
         for key in fields(self):
-            value, is_read = (
-                getattr(self, key.name),
-                (key.name in _OF_CONVOLUTION) == self.is_convolved,
-            )
+            value = getattr(self, key.name)
+            is_read = (key.name in _OF_CONVOLUTION) == self.is_convolved
             if key.name != "kind" and value != key.default and not is_read:
                 raise ValueError(
                     f"{key.name} is {value}, but kind {self.kind} does not read it; remove it or"

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -10,9 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.checks import require_at_least, require_odd
 from config.schema import VocoderPrecision
-from models.vocoder._waveglow_flows import FlowStep, reach_of
+from models.vocoder._waveglow_flows import FlowStep, WaveGlowConfig
 from modules.execution.chunks import Context, by_item, windows
 from modules.mel import MelConfig
 from utils.seed import derived_seed
@@ -60,50 +58,6 @@ class Denoiser(nn.Module):
         return torch.stft(wav, n_fft, hop_length, window=self.window, return_complex=True)
 
 
-@dataclass(frozen=True)
-class WaveGlowConfig:
-    """The `model` section; the values here are those of the paper and of NVIDIA's recipe."""
-
-    flows: int = 12  # steps, each of a mixing and a coupling
-    groups: int = 8  # samples that form the channels of one position, even
-    early_every: int = 4  # after so many steps some channels leave the flow
-    early_size: int = 2  # ... so many, even
-    channels: int = 512  # of the layers of a coupling; 256 in NVIDIA's published LJSpeech model
-    n_layers: int = 8  # of a coupling
-    kernel_size: int = 3  # of these layers, odd
-    train_sigma: float = 1.0  # standard deviation of the noise, in the likelihood
-    # of inference
-    sigma: float = 0.9  # standard deviation of the noise; lower is smoother
-    denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum, 0 (none) to 1
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "flows", "early_every", "channels", "n_layers")
-        require_odd(self, "kernel_size")
-        require_at_least(self, 2, "groups", "early_size")
-        require_at_least(self, 0, "sigma")
-        if not 0 <= self.denoiser_strength <= 1:
-            raise ValueError(f"denoiser_strength is {self.denoiser_strength:g}, expected 0 to 1")
-        for key in ("groups", "early_size"):
-            if getattr(self, key) % 2:
-                raise ValueError(f"{key} {getattr(self, key)} must be even, to be halved")
-        if not self.train_sigma > 0:
-            raise ValueError(f"train_sigma is {self.train_sigma:g}, expected more than 0")
-        if self.channels_of(self.flows - 1) < 2:
-            raise ValueError(
-                f"flows {self.flows}, groups {self.groups}, early_every {self.early_every}, "
-                f"early_size {self.early_size}: no channels are left for the last step; expected "
-                "2 or more"
-            )
-
-    def channels_of(self, step: int) -> int:
-        """Channels of a step, from 0."""
-        return self.groups - step // self.early_every * self.early_size
-
-    def leaves_before(self, step: int) -> bool:
-        """Whether channels leave the flow before a step, from 0."""
-        return step > 0 and step % self.early_every == 0
-
-
 class Latent(NamedTuple):
     """What the flow maps audio to. G samples form a group, of which there are L = S / G.
 
@@ -129,13 +83,7 @@ class WaveGlow(nn.Module):
             mel.n_mels, mel.n_mels, mel.win_length, stride=mel.hop_length
         )
         self.flows = nn.ModuleList(
-            FlowStep(
-                config.channels_of(step),
-                mel.n_mels * config.groups,
-                hidden=config.channels,
-                layers=config.n_layers,
-                kernel_size=config.kernel_size,
-            )
+            FlowStep(config, config.channels_of(step), mel.n_mels * config.groups)
             for step in range(config.flows)
         )
         self.denoiser = Denoiser(mel)
@@ -174,11 +122,10 @@ class WaveGlow(nn.Module):
 
         The conditioning is (B, K, left + L + right); the result keeps `margin` of the context.
         """
-        reach = reach_of(self.config.n_layers, self.config.kernel_size)
         sizes = [self.config.early_size] * ((len(self.flows) - 1) // self.config.early_every)
         *early, signal = z.split([*sizes, z.shape[1] - sum(sizes)], dim=1)
         for number, flow in reversed([*enumerate(self._steps())]):
-            needed = margin + (number + 1) * reach
+            needed = margin + (number + 1) * self.config.coupling_reach
             signal, kept = context.trim(signal, needed)
             early = [context.trim(part, needed)[0] for part in early]
             conditioning, context = context.trim(conditioning, needed)[0], kept
@@ -236,7 +183,7 @@ class WaveGlow(nn.Module):
     def reach_frames(self) -> int:
         """Frames on either side that a sample depends on, without the denoiser."""
         config, mel = self.config, self.mel
-        couplings = config.flows * reach_of(config.n_layers, config.kernel_size) * config.groups
+        couplings = config.flows * config.coupling_reach * config.groups
         return _frames(couplings, mel) + _frames(mel.win_length - mel.hop_length, mel)
 
     def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:

@@ -26,8 +26,8 @@ from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from models.vocoder._waveglow_flows import CouplingNetwork
-from models.vocoder._waveglow_network import Latent, WaveGlow, WaveGlowConfig
+from models.vocoder._waveglow_flows import CouplingNetwork, WaveGlowConfig
+from models.vocoder._waveglow_network import Latent, WaveGlow
 from modules.layers.signal import SignalConv1d
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim_graph import RealDft, overlapped
