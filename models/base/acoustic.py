@@ -15,9 +15,7 @@ from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
-AcousticNetwork = TypeVar(
-    "AcousticNetwork", bound=nn.Module
-)  # an AcousticModel (models/base/model.py)
+AcousticNetwork = TypeVar("AcousticNetwork", bound=nn.Module)  # an AcousticModel
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
@@ -40,19 +38,6 @@ def durations_in(batch: TtsBatch) -> Tensor:
     if batch.durations is None:
         raise ValueError(f"{batch.ids[0]} has no durations; an aligner must find them first")
     return batch.durations
-
-
-def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
-    """Arguments of `forward` of a network that is given true durations, pitch and energy."""
-    return (
-        batch.phone_ids,
-        batch.phone_lengths,
-        batch.speaker_ids,
-        durations_in(batch),
-        batch.mel_lengths,
-        batch.f0,
-        batch.energy,
-    )
 
 
 class AcousticTask(Generic[AcousticNetwork]):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from config.schema import AcousticPrecision
 from config.train import CompileMode
-from models.base.acoustic import teacher_forcing_inputs
+from models.base.acoustic import durations_in
 from models.base.model import TtsOutput, finished_mel, resolve_speakers
 from modules.execution.prepared import packed
 from modules.harmonics import F0Residual, HarmonicHead
@@ -247,7 +247,8 @@ class FeedForwardNetwork(nn.Module):
 
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
         """Arguments of `forward`; the batch must have durations."""
-        return teacher_forcing_inputs(batch)
+        phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
+        return *phones, durations_in(batch), batch.mel_lengths, batch.f0, batch.energy
 
     def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""

@@ -78,13 +78,13 @@ class ConvNeXtBlock(nn.Module):
     many channels between the linear layers.
     """
 
-    def __init__(self, channels: int, kernel_size: int, expansion: int) -> None:
+    def __init__(self, config: FreeVGLConfig) -> None:
         super().__init__()
-        margin = kernel_size // 2
-        self.conv = nn.Conv1d(channels, channels, kernel_size, padding=margin, groups=channels)
+        channels, size = config.channels, config.kernel_size
+        self.conv = nn.Conv1d(channels, channels, size, padding=size // 2, groups=channels)
         self.norm = nn.LayerNorm(channels)
-        self.up = Linear(channels, expansion * channels)
-        self.down = Linear(expansion * channels, channels)
+        self.up = Linear(channels, config.expansion * channels)
+        self.down = Linear(config.expansion * channels, channels)
         self.scale = nn.Parameter(torch.full((channels,), _FIRST_SCALE))
 
     def forward(self, frames: Tensor) -> Tensor:
@@ -102,10 +102,7 @@ class FreeVGL(MagnitudeVocoder):
         self.config = config
         self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
         self.first_norm = nn.LayerNorm(channels)
-        self.blocks = nn.ModuleList(
-            ConvNeXtBlock(channels, config.kernel_size, config.expansion)
-            for _ in range(config.n_layers)
-        )
+        self.blocks = nn.ModuleList(ConvNeXtBlock(config) for _ in range(config.n_layers))
         self.last_norm = nn.LayerNorm(channels)
         self.residual = Linear(channels, mel.n_fft // 2 + 1)
         nn.init.zeros_(self.residual.weight)

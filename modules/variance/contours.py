@@ -31,11 +31,6 @@ class ContourStats(NamedTuple):
     minimum: Tensor
     maximum: Tensor
 
-    @classmethod
-    def of(cls, mean: float, std: float, minimum: float, maximum: float) -> "ContourStats":
-        """Statistics of a single speaker."""
-        return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
-
 
 class SpeakerNorm(nn.Module):
     """Values of a speaker scaled to mean 0 and standard deviation 1, (n_speakers,), and back."""

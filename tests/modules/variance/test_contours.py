@@ -13,7 +13,7 @@ from modules.variance.contours import (
 )
 from modules.variance.pitch_transform import PitchTransform
 
-HZ = ContourStats.of(mean=200, std=50, minimum=100, maximum=400)
+HZ = ContourStats(*torch.tensor([[200.0], [50], [100], [400]]))
 FIRST = torch.tensor([0])
 
 
@@ -157,7 +157,7 @@ def test_the_embedding_of_the_values_is_added_and_padding_stays_zero():
     torch.testing.assert_close(predicted, pitch.predictor(hidden, mask))
 
 
-STATS = ContourStats.of(mean=200, std=50, minimum=80, maximum=400)
+STATS = ContourStats(*torch.tensor([[200.0], [50], [80], [400]]))
 MASK = torch.ones(1, 4, dtype=torch.bool)
 SPEAKER = torch.zeros(1, dtype=torch.long)
 

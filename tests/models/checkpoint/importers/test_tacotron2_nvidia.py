@@ -11,6 +11,7 @@ from models.checkpoint.importers import tacotron2_nvidia, waveglow_nvidia
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
 from modules.layers.basic import length_mask
+from modules.mel import MelConfig
 from tests.models.checkpoint.importers.reading import read_foreign
 from tests.models.checkpoint.importers.tacotron2_originals import FULL, SMALL, original
 from utils.errors import InputError
@@ -175,7 +176,7 @@ def test_names_of_the_published_size_are_all_known():
         from models.tts.tacotron2 import Tacotron2, Tacotron2Config
         from tests.models.checkpoint.importers.tacotron2_originals import TacotronOriginal
 
-        own = Tacotron2(Tacotron2Config(), 148, 80).state_dict()
+        own = Tacotron2(Tacotron2Config(), 148, MelConfig()).state_dict()
         theirs = tacotron2_nvidia._NAMES.renamed(TacotronOriginal(FULL).state_dict())
     assert {name: t.shape for name, t in own.items()} == {n: t.shape for n, t in theirs.items()}
 
