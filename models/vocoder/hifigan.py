@@ -123,7 +123,8 @@ class HiFiGANTask:
         """Mel loss (eq. 3) and, if it has a weight, multi-resolution STFT loss; wavs (B, S)."""
         losses = {}
         if self.config.lambda_mel:
-            distance = (self._mel_of(wav) - self._mel_of(wav_hat)).abs()
+            mel_of = self._mel.to(wav.device)
+            distance = (mel_of(wav) - mel_of(wav_hat)).abs()
             losses["mel"] = _summed([distance], self.config.lambda_mel)
         if self.config.lambda_stft:
             distance = self._stft.to(wav.device)(wav_hat.float(), wav)
@@ -150,9 +151,6 @@ class HiFiGANTask:
         """Resynthesises the batch."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
         return resynthesis_samples(batch, wav_hat, self._input_mel)
-
-    def _mel_of(self, wav: Tensor) -> Tensor:
-        return self._mel.to(wav.device)(wav)
 
 
 def _summed(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
