@@ -15,10 +15,8 @@ def main() -> None:
         "stage 1 accepts."
     )
     add_config_arguments(parser, dataset="all of the configuration")
-    parser.add_argument(
-        "--num_workers", type=COUNT.argument, default=n_cores()
-    ).help = """processes (default:
-        %(default)s)"""
+    processes = "processes (default: %(default)s)"
+    parser.add_argument("--num_workers", type=COUNT.argument, default=n_cores(), help=processes)
     given = parser.parse_args()
     from models.base.registry import load_config
     from processors.extraction.checking import check_corpus

@@ -61,11 +61,11 @@ def _options(given: argparse.Namespace) -> "EvaluationOptions":
     from models.evaluation.inputs.options import EvaluationOptions
     from processors.metrics.recognition.user_models import UserModels, load_function
 
-    user_models = UserModels(
-        recogniser=given.recogniser and load_function(given.recogniser),
-        transcripts=given.transcripts,
-        encoder=given.speaker_encoder and load_function(given.speaker_encoder),
+    recogniser, encoder = (
+        None if name is None else load_function(name)
+        for name in (given.recogniser, given.speaker_encoder)
     )
+    user_models = UserModels(recogniser, given.transcripts, encoder)
     checks = None if given.checks is None else tuple(given.checks.split(","))
     return EvaluationOptions(
         metrics=tuple((given.metrics or "all").split(",")),

@@ -102,14 +102,15 @@ def read_values(path: Path) -> dict[str, object]:
     except InputError as error:
         raise ConfigError(str(error)) from error
     except ValueError as error:
-        raise ConfigError(f"{name}: {str(error).replace('<string>:', 'line ')}") from error
+        fault = str(error).replace("<string>:", "line ")
+        raise ConfigError(f"{name}: {fault}; correct the file") from error
     if not isinstance(value, dict):
         raise ConfigError(f"{name}: expected {{ ... }} with keys, found {type(value).__name__}")
     return value
 
 
 def read_yaml(path: Path) -> Mapping[str, object]:
-    """Reads a YAML file of keys: plain values, never objects."""
+    """Reads a YAML file of keys: plain values, never objects; InputError if it is none."""
     import yaml
 
     text = read_text(path)

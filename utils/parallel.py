@@ -175,13 +175,17 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
 
 
 def _in_child(parent: int, function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:
-    _end_with(parent)
+    if os.getpid() != parent:  # within a daemonic process, joblib runs chunks in this one
+        _end_with(parent)
     return _in_worker(function, key, items)
 
 
 @cache
 def _end_with(parent: int) -> None:
-    """Ends this process within a second of its parent, which SIGKILL leaves no time to do so."""
+    """Ends this process within a second after its parent; once for each parent.
+
+    A parent that is killed by SIGKILL cannot end it. Windows does not tell of the parent's end.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -212,7 +216,7 @@ def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
     from distributed import Client, KilledWorker, as_completed
 
     local = {"n_workers": n_jobs, "threads_per_worker": 1, "dashboard_address": None}
-    from dask import config  # comes with distributed
+    from dask import config  # comes with distributed, which is named where it is missing
 
     # Dask takes the address from its settings, and refuses options of a local cluster with it
     with Client(**({} if config.get("scheduler-address", None) else local)) as client:

@@ -15,7 +15,8 @@ from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
-AcousticNetwork = TypeVar("AcousticNetwork", bound=nn.Module)  # an AcousticModel
+# an AcousticModel (models/base/model.py)
+AcousticNetwork = TypeVar("AcousticNetwork", bound=nn.Module)
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:

@@ -50,7 +50,11 @@ class TrainedModel:
 
     @cached_property
     def network(self) -> nn.Module:
-        """The network in eval mode, built and filled at its first use, on the CPU."""
+        """The network in eval mode, built at its first use; on the device of the last `load`."""
+        return self.build_network()
+
+    def build_network(self) -> nn.Module:
+        """Builds and fills a new network in eval mode, on the CPU."""
         path = self.tree.path
         tensors = self.stored(INFERENCE_NETWORK) or {}
         try:
@@ -62,7 +66,7 @@ class TrainedModel:
         return network.eval()
 
     def load(self, device: str | torch.device = "cpu") -> "TrainedModel":
-        """Builds the network and moves it to a device; returns this model."""
+        """Moves `network` to a device, and returns this model, not a copy."""
         self.network.to(resolved_device(device))
         return self
 
@@ -181,10 +185,7 @@ def _imported(checkpoint: Foreign) -> TrainedModel:
 
 def read_config(home: Path) -> tuple[Tree, Config]:
     """Reads the config of an experiment, as it is and checked."""
-    try:
-        tree = read_tree(home / CONFIG)
-    except InputError as error:
-        raise InputError(f"{error}; copy it again, or correct it") from error
+    tree = read_tree(home / CONFIG)
     return tree, config_of(tree)
 
 

@@ -167,7 +167,9 @@ def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[
 def _mean_score(column: ScoreColumn, *systems: Sequence[UtteranceScores]) -> MeanScore | None:
     """The mean of a system, or the difference of two, as `estimate` gives it."""
     mean = estimate(*(_values(column, scored) for scored in systems))
-    return mean and MeanScore(column.unit, column.better, mean.mean, mean.low, mean.high, mean.n)
+    if mean is None:
+        return None
+    return MeanScore(column.unit, column.better, mean.mean, mean.low, mean.high, mean.n)
 
 
 def verdict_of(difference: MeanScore) -> Verdict:

@@ -50,15 +50,14 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
     opened = open_model(find_voice(reference) if isinstance(reference, str) else reference)
     opened.require_task("tts", reference)
     of_vocoder = open_vocoder(vocoder, opened.assets.mel)
-    model = opened.load()
-    graphs, settings = _graphs_of(model, model.network), model.config.inference
+    graphs, settings = _graphs_of(opened, opened.network), opened.config.inference
     if of_vocoder.model is None:
         module = GriffinLimGraph(GriffinLim(of_vocoder.mel, settings.griffin_lim_iterations))
         graphs |= vocoder_graphs(module, of_vocoder.mel.n_mels)
-        return ExportedVoice(model, None, graphs)
-    loaded = of_vocoder.model.load()
-    graphs |= _graphs_of(loaded, with_options(loaded, settings, of_vocoder.name))
-    return ExportedVoice(model, loaded, graphs)
+        return ExportedVoice(opened, None, graphs)
+    network = with_options(of_vocoder.model, settings, of_vocoder.name)
+    graphs |= _graphs_of(of_vocoder.model, network)
+    return ExportedVoice(opened, of_vocoder.model, graphs)
 
 
 def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:

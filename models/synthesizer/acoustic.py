@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -16,7 +15,7 @@ from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel
-from models.synthesizer.joining import Part, Placed, amplified, cut_part, cut_pieces, faded_pieces
+from models.synthesizer.joining import Part, Placed, amplified, cut_pieces, faded_pieces
 from models.synthesizer.passages import Passage
 from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.vocoders import OpenedVocoder
@@ -57,7 +56,7 @@ class PassageSynthesizer:
         )
         self.vocoder = vocoder.load(config.inference, str(device))
         self._mel = model.mel
-        self._settings = config.inference
+        self._inference = config.inference
         self._device = device
 
     @property
@@ -71,24 +70,24 @@ class PassageSynthesizer:
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
         phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
         speaker_ids = torch.full((len(phones),), speaker, device=self._device)
-        reading = infer_with_retries(
+        mels = infer_with_retries(
             partial(self._network.infer, **self._prosody(passages, settings)),
             phone_ids,
             phone_lengths,
             speaker_ids,
             seed=settings.seed,
-            attempts=self._settings.attention_attempts,
+            attempts=self._inference.attention_attempts,
             log_floor=self._mel.log_floor_value,
         )
-        for passage, quality in zip(passages, reading.attention, strict=True):
+        for passage, quality in zip(passages, mels.attention, strict=True):
             _warn_of_fault(passage.spoken, quality)
-        return reading
+        return mels
 
     def parts(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
         """Synthesises clauses, in their order; those of similar length share a forward pass."""
         by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
         parts: dict[int, Part] = {}
-        size = self._settings.batch_size
+        size = self._inference.batch_size
         several = len(passages) > size  # otherwise it takes no longer than one batch
         with progress(len(passages), "sentences") if several else nullcontext() as bar:
             for start in range(0, len(by_length), size):
@@ -115,26 +114,31 @@ class PassageSynthesizer:
 
     def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
         out, attention = self.mels(passages, speaker, settings)
-        wavs = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
-        f0, energy = out.contours_per_frame()
-        columns = [
-            [None] * len(passages) if values is None else to_numpy(values)
-            for values in (out.durations, wavs, out.mel, f0, energy)
-        ]
-        return [
-            self._cut(passage, Part(passage.spoken.normalized, passage.spoken.phones, *row))
-            for passage, *row in zip(passages, *columns, attention, strict=True)
-        ]
-
-    def _cut(self, passage: Passage, padded: Part) -> Part:
-        """Cuts the padding off one item of a batch, and amplifies it where that is asked for."""
-        durations = padded.durations[: len(padded.phones)].astype(np.int64)
-        part = cut_part(padded, durations, 0, int(durations.sum()))
-        if passage.prosody:
-            gains = passage.gains(durations)
-            part = replace(part, wav=next(amplified([part.wav], gains, self._mel.hop_length)))
-        _check_finite(passage.spoken, part.mel, part.wav)
-        return part
+        wavs = to_numpy(self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed))
+        f0, energy = (None if c is None else to_numpy(c) for c in out.contours_per_frame())
+        all_durations, mels = to_numpy(out.durations), to_numpy(out.mel)
+        parts: list[Part] = []
+        for i, passage in enumerate(passages):
+            durations = all_durations[i, : len(passage.spoken.phones)].astype(np.int64)
+            T = int(durations.sum())
+            wav = wavs[i, : T * self._mel.hop_length]
+            if passage.prosody:
+                gains = passage.gains(durations)
+                wav = next(amplified([wav], gains, self._mel.hop_length))
+            _check_finite(passage.spoken, mels[i, :, :T], wav)
+            parts.append(
+                Part(
+                    normalized=passage.spoken.normalized,
+                    phones=passage.spoken.phones,
+                    durations=durations,
+                    wav=wav,
+                    mel=mels[i, :, :T],
+                    f0=None if f0 is None else f0[i, :T],
+                    energy=None if energy is None else energy[i, :T],
+                    attention=attention[i],
+                )
+            )
+        return parts
 
     def _prosody(self, passages: Sequence[Passage], settings: Settings) -> dict[str, Any]:
         """Arguments of `infer` for the controls that are asked for."""

@@ -165,9 +165,9 @@ def _pause_frames(phones: Sequence[str], durations: np.ndarray) -> int:
     return int(durations[:n].sum())
 
 
-def cut_part(part: Part, durations: np.ndarray, start: int, end: int) -> Part:
-    """The frames from `start` to `end` of a part, of phones that have these durations there."""
-    hop_length = len(part.wav) // part.mel.shape[1]
+def cut_part(placed: Placed[Part], hop_length: int) -> Part:
+    """The frames that are left of a part in its place."""
+    part, (_, start, end, _, durations) = placed.output, placed.fitted
     return replace(
         part,
         durations=durations,

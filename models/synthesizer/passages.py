@@ -98,7 +98,7 @@ class TextReader:
             text = "".join(run.text for run in block)
             pieces = merge_wordless(split_sentences(text))
             for runs in cut_runs(block, pieces) if has_word(text) else [block]:
-                drafting.starts_sentence = True
+                drafting.begin_sentence()
                 for item in self._clauses(runs, language):
                     drafting.add(item)
         drafts = drafting.finish()
@@ -179,10 +179,14 @@ class _Drafting:
     """Collects the clauses of a text, with the breaks and marks before each."""
 
     def __init__(self) -> None:
-        self.starts_sentence = True  # what comes next
+        self._starts_sentence = True  # what comes next
         self._drafts: list[_Draft] = []
         self._break_s: float | None = None  # before what comes next
         self._marks: list[str] = []  # of what comes next
+
+    def begin_sentence(self) -> None:
+        """Begins a sentence with what comes next."""
+        self._starts_sentence = True
 
     def add(self, item: TextClause | TextRun) -> None:
         """Adds a clause, or a run that is a break or a mark."""
@@ -199,12 +203,12 @@ class _Drafting:
             if run.mark
         ]
         self._append(item, self._break_s, marks)
-        self._break_s, self.starts_sentence = None, False
+        self._break_s, self._starts_sentence = None, False
 
     def finish(self) -> list[_Draft]:
         """The drafts; the last is a break or marks if the text ends in one."""
         if self._break_s is not None or not self._drafts:
-            self.starts_sentence = not self._drafts
+            self._starts_sentence = not self._drafts
             self._append(TextClause(_NOTHING, ()), self._break_s)
         self._mark_end()
         return self._drafts
@@ -213,7 +217,7 @@ class _Drafting:
         self, clause: TextClause, break_s: float | None, marks: Sequence[tuple[str, int]] = ()
     ) -> None:
         waiting, self._marks = [(name, 0) for name in self._marks], []
-        self._drafts.append(_Draft(clause, break_s, [*waiting, *marks], self.starts_sentence))
+        self._drafts.append(_Draft(clause, break_s, [*waiting, *marks], self._starts_sentence))
 
     def _begin_break(self, break_s: float) -> None:
         """Marks before a break are reached when it begins."""

@@ -124,9 +124,7 @@ class Synthesizer:
             if isinstance(placed, Silence):
                 joined.append(joining.silence(placed.n_frames, self._mel))
             else:
-                fitted = placed.fitted
-                part = joining.cut_part(placed.output, fitted.durations, fitted.start, fitted.end)
-                joined.append(part)
+                joined.append(joining.cut_part(placed, self._mel.hop_length))
         speech = joining.join(
             joined,
             times,
@@ -187,7 +185,11 @@ class Synthesizer:
         return self._reader.phone_names(text, language, pauses=pauses)
 
     def speaker_id(self, name: str | None) -> int:
-        """The id of the speaker with this name, or, for None, of the only speaker."""
+        """The id of the speaker with this name, or, for None, of the only speaker.
+
+        Raises:
+            InputError: If there is no such speaker, or for None with several.
+        """
         names = [speaker.name for speaker in self.speakers]
         listed = f"known: {', '.join(names)}"
         if name is None and len(names) > 1:

@@ -1,7 +1,6 @@
 """The vocoder of an acoustic model: one of the same mel, the bundled one, or Griffin-Lim."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -46,7 +45,7 @@ class OpenedVocoder(NamedTuple):
             iterations = settings.griffin_lim_iterations
             log.info("Griffin-Lim, %d iterations", iterations)
             return GriffinLim(self.mel, iterations).to(device)
-        vocoder = vocoder_for_inference(self.model.load(device), settings, self.name, device)
+        vocoder = vocoder_for_inference(self.model, settings, self.name, device)
         vocoder_mel = self.model.assets.mel
         different = self.mel.differences(vocoder_mel, ignore=_MAY_DIFFER)
         if not different:
@@ -112,19 +111,18 @@ def _bundled(mel: MelConfig) -> OpenedVocoder:
 def vocoder_for_inference(
     model: TrainedModel, settings: InferenceConfig, name: str, device: str
 ) -> Vocoder:
-    """Returns a copy of a vocoder's network that is optimised for inference."""
-    network = with_options(model, settings, name)
+    """Builds a vocoder's network on a device, optimised for inference."""
+    network = with_options(model, settings, name).to(device)
     precision = chosen_precision(settings.vocoder_precision, model.config, device)
     return cast("TrainedVocoder", network).for_inference(cast("VocoderPrecision", precision))
 
 
 def with_options(model: TrainedModel, settings: InferenceConfig, name: str) -> nn.Module:
-    """The network of a vocoder with `vocoder_options`; errors as of `vocoder_for_inference`."""
+    """Builds the network of a vocoder with `vocoder_options`; errors as of `_check_options`."""
     options = settings.vocoder_options
     _check_options(options, model_of(model.config).options, name)
-    network: Any = model.network
+    network: Any = model.build_network()
     if options:
-        network = copy(network)
         try:
             network.config = replace(network.config, **options)
         except ValueError as error:

@@ -234,7 +234,7 @@ def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
 
 
 def mel_wav_extractor(config: PreprocessConfig) -> Callable[[Utterance, shards.Trace], MelWav]:
-    """Returns what computes the mel of a whole recording, cut to whole frames at its end."""
+    """Returns an extractor of mels of whole recordings, cut to whole frames at their end."""
     spectrogram = MelSpectrogram(config.mel)
 
     def extract(utterance: Utterance, trace: shards.Trace) -> MelWav:

@@ -83,7 +83,7 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
 def plan_run(
     config: PreprocessConfig, dataset: str, listing: Listing, dependence: Dependence, work: Work
 ) -> DatasetRun:
-    """Plans a run that makes the store alone, in worker processes as configured."""
+    """Plans a run that makes only the store, in worker processes as configured."""
     table = config.corpus_of(dataset).table
     if table != CorpusConfig.table:
         dependence = dependence._replace(finishing={**dependence.finishing, TABLE: table})

@@ -112,8 +112,8 @@ class ShardWork:
     make_extractor: Callable[[], Extract]  # called once per process; its `repr` names the dataset
     folder: Path  # where processed data go
     mel: MelConfig
-    # what it depends on that is not in that `repr`, such as the content of a file: processes
-    # outlive a run, and must not reuse what an earlier run read
+    # what the extractor depends on that is not in that `repr`, such as the content of a file:
+    # processes outlive a run, and must not reuse what an earlier run read
     other: Mapping[str, object] = field(default_factory=dict)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
@@ -164,7 +164,7 @@ _made: dict[str, Any] = {}  # one entry: of the dataset that this process works 
 
 
 def once_per_process(make: Callable[[], Made], key: str) -> Made:
-    """What this process made for its first shard; `key` differs where that does."""
+    """Returns the cached result of `make`; another `key` replaces it."""
     if key not in _made:
         _made.clear()
         _made[key] = make()

@@ -1,5 +1,6 @@
 """Work in processes, with items that really kill them."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -15,6 +16,23 @@ from utils.errors import InputError
 from utils.parallel import run_chunks
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_a_daemonic_process_does_the_work_itself():
+    process = multiprocessing.get_context("fork").Process(target=sum_chunks, daemon=True)
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
+
+
+def sum_chunks() -> None:
+    done = list(run_chunks(add_slowly, {"a": [1, 2], "b": [3]}, 2))
+    assert [item.result for item in done] == [3, 3]
+
+
+def add_slowly(key: str, items: Sequence[int]) -> int:
+    time.sleep(0.2)
+    return sum(items)
 
 
 def add(key: str, items: Sequence[int]) -> int:

@@ -72,8 +72,8 @@ class ReferenceFinder:
             recorded = partial(_read, audio, preprocess)
         elif file.kind == "copy":
             recorded = partial(_read_stored, folder, preprocess.mel, file.id)
-        is_listed = audio and utterance and audio.resolve() == utterance.audio.resolve()
-        if file.kind != "copy" and is_listed:
+        listed_audio = None if utterance is None else utterance.audio.resolve()
+        if file.kind != "copy" and audio is not None and audio.resolve() == listed_audio:
             phones = partial(_read_phones, folder, file.id)
         language = self._inputs.languages.get(file.speaker, "")
         text = file.normalised or (utterance.text if utterance else "")

@@ -58,8 +58,10 @@ def read_system_files(folder: Path) -> list[SystemFile]:
             files = [_of_copy(folder, parse_line(row, CopyLine)) for row in rows]
         else:
             files = [_of_text(folder, parse_line(row, TextLine)) for row in rows]
-    except (InputError, TypeError) as error:
+    except TypeError as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
+    except InputError as error:  # names the file
+        raise InputError(f"{error}; run stage 3 again") from error
     if not files:
         raise InputError(f"{path} is empty: run stage 3")
     return files
@@ -76,12 +78,12 @@ def _of_text(folder: Path, line: TextLine) -> SystemFile:
         line.id,
         folder / line.file,
         "text",
-        line.dataset,
-        line.text,
-        line.normalized,
-        line.speaker,
-        line.vocoder,
-        line.phones,
+        dataset=line.dataset,
+        text=line.text,
+        normalised=line.normalized,
+        speaker=line.speaker,
+        vocoder=line.vocoder,
+        phones=line.phones,
     )
 
 

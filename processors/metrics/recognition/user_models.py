@@ -14,9 +14,8 @@ import numpy as np
 from utils.errors import InputError, described
 
 TextRecogniser = Callable[[np.ndarray, int, str], str]  # wav (S,) float32, Hz, language: the text
-SpeakerEncoder = Callable[
-    [np.ndarray, int], np.ndarray
-]  # wav (S,) float32, Hz: speaker embedding (D,)
+# wav (S,) float32, Hz: speaker embedding (D,)
+SpeakerEncoder = Callable[[np.ndarray, int], np.ndarray]
 
 
 class UserFunctionError(InputError):
@@ -34,9 +33,7 @@ class UserModels:
     recogniser: TextRecogniser | None = None
     # folder of hypotheses of any recogniser, `<id>.txt`; it takes precedence over a recogniser
     transcripts: Path | None = None
-    encoder: SpeakerEncoder | None = (
-        None  # speaker encoder; its embeddings are compared by their cosine
-    )
+    encoder: SpeakerEncoder | None = None  # its embeddings are compared by their cosine
 
 
 @dataclass(frozen=True)

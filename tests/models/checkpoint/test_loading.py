@@ -106,7 +106,7 @@ def test_a_manifest_without_any_checksum_is_refused(experiment):
 
 def test_a_damaged_config_is_named_with_what_to_do(experiment):
     (experiment / "config.json").write_text('{"task": "tts"')
-    with pytest.raises(InputError, match=r"config\.json: .*; copy it again, or correct it$"):
+    with pytest.raises(InputError, match=r"config\.json: line 1 .*; correct the file$"):
         load_model(experiment)
 
 

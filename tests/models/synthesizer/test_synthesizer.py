@@ -210,7 +210,7 @@ def rms(wav):
 
 def test_a_sentence_sounds_alone_as_it_does_in_a_text(voice):
     first, alone = voice("The first one. And another, longer one."), voice("The first one.")
-    assert first.wav[: len(alone.wav)] == pytest.approx(alone.wav, abs=1e-3)
+    assert rms(first.wav[: len(alone.wav)] - alone.wav) < 0.01 * rms(alone.wav)
 
 
 def test_the_same_call_gives_the_same_samples(voice):

@@ -340,7 +340,7 @@ def test_a_recording_that_is_missing_is_left_out_and_named(tmp_path, store, data
     utterances = choose_utterances(utterance_config(score_utterances=4), data)
     assert sorted(utterance.id for utterance in utterances) == list(store.ids[-4:-1])
     (line,) = caplog.messages
-    assert line.startswith("scores during training are without 1 of 4 validation utterances: ")
+    assert line.startswith("left out of the scores during training: 1 of 4 validation utterances: ")
     assert f"{store.ids[-1]}.wav: cannot be opened" in line
 
 

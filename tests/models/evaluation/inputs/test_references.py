@@ -188,10 +188,13 @@ def test_what_stage_3_did_not_write_is_refused(tmp_path):
     path.write_text("")
     with pytest.raises(InputError, match=r"metadata\.jsonl is empty: run stage 3"):
         read_system_files(tmp_path)
-    for line in ('{"id": "a"}', '{"mel_source": "b"}', '["a"]', '{"id": "a'):
+    for line in ('{"id": "a"}', '{"mel_source": "b"}', '["a"]'):
         path.write_text(f"{line}\n")
         with pytest.raises(InputError, match=r"metadata\.jsonl: not what .*\); run it again$"):
             read_system_files(tmp_path)
+    path.write_text('{"id": "a\n')
+    with pytest.raises(InputError, match=r"metadata\.jsonl:1: not JSON.*; run stage 3 again$"):
+        read_system_files(tmp_path)
 
 
 def inputs_of(settings=SETTINGS):
