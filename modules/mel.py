@@ -160,7 +160,12 @@ class MelSpectrogram(nn.Module):
     def magnitude(self, wav: Tensor) -> Tensor:
         """Computes the STFT magnitude, (B, S) -> (B, n_fft // 2 + 1, T)."""
         _, S = wav.shape
-        self._check_length(S)
+        shortest = max(self.config.edge_samples[1] + 1, self.config.hop_length)
+        if shortest > S:
+            raise ValueError(
+                f"audio of {S} samples is too short for a mel spectrogram: "
+                f"{shortest} samples are the least with n_fft {self.config.n_fft}"
+            )
         padded = F.pad(wav.float().unsqueeze(1), self.config.edge_samples, mode="reflect")
         spectrum = torch.stft(
             padded.squeeze(1),
@@ -183,14 +188,6 @@ class MelSpectrogram(nn.Module):
         # the logarithm magnifies what half precision rounds away
         with torch.autocast(magnitude.device.type, enabled=False):
             return (self.filters @ magnitude).clamp(min=self.config.log_floor).log()
-
-    def _check_length(self, n_samples: int) -> None:
-        shortest = max(self.config.edge_samples[1] + 1, self.config.hop_length)
-        if n_samples < shortest:
-            raise ValueError(
-                f"audio of {n_samples} samples is too short for a mel spectrogram: "
-                f"{shortest} samples are the least with n_fft {self.config.n_fft}"
-            )
 
 
 def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
@@ -272,8 +269,9 @@ class MelConverter(nn.Module):
         before = position.floor()
         share = (position - before)[:, None]  # (B, 1, T of the target)
         last = (mel_lengths - 1)[:, None]
+        K = magnitude.shape[1]
         first, second = (
-            magnitude.gather(2, _rows(at.long().minimum(last), magnitude))
+            magnitude.gather(2, at.long().minimum(last)[:, None].expand(-1, K, -1))
             for at in (before, before + 1)
         )
         bands = self.bands_of @ torch.lerp(first, second, share)
@@ -286,11 +284,6 @@ class MelConverter(nn.Module):
         seconds = (frames.double() * target.hop_length + _centre(target)) / target.sample_rate
         position = (seconds * source.sample_rate - _centre(source)) / source.hop_length
         return position.float().clamp(min=0).minimum((mel_lengths - 1)[:, None])
-
-
-def _rows(frames: Tensor, magnitude: Tensor) -> Tensor:
-    """(B, T) -> (B, K, T), an index for all bins."""
-    return frames[:, None].expand(-1, magnitude.shape[1], -1)
 
 
 def _centre(mel: MelConfig) -> float:

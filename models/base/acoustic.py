@@ -11,7 +11,7 @@ from models.base.assets import Assets
 from models.base.model import AcousticModel
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
-from modules.variance.adaptor import ContourStats
+from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
@@ -39,19 +39,6 @@ def durations_in(batch: TtsBatch) -> Tensor:
     if batch.durations is None:
         raise ValueError(f"{batch.ids[0]} has no durations; an aligner must find them first")
     return batch.durations
-
-
-def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
-    """Arguments of `forward` of a network that is given true durations, pitch and energy."""
-    return (
-        batch.phone_ids,
-        batch.phone_lengths,
-        batch.speaker_ids,
-        durations_in(batch),
-        batch.mel_lengths,
-        batch.f0,
-        batch.energy,
-    )
 
 
 class AcousticTask(Generic[AcousticNetwork]):

@@ -118,12 +118,6 @@ class AlignerOutput(NamedTuple):
 class AlignerTraining:
     """Training of the aligner, as part of the task of an acoustic model.
 
-    The task sets `step` in `begin_update`, and does in each training step:
-
-        alignment = aligner_training.align(batch)
-        yield Update(ALIGNER, aligner_training.losses(alignment, batch))
-        batch = batch._replace(durations=alignment.durations)
-
     Attributes:
         step: Updates done.
     """

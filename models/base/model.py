@@ -1,6 +1,6 @@
 """What a model file defines for the rest of the toolkit: networks, and `MODEL = Model(...)`.
 
-Acoustic models share the checks of what `infer` is given and the form of its mel.
+Acoustic models share the form of their mel.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,8 +17,8 @@ from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.graphs import Graphs
 from models.base.task import Task
-from modules.variance.adaptor import Level, regulate
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.adaptor import regulate
+from modules.variance.contours import Level
 from processors.dataset.batch import TtsBatch
 
 Control = Literal["pitch", "energy", "duration", "pitch_transform"]
@@ -72,16 +72,6 @@ def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tenso
     if speaker_ids is None and n_speakers > 1:
         raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")
     return torch.zeros_like(lengths) if speaker_ids is None else speaker_ids
-
-
-def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
-    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
-    if pitch is not None:
-        wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
-        if len(wrong) > 0:
-            raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
-    if pitch is not None and transform is not None:
-        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
 
 
 class AcousticModel(Protocol):

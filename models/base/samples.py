@@ -1,6 +1,6 @@
 """Samples of validation utterances during training: audio and figures for the tracker."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from models.base.assets import Assets
 from models.base.model import AcousticModel
 from models.base.task import Sample
 from models.plots import plot_attention, plot_mels, plot_synthesis
-from modules.mel import MelConfig
+from modules.mel import MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.records import timed_phones
@@ -70,21 +70,20 @@ def add_alignment_figures(
 
 
 def resynthesis_samples(
-    batch: VocoderBatch, wav_hat: Tensor, mel: MelConfig, mel_of: Callable[[Tensor], Tensor]
+    batch: VocoderBatch, wav_hat: Tensor, mel_of: MelSpectrogram
 ) -> Iterator[Sample]:
     """Recordings and their resynthesis, (B, S); a figure shows the mels of both."""
+    mel_of, mel = mel_of.to(wav_hat.device), mel_of.config
     for item, id in enumerate(batch.ids):
         S = int(batch.mel_lengths[item]) * mel.hop_length
         wavs = {"recorded": batch.wav[item, :S], "synthesised": wav_hat[item, :S].float()}
-        draw = partial(_plot_mels_of, wavs, mel_of, title=id, frame_s=mel.frame_s)
+        draw = partial(_plot_mels_of, wavs, mel_of, title=id)
         yield Sample(id, {name: wav.cpu() for name, wav in wavs.items()}, {"mels": draw})
 
 
-def _plot_mels_of(
-    wavs: Mapping[str, Tensor], mel_of: Callable[[Tensor], Tensor], *, title: str, frame_s: float
-) -> "Figure":
+def _plot_mels_of(wavs: Mapping[str, Tensor], mel_of: MelSpectrogram, *, title: str) -> "Figure":
     mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
-    return plot_mels(None, mels, title=title, frame_s=frame_s)
+    return plot_mels(None, mels, title=title, frame_s=mel_of.config.frame_s)
 
 
 def _names(assets: Assets, phone_ids: Tensor) -> list[str]:

@@ -255,14 +255,8 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
     with eval_mode(task.networks.values()):
         for batch in batches:
             terms = task.validation_step(send_to_device(batch, device))
-            results.append(
-                ({name: _on_cpu(term) for name, term in terms.items()}, task.counts(batch))
-            )
+            results.append((send_to_device(terms, "cpu"), task.counts(batch)))
     return _means(gather_object(results))
-
-
-def _on_cpu(term: LossTerm | MetricTerm) -> LossTerm | MetricTerm:
-    return term._replace(total=term.total.cpu()) if isinstance(term, LossTerm) else term
 
 
 def _means(

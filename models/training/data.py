@@ -149,29 +149,19 @@ def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[FeatureSour
     preprocess, train = config.preprocess, config.train
     if not train.synthetic_utterances:
         return _open_stores(config, FeatureStore)
+    n, symbols = train.synthetic_utterances, vocabulary.symbols[1:]  # without the padding
     return [
-        GeneratedFeatures(
-            name,
-            train.synthetic_utterances,
-            preprocess.mel,
-            vocabulary.symbols[1:],  # without the padding
-            (preprocess.f0_min, preprocess.f0_max),
-            timed=preprocess.has_aligner,
-            seed=train.random_seed,
-        )
+        GeneratedFeatures(name, n, preprocess, symbols, seed=train.random_seed)
         for name in config.dataset
     ]
 
 
 def _recordings_of(config: Config) -> Sequence[RecordingSource]:
     """Recordings of each dataset: those of stage 1, or generated in their place."""
-    n, mel, seed = (
-        config.train.synthetic_utterances,
-        config.preprocess.mel,
-        config.train.random_seed,
-    )
+    n = config.train.synthetic_utterances
     if not n:
         return _open_stores(config, MelWavStore)
+    mel, seed = config.preprocess.mel, config.train.random_seed
     return [GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
 
 

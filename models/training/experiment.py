@@ -1,8 +1,7 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,6 @@ from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_mod
 from models.training.checkpointing import Run
 from models.training.data import (
     ProcessRank,
-    TrainingData,
     collect_assets,
     dataset_folders,
     global_batch,
@@ -117,8 +115,13 @@ def train(
         run = Run(task, data, config.train, accelerator, checkpoints, Tracker(folder))
         if accelerator.is_main_process:
             name = folder.name if folder.is_absolute() else folder.as_posix()
+            utterances, frames = global_batch(config.train, data)
+            facts = {"utterances_per_update": utterances, "frames_per_update": frames}
+            rate = assets.mel.sample_rate
+            tracked = TrackedRun(folder, flat_config(config) | facts, rate, step)
+            backends = stack.enter_context(open_backends(config.train.trackers, tracked))
             run = run._replace(
-                tracker=stack.enter_context(_tracker(folder, config, assets, data, step)),
+                tracker=Tracker(folder, backends),
                 write_card=partial(update_card, folder, Card(name, config, assets, history)),
                 scoring=build_scoring(config, data),
             )
@@ -166,18 +169,6 @@ def _initialised(
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
         train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
     return assets, history
-
-
-@contextmanager
-def _tracker(
-    folder: Path, config: Config, assets: Assets, data: TrainingData, step: int
-) -> Iterator[Tracker]:
-    """The tracker of a run, whose backends are closed after the block."""
-    utterances, frames = global_batch(config.train, data)
-    facts = {"utterances_per_update": utterances, "frames_per_update": frames}
-    run = TrackedRun(folder, flat_config(config) | facts, assets.mel.sample_rate, step)
-    with open_backends(config.train.trackers, run) as backends:
-        yield Tracker(folder, backends)
 
 
 def _check_flags(folder: Path, *, resume: bool, restart: bool) -> None:

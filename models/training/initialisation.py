@@ -23,7 +23,7 @@ from models.checkpoint.tensors import not_finite
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
 from modules.layers.postnet import MaskedBatchNorm
-from modules.variance.adaptor import SpeakerNorm
+from modules.variance.contours import SpeakerNorm
 from processors.text.voice_phones import PhoneSet
 from utils.errors import InputError, listed
 from utils.logging import get_logger

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -54,15 +54,6 @@ def _exempt(network: nn.Module) -> set[nn.Parameter]:
     }
 
 
-class _Trained(NamedTuple):
-    """Tensors of a group that have a gradient, in the same order."""
-
-    parameters: list[Tensor]
-    gradients: list[Tensor]
-    means: list[Tensor]  # first moments
-    squares: list[Tensor]  # second moments
-
-
 class Lamb(torch.optim.Optimizer):
     """LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2), in operations over lists of tensors.
 
@@ -94,31 +85,36 @@ class Lamb(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # nothing needs a closure
         """Takes one step; clips the gradients in place."""
-        with_gradients = [(group, self._trained(group)) for group in self.param_groups]
-        gradients = [gradient for _, trained in with_gradients for gradient in trained.gradients]
+        trained = [
+            [p for p in group["params"] if p.grad is not None] for group in self.param_groups
+        ]
+        gradients = [p.grad for parameters in trained for p in parameters]
         _clip(gradients, self.param_groups[0]["max_grad_norm"])
-        for group, trained in with_gradients:
-            if trained.parameters:
+        for group, parameters in zip(self.param_groups, trained, strict=True):
+            if parameters:
                 group["step"] += 1
-                updates = _adam_updates(trained, group)
-                _subtract_scaled(trained.parameters, updates, group["lr"])
+                updates = self._adam_updates(parameters, group)
+                _subtract_scaled(parameters, updates, group["lr"])
 
-    def _trained(self, group: dict[str, Any]) -> _Trained:
-        """The tensors of a group with a gradient, and their moments, which start at 0."""
-        parameters = [p for p in group["params"] if p.grad is not None]
+    def _adam_updates(self, parameters: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
+        """Advances the moments; returns m / (sqrt(v) + eps) + weight_decay * p, bias-corrected."""
         for parameter in parameters:
             if not self.state[parameter]:
-                self.state[parameter] = {
-                    "exp_avg": torch.zeros_like(parameter),
-                    "exp_avg_sq": torch.zeros_like(parameter),
-                }
-        states = [self.state[parameter] for parameter in parameters]
-        return _Trained(
-            parameters,
-            [parameter.grad for parameter in parameters],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-        )
+                moments = ("exp_avg", "exp_avg_sq")
+                self.state[parameter] = {name: torch.zeros_like(parameter) for name in moments}
+        gradients = [p.grad for p in parameters if p.grad is not None]  # all have one
+        means = [self.state[parameter]["exp_avg"] for parameter in parameters]
+        squares = [self.state[parameter]["exp_avg_sq"] for parameter in parameters]
+        (beta_1, beta_2), step = group["betas"], group["step"]
+        root = (1 - beta_2**step) ** 0.5  # of the correction of v
+        torch._foreach_lerp_(means, gradients, 1 - beta_1)
+        torch._foreach_mul_(squares, beta_2)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta_2)
+        denominators = torch._foreach_sqrt(squares)  # uncorrected: sqrt(v) * root
+        torch._foreach_add_(denominators, group["eps"] * root)
+        updates = torch._foreach_mul(parameters, group["weight_decay"])
+        torch._foreach_addcdiv_(updates, means, denominators, root / (1 - beta_1**step))
+        return list(updates)
 
 
 def _clip(gradients: list[Tensor], max_norm: float) -> None:
@@ -126,21 +122,6 @@ def _clip(gradients: list[Tensor], max_norm: float) -> None:
     if max_norm > 0 and gradients:
         norm = torch.nn.utils.get_total_norm(gradients)
         torch._foreach_div_(gradients, (norm / max_norm).clamp(min=1))
-
-
-def _adam_updates(trained: _Trained, group: dict[str, Any]) -> list[Tensor]:
-    """Advances the moments; returns m / (sqrt(v) + eps) + weight_decay * p, bias-corrected."""
-    (beta_1, beta_2), step = group["betas"], group["step"]
-    root = (1 - beta_2**step) ** 0.5  # of the correction of v
-    _, gradients, means, squares = trained
-    torch._foreach_lerp_(means, gradients, 1 - beta_1)
-    torch._foreach_mul_(squares, beta_2)
-    torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta_2)
-    denominators = torch._foreach_sqrt(squares)  # uncorrected: sqrt(v) * root
-    torch._foreach_add_(denominators, group["eps"] * root)
-    updates = torch._foreach_mul(trained.parameters, group["weight_decay"])
-    torch._foreach_addcdiv_(updates, means, denominators, root / (1 - beta_1**step))
-    return list(updates)
 
 
 def _subtract_scaled(parameters: list[Tensor], updates: list[Tensor], lr: float) -> None:

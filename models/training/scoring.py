@@ -91,7 +91,12 @@ class PeriodicScoring:
         try:
             for utterance in self.utterances:
                 if rows and time.monotonic() - start > self._seconds:
-                    self._keep(len(rows))
+                    _log.info(
+                        "scores: train.score_seconds %g is enough for %d of %d utterances; the"
+                        " others are left out for the rest of this run",
+                        *(self._seconds, len(rows), len(self.utterances)),
+                    )
+                    self.utterances = self.utterances[: len(rows)]
                     break
                 rows.append(self._score(utterance, synthesise(utterance.batch)))
         except Exception as error:  # noqa: BLE001  (no metric may end days of training)
@@ -102,14 +107,6 @@ class PeriodicScoring:
         if not rows:
             return None
         return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
-
-    def _keep(self, n: int) -> None:
-        _log.info(
-            "scores: train.score_seconds %g is enough for %d of %d utterances; the others are left"
-            " out for the rest of this run",
-            *(self._seconds, n, len(self.utterances)),
-        )
-        self.utterances = self.utterances[:n]
 
     def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, MetricValue]:
         """The values of one utterance, by column; none for audio that is not finite."""

@@ -6,7 +6,7 @@ from typing import Literal
 from config.checks import require_at_least, require_odd, require_share
 from models.base.aligner import JointAlignerConfig
 from modules.layers.transformer import Activation
-from modules.variance.adaptor import Level
+from modules.variance.contours import Level
 
 _OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads
 
@@ -78,10 +78,8 @@ class VarianceEmbeddingConfig:
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
         for key in fields(self):
-            value, is_read = (
-                getattr(self, key.name),
-                (key.name in _OF_CONVOLUTION) == self.is_convolved,
-            )
+            value = getattr(self, key.name)
+            is_read = (key.name in _OF_CONVOLUTION) == self.is_convolved
             if key.name != "kind" and value != key.default and not is_read:
                 raise ValueError(
                     f"{key.name} is {value}, but kind {self.kind} does not read it; remove it or"

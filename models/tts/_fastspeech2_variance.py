@@ -1,89 +1,23 @@
-"""Pitch, energy and durations in FastSpeech 2: how they are built, trained and encoded."""
-
-from typing import Literal
+"""Pitch and durations in FastSpeech 2: their losses for little speech, and their encoder."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.tts._fastspeech2_settings import VarianceEmbeddingConfig
 from modules.layers.basic import (
     Dropout,
     Linear,
     MaskedConv1d,
     PhoneEmbedding,
     clear_padding,
-    length_mask,
     speaker_embedding,
 )
-from modules.variance.adaptor import (
-    Contour,
-    ContourStats,
-    Level,
-    VariancePredictor,
-    average_by_phone,
-    interpolate_unvoiced,
-)
-from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.adaptor import average_by_phone
 
 _N_CONVOLUTIONS = 3
 _N_DOUBLINGS = 7  # of the scan: a state sees the last 2^7 phones
 _TYPICAL_VOICED_FRAMES = 5  # of a phone: keeps the weights near 1
 _MAX_VOICED_FRAMES = 10
-
-
-def build_contour(
-    config: VarianceEmbeddingConfig,
-    predictor: VariancePredictor,
-    stats: ContourStats,
-    level: Level,
-    quantization: Literal["linear", "log"],
-    hidden: int,
-) -> Contour | ConvolvedContour:
-    """Builds the part of the network for pitch or energy, of H channels."""
-    if config.is_convolved:
-        return ConvolvedContour(predictor, stats, hidden, config.kernel_size, config.dropout)
-    return Contour(predictor, stats, level, quantization, hidden=hidden, n_bins=config.n_bins)
-
-
-def contour_targets(
-    pitch: Contour | ConvolvedContour,
-    energy: Contour | ConvolvedContour,
-    f0: Tensor,
-    energies: Tensor,
-    durations: Tensor,
-    mel_lengths: Tensor,
-    speaker_ids: Tensor,
-) -> dict[str, Tensor]:
-    """Targets of the predictors: "pitch" and "energy", (B, N) or (B, T), normalised.
-
-    Args:
-        f0: (B, T) Hz, 0 = unvoiced; interpolated for bins, left out for a convolution.
-        energies: (B, T).
-        durations: (B, N) frames.
-    """
-    if isinstance(pitch, Contour):
-        f0 = interpolate_unvoiced(f0, mel_lengths)
-    has_energy = energies > 0
-    if isinstance(energy, Contour):
-        has_energy = length_mask(mel_lengths, f0.shape[1])
-    return {
-        "pitch": pitch.target(f0, f0 > 0, durations, speaker_ids),
-        "energy": energy.target(energies, has_energy, durations, speaker_ids),
-    }
-
-
-def continued(
-    given: Tensor, pitch: Contour | ConvolvedContour, lengths: Tensor, speaker_ids: Tensor
-) -> Tensor:
-    """Fills the unvoiced phones of a given pitch, as in training: with bins, not by convolution.
-
-    Hz, (B, N), 0 = unvoiced; the speaker's mean if all phones of an item are unvoiced.
-    """
-    if isinstance(pitch, ConvolvedContour):
-        return given
-    mean = pitch.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
-    return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
 
 
 def pitch_loss_sum(pitch_hat: Tensor, pitch: Tensor, f0: Tensor, durations: Tensor) -> Tensor:

@@ -79,55 +79,6 @@ class Encoder(nn.Module):
         return phones
 
 
-class LocationAttention(nn.Module):
-    """Weighs the vectors of a memory by a query and by where attention was before.
-
-    Location-sensitive attention (Chorowski et al. 2015, arXiv:1506.07503, eq. 8 and 9). As NVIDIA's
-    Tacotron 2 it sees the weights of the previous step and their sum over all steps before. The
-    convolution over both (of an odd kernel) and the map of its channels, which have nothing between
-    them, are applied as one convolution. Queries and memory are compared in H channels.
-    """
-
-    def __init__(
-        self,
-        query_size: int,
-        memory_size: int,
-        hidden: int = 128,
-        n_filters: int = 32,
-        kernel_size: int = 31,
-    ) -> None:
-        super().__init__()
-        self.query = nn.Linear(query_size, hidden, bias=False)
-        self.key = nn.Linear(memory_size, hidden, bias=False)
-        self.location_conv = nn.Conv1d(2, n_filters, kernel_size, bias=False)
-        self.location = nn.Linear(n_filters, hidden, bias=False)
-        self.energy = nn.Linear(hidden, 1, bias=False)
-        for layer in (self.query, self.key, self.location):
-            nn.init.xavier_uniform_(layer.weight, nn.init.calculate_gain("tanh"))
-        for last in (self.location_conv, self.energy):
-            nn.init.xavier_uniform_(last.weight)
-
-    def location_kernel(self) -> Tensor:
-        """The convolution over previous and cumulative weights: (H, 2, K)."""
-        return torch.einsum("hf,fck->hck", self.location.weight, self.location_conv.weight)
-
-    def forward(
-        self, state: Tensor, keys: Tensor, past: Tensor, kernel: Tensor, mask: Tensor
-    ) -> Tensor:
-        """Weighs the memory in one step: (B, N), of sum 1, and 0 where the mask is False.
-
-        Args:
-            state: Asks for a part of the memory, (B, query_size).
-            keys: The memory mapped by `key`, (B, N, H).
-            past: Previous and cumulative weights, (B, 2, N).
-            kernel: From `location_kernel`.
-            mask: (B, N) bool, True = valid.
-        """
-        location = F.conv1d(past, kernel, padding=kernel.shape[2] // 2).mT  # (B, N, H)
-        energies = self.energy(torch.tanh(keys + self.query(state)[:, None] + location)).squeeze(2)
-        return energies.masked_fill(~mask, -math.inf).softmax(dim=1)
-
-
 @dataclass(frozen=True)
 class DecoderConfig:
     """Prenet, attention and the two LSTMs."""
@@ -152,6 +103,49 @@ class DecoderConfig:
         require_odd(self, "location_kernel_size")
 
 
+class LocationAttention(nn.Module):
+    """Weighs the vectors of a memory by a query and by where attention was before.
+
+    Location-sensitive attention (Chorowski et al. 2015, arXiv:1506.07503, eq. 8 and 9). As NVIDIA's
+    Tacotron 2 it sees the weights of the previous step and their sum over all steps before. The
+    convolution over both (of an odd kernel) and the map of its channels, which have nothing between
+    them, are applied as one convolution. Queries and memory are compared in H channels.
+    """
+
+    def __init__(self, config: DecoderConfig, memory_size: int) -> None:
+        super().__init__()
+        hidden, n_filters = config.attention_size, config.location_filters
+        self.query = nn.Linear(config.attention_lstm_size, hidden, bias=False)
+        self.key = nn.Linear(memory_size, hidden, bias=False)
+        self.location_conv = nn.Conv1d(2, n_filters, config.location_kernel_size, bias=False)
+        self.location = nn.Linear(n_filters, hidden, bias=False)
+        self.energy = nn.Linear(hidden, 1, bias=False)
+        for layer in (self.query, self.key, self.location):
+            nn.init.xavier_uniform_(layer.weight, nn.init.calculate_gain("tanh"))
+        for last in (self.location_conv, self.energy):
+            nn.init.xavier_uniform_(last.weight)
+
+    def location_kernel(self) -> Tensor:
+        """The convolution over previous and cumulative weights: (H, 2, K)."""
+        return torch.einsum("hf,fck->hck", self.location.weight, self.location_conv.weight)
+
+    def forward(
+        self, state: Tensor, keys: Tensor, past: Tensor, kernel: Tensor, mask: Tensor
+    ) -> Tensor:
+        """Weighs the memory in one step: (B, N), of sum 1, and 0 where the mask is False.
+
+        Args:
+            state: Asks for a part of the memory, (B, attention_lstm_size).
+            keys: The memory mapped by `key`, (B, N, H).
+            past: Previous and cumulative weights, (B, 2, N).
+            kernel: From `location_kernel`.
+            mask: (B, N) bool, True = valid.
+        """
+        location = F.conv1d(past, kernel, padding=kernel.shape[2] // 2).mT  # (B, N, H)
+        energies = self.energy(torch.tanh(keys + self.query(state)[:, None] + location)).squeeze(2)
+        return energies.masked_fill(~mask, -math.inf).softmax(dim=1)
+
+
 class PrenetMasks:
     """Dropout masks of the prenet, P channels, outside training, from a generator for each item.
 
@@ -165,22 +159,12 @@ class PrenetMasks:
         self._size = size
 
     def steps(self, device: torch.device) -> Iterator[Tensor]:
-        """Yields the masks of each step, (2, B, P) on the device."""
-        for block in self._blocks():
-            yield from block.to(device)
-
-    def first(self, n_steps: int) -> Tensor:
-        """Draws the masks of the first steps, (2, B, n_steps, P)."""
-        n_blocks = -(-n_steps // _BLOCK_STEPS)
-        return torch.cat([*islice(self._blocks(), n_blocks)])[:n_steps].permute(1, 2, 0, 3)
-
-    def _blocks(self) -> Iterator[Tensor]:
-        """Yields masks of some steps: (steps, 2, B, P) float32, 0 or 1 / (1 - dropout)."""
+        """Yields the masks of each step, (2, B, P) on the device: 0 or 1 / (1 - dropout)."""
         shape = (_BLOCK_STEPS, 2, self._size)
         while True:
             drawn = [torch.rand(shape, generator=generator) for generator in self._generators]
-            kept = torch.stack(drawn, dim=2) >= self._dropout
-            yield kept.float() / (1 - self._dropout)
+            kept = torch.stack(drawn, dim=2) >= self._dropout  # (steps, 2, B, P)
+            yield from (kept.float() / (1 - self._dropout)).to(device)
 
 
 class DecoderOutput(NamedTuple):
@@ -202,13 +186,7 @@ class Decoder(nn.Module):
         sizes = ((n_mels, size), (size, size))
         self.prenet = nn.ModuleList(nn.Linear(n, m, bias=False) for n, m in sizes)
         self.attention_lstm = nn.LSTMCell(size + memory_size, query_size)
-        self.attention = LocationAttention(
-            query_size,
-            memory_size,
-            config.attention_size,
-            config.location_filters,
-            config.location_kernel_size,
-        )
+        self.attention = LocationAttention(config, memory_size)
         self.decoder_lstm = nn.LSTMCell(query_size + memory_size, config.decoder_lstm_size)
         output_size = config.decoder_lstm_size + memory_size
         self.mel_linear = nn.Linear(output_size, n_mels * config.n_frames_per_step)
@@ -245,7 +223,9 @@ class Decoder(nn.Module):
     def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
         """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on."""
         _, K, _ = frames.shape
-        given = None if masks is None else masks.first(K).to(frames.device)
+        given: Tensor | None = None
+        if masks is not None:
+            given = torch.stack([*islice(masks.steps(frames.device), K)], dim=2)  # (2, B, K, P)
         for index, layer in enumerate(self.prenet):
             frames = layer(frames).relu()
             frames = drop(frames, PRENET_DROPOUT) if given is None else frames * given[index]

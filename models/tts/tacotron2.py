@@ -52,6 +52,7 @@ from modules.alignment.search import attended_durations
 from modules.layers.basic import PhoneEmbedding, clear_padding, length_mask, speaker_embedding
 from modules.layers.postnet import PostNet
 from modules.losses import guided_attention_sum, mse_sum
+from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 from utils.seed import derived_seed
@@ -110,34 +111,27 @@ class Tacotron2(nn.Module):
 
     Args:
         n_phones: Size of the vocabulary, padding (id 0) included.
-        log_floor: Log-mel of silence, which fills the padding of `infer`.
+        mel: Its bands, and the log-mel of silence, which fills the padding of `infer`.
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset()
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = get_args(Precision)
 
     def __init__(
-        self,
-        config: Tacotron2Config,
-        n_phones: int,
-        n_mels: int,
-        n_speakers: int = 1,
-        log_floor: float = math.log(1e-5),
+        self, config: Tacotron2Config, n_phones: int, mel: MelConfig, n_speakers: int = 1
     ) -> None:
         super().__init__()
-        hidden, postnet = config.encoder.hidden, config.postnet
+        hidden = config.encoder.hidden
         self.config = config
         self.n_speakers = n_speakers
-        self.log_floor = log_floor
+        self.log_floor = mel.log_floor_value
         self.phone_embedding = PhoneEmbedding(n_phones, hidden)
         nn.init.xavier_uniform_(self.phone_embedding.weight, gain=math.sqrt(2))
         self.encoder = Encoder(config.encoder)
         self.speaker_embedding = speaker_embedding(n_speakers, hidden)
-        self.decoder = Decoder(config.decoder, hidden, n_mels)
+        self.decoder = Decoder(config.decoder, hidden, mel.n_mels)
         self._prepared: DecoderWeights | None = None
-        self.postnet = PostNet(
-            n_mels, postnet.channels, postnet.kernel_size, postnet.n_layers, postnet.dropout
-        )
+        self.postnet = PostNet(mel.n_mels, **vars(config.postnet))
 
     @property
     def frames_per_step(self) -> int:
@@ -335,13 +329,8 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
 
 
 def _network(model: Tacotron2Config, assets: Assets) -> Tacotron2:
-    return Tacotron2(
-        model,
-        n_phones=len(assets.required_vocabulary()),
-        n_mels=assets.mel.n_mels,
-        n_speakers=max(1, len(assets.speakers)),
-        log_floor=assets.mel.log_floor_value,
-    )
+    n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
+    return Tacotron2(model, n_phones, assets.mel, n_speakers)
 
 
 def _task(model: Tacotron2Config, _config: Config, assets: Assets) -> AcousticTask[Tacotron2]:

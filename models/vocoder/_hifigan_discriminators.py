@@ -11,6 +11,7 @@ gradient of the weight is one product of two matrices.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -22,14 +23,12 @@ from torch.nn.grad import conv1d_weight, conv2d_input
 from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
+from config.checks import require_at_least
 from modules.layers.normalisation import spectral_norm
 
 _MOST_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
 _FEWEST_CHANNELS = 16  # per group; with fewer, likewise
 _SLOPE = 0.1  # of leaky ReLU
-PERIODS = (2, 3, 5, 7, 11)  # primes: they overlap as little as possible
-PERIOD_CHANNELS = (32, 128, 512, 1024, 1024)
-SCALE_CHANNELS = (128, 128, 256, 512, 1024, 1024, 1024)
 _SCALE_LAYERS = (  # kernel, stride, groups
     (15, 1, 1),
     (41, 2, 4),
@@ -41,6 +40,32 @@ _SCALE_LAYERS = (  # kernel, stride, groups
 )
 _PERIOD_STRIDES = (3, 3, 3, 3, 1)
 _PERIOD_KERNEL = 5
+
+
+@dataclass(frozen=True)
+class DiscriminatorConfig:
+    """Discriminators; the values here are the paper's. Fewer channels make them cheaper."""
+
+    periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples; primes overlap as little as possible
+    period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
+    scales: int = 3  # of these, each averages over two samples of the one before; 0: none
+    # of the seven layers of each
+    scale_channels: tuple[int, ...] = (128, 128, 256, 512, 1024, 1024, 1024)
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "scales")
+        for key, expected in (("period_channels", 5), ("scale_channels", 7)):
+            if len(getattr(self, key)) != expected:
+                raise ValueError(
+                    f"{key} are {len(getattr(self, key))} numbers, expected {expected}"
+                )
+        if not self.periods or min(self.periods) < 1:
+            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
+        if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
+            raise ValueError(
+                f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "
+                "multiples of 16"
+            )
 
 
 class StridedConv1d(nn.Conv1d):
@@ -244,7 +269,7 @@ class SubDiscriminator(nn.Module):
 class PeriodDiscriminator(SubDiscriminator):
     """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ..."""
 
-    def __init__(self, period: int, channels: Sequence[int] = PERIOD_CHANNELS) -> None:
+    def __init__(self, period: int, channels: Sequence[int]) -> None:
         size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
         layers = zip((1, *channels), channels, _PERIOD_STRIDES, strict=False)
         super().__init__(
@@ -266,11 +291,7 @@ class PeriodDiscriminator(SubDiscriminator):
 class ScaleDiscriminator(SubDiscriminator):
     """Sees the waveform through grouped convolutions with long kernels, of seven layers."""
 
-    def __init__(
-        self,
-        channels: Sequence[int] = SCALE_CHANNELS,
-        norm: Callable[[nn.Module], nn.Module] = weight_norm,
-    ) -> None:
+    def __init__(self, channels: Sequence[int], norm: Callable[[nn.Module], nn.Module]) -> None:
         layers = zip((1, *channels), channels, _SCALE_LAYERS, strict=False)
         super().__init__(
             [
@@ -284,11 +305,11 @@ class ScaleDiscriminator(SubDiscriminator):
 class MultiPeriodDiscriminator(nn.Module):
     """One sub-discriminator of five layers per period, in samples."""
 
-    def __init__(
-        self, periods: Sequence[int] = PERIODS, channels: Sequence[int] = PERIOD_CHANNELS
-    ) -> None:
+    def __init__(self, config: DiscriminatorConfig) -> None:
         super().__init__()
-        self.discriminators = nn.ModuleList(PeriodDiscriminator(p, channels) for p in periods)
+        self.discriminators = nn.ModuleList(
+            PeriodDiscriminator(period, config.period_channels) for period in config.periods
+        )
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
         """Gives one output per period; arguments as of `SubDiscriminator`."""
@@ -302,11 +323,13 @@ class MultiScaleDiscriminator(nn.Module):
     others weight normalisation, as in HiFi-GAN.
     """
 
-    def __init__(self, n_scales: int = 3, channels: Sequence[int] = SCALE_CHANNELS) -> None:
+    def __init__(self, config: DiscriminatorConfig) -> None:
         super().__init__()
         norms: list[Callable[[nn.Module], nn.Module]] = [spectral_norm]
-        norms += [weight_norm] * (n_scales - 1)
-        self.discriminators = nn.ModuleList(ScaleDiscriminator(channels, norm) for norm in norms)
+        norms += [weight_norm] * (config.scales - 1)
+        self.discriminators = nn.ModuleList(
+            ScaleDiscriminator(config.scale_channels, norm) for norm in norms
+        )
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
         """Gives one output per scale; arguments as of `SubDiscriminator`."""
@@ -325,18 +348,12 @@ def _halved(wav: Tensor) -> Tensor:
 
 
 class WaveDiscriminator(nn.Module):
-    """Multi-period and multi-scale discriminators; without the latter if n_scales is 0."""
+    """Multi-period and multi-scale discriminators; without the latter if `scales` is 0."""
 
-    def __init__(
-        self,
-        periods: Sequence[int] = PERIODS,
-        period_channels: Sequence[int] = PERIOD_CHANNELS,
-        n_scales: int = 3,
-        scale_channels: Sequence[int] = SCALE_CHANNELS,
-    ) -> None:
+    def __init__(self, config: DiscriminatorConfig = DiscriminatorConfig()) -> None:
         super().__init__()
-        self.mpd = MultiPeriodDiscriminator(periods, period_channels)
-        self.msd = MultiScaleDiscriminator(n_scales, scale_channels) if n_scales else None
+        self.mpd = MultiPeriodDiscriminator(config)
+        self.msd = MultiScaleDiscriminator(config) if config.scales else None
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
         """Scores wavs, (B, S), and compares with recordings, (B, S), if there are any.

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
-from modules.execution.chunks import Context, Window, windows
+from modules.execution.chunks import Context, Window, by_item, windows
 from modules.layers.basic import length_mask
 from modules.layers.signal import SignalConv1d, SignalConvTranspose1d
 
@@ -193,31 +193,22 @@ class HiFiGAN(nn.Module):
         On a CPU items are computed one by one: together they would not stay in its cache, and
         take up to twice the time. No random numbers are drawn.
         """
+        if mel.device.type == "cpu":
+            return by_item(self.generate, mel, mel_lengths, self.hop_length)
         B, _, T = mel.shape
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
-        wav = torch.zeros(B, T * self.hop_length, device=mel.device)
-        if mel.device.type != "cpu":
-            return self._infer_batch(mel, mel_lengths, wav)
-        for item, n_frames in enumerate(mel_lengths.tolist()):
-            rows = slice(item, item + 1)
-            for window in windows([mel[rows, :, :n_frames]], self.chunk_frames, self.reach[0]):
-                self._put(wav[rows], window, self._synthesise_window(window))
-        return wav
+        return self._infer_batch(mel, mel_lengths)
 
-    def _infer_batch(self, mel: Tensor, mel_lengths: Tensor, wav: Tensor) -> Tensor:
-        """Fills the wav, (B, T * hop_length), with all items at a time."""
+    def _infer_batch(self, mel: Tensor, mel_lengths: Tensor) -> Tensor:
+        """Computes all items at a time."""
+        pieces: list[Tensor] = []
         for window in windows([mel], max(1, _BATCH_FRAMES // len(mel)), self.reach[0]):
             lengths = (mel_lengths - window.start + window.context.left).clamp(min=0)
             full = bool((lengths >= window.signal.shape[2]).all())  # masks take time
             piece = self(window.signal, None if full else lengths)
-            context = window.context.upsampled(self.hop_length)
-            self._put(wav, window, context.trim(piece, 0)[0])
-        return wav
-
-    def _put(self, wav: Tensor, window: Window, piece: Tensor) -> None:
-        start = window.start * self.hop_length
-        wav[:, start : start + piece.shape[1]] = piece
+            pieces.append(window.context.upsampled(self.hop_length).trim(piece, 0)[0].float())
+        return torch.cat(pieces, dim=1)
 
     @torch.no_grad()
     def generate(

@@ -1,12 +1,63 @@
 """The steps of WaveGlow's flow: invertible 1x1 convolution and affine coupling (section 2)."""
 
+from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from config.checks import require_at_least, require_odd
 from modules.layers.signal import SignalConv1d
+
+
+@dataclass(frozen=True)
+class WaveGlowConfig:
+    """The `model` section; the values here are those of the paper and of NVIDIA's recipe."""
+
+    flows: int = 12  # steps, each of a mixing and a coupling
+    groups: int = 8  # samples that form the channels of one position, even
+    early_every: int = 4  # after so many steps some channels leave the flow
+    early_size: int = 2  # ... so many, even
+    channels: int = 512  # of the layers of a coupling; 256 in NVIDIA's published LJSpeech model
+    n_layers: int = 8  # of a coupling
+    kernel_size: int = 3  # of these layers, odd
+    train_sigma: float = 1.0  # standard deviation of the noise, in the likelihood
+    # of inference
+    sigma: float = 0.9  # standard deviation of the noise; lower is smoother
+    denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum, 0 (none) to 1
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "flows", "early_every", "channels", "n_layers")
+        require_odd(self, "kernel_size")
+        require_at_least(self, 2, "groups", "early_size")
+        require_at_least(self, 0, "sigma")
+        if not 0 <= self.denoiser_strength <= 1:
+            raise ValueError(f"denoiser_strength is {self.denoiser_strength:g}, expected 0 to 1")
+        for key in ("groups", "early_size"):
+            if getattr(self, key) % 2:
+                raise ValueError(f"{key} {getattr(self, key)} must be even, to be halved")
+        if not self.train_sigma > 0:
+            raise ValueError(f"train_sigma is {self.train_sigma:g}, expected more than 0")
+        if self.channels_of(self.flows - 1) < 2:
+            raise ValueError(
+                f"flows {self.flows}, groups {self.groups}, early_every {self.early_every}, "
+                f"early_size {self.early_size}: no channels are left for the last step; expected "
+                "2 or more"
+            )
+
+    def channels_of(self, step: int) -> int:
+        """Channels of a step, from 0."""
+        return self.groups - step // self.early_every * self.early_size
+
+    def leaves_before(self, step: int) -> bool:
+        """Whether channels leave the flow before a step, from 0."""
+        return step > 0 and step % self.early_every == 0
+
+    @property
+    def coupling_reach(self) -> int:
+        """Positions on either side that a coupling depends on."""
+        return (2**self.n_layers - 1) * (self.kernel_size // 2)
 
 
 class FlowOutput(NamedTuple):
@@ -56,11 +107,9 @@ class CouplingNetwork(nn.Module):
     coupling starts as the identity.
     """
 
-    def __init__(
-        self, channels: int, mel_channels: int, *, hidden: int, layers: int, kernel_size: int
-    ) -> None:
+    def __init__(self, config: WaveGlowConfig, channels: int, mel_channels: int) -> None:
         super().__init__()
-        self.reach = reach_of(layers, kernel_size)
+        hidden, layers, kernel_size = config.channels, config.n_layers, config.kernel_size
         self.start = SignalConv1d(channels, hidden, 1)
         # the conditioning of all layers, one after another
         self.mel_conv = nn.Conv1d(mel_channels, 2 * hidden * layers, 1)
@@ -108,14 +157,10 @@ class CouplingNetwork(nn.Module):
 class FlowStep(nn.Module):
     """Mixing, then coupling, of an even number of channels."""
 
-    def __init__(
-        self, channels: int, mel_channels: int, *, hidden: int, layers: int, kernel_size: int
-    ) -> None:
+    def __init__(self, config: WaveGlowConfig, channels: int, mel_channels: int) -> None:
         super().__init__()
         self.mixing = Mixing(channels)
-        self.coupling = CouplingNetwork(
-            channels // 2, mel_channels, hidden=hidden, layers=layers, kernel_size=kernel_size
-        )
+        self.coupling = CouplingNetwork(config, channels // 2, mel_channels)
 
     def forward(self, signal: Tensor, mel: Tensor) -> FlowOutput:
         """Maps audio, (B, C, L), towards noise, by a mel (B, K, L) (eq. 4 to 8 of the paper)."""
@@ -132,8 +177,3 @@ class FlowStep(nn.Module):
         shift, log_scale = self.coupling(unchanged, mel)
         changed = (changed - shift) * torch.exp(-log_scale)
         return self.mixing.inverse(torch.cat([unchanged, changed], dim=1))
-
-
-def reach_of(layers: int, kernel_size: int) -> int:
-    """Positions on either side that a coupling depends on."""
-    return (2**layers - 1) * (kernel_size // 2)

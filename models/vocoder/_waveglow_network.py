@@ -2,18 +2,15 @@
 
 import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.checks import require_at_least, require_odd
 from config.schema import VocoderPrecision
-from models.vocoder._waveglow_flows import FlowStep, reach_of
+from models.vocoder._waveglow_flows import FlowStep, WaveGlowConfig
 from modules.execution.chunks import Context, by_item, windows
 from modules.mel import MelConfig
 from utils.seed import derived_seed
@@ -28,19 +25,15 @@ class Denoiser(nn.Module):
     """Removes the constant hum of a vocoder from its audio (the denoiser of NVIDIA's WaveGlow).
 
     A vocoder adds nearly the same spectrum to everything that it synthesises. That spectrum, times
-    a strength, is subtracted from the STFT magnitudes; phases are kept.
-
-    Attributes:
-        reach: Samples on either side that an output sample depends on.
+    a strength, is subtracted from the STFT magnitudes; phases are kept. An output sample depends on
+    n_fft samples on either side.
     """
 
     window: Tensor
 
     def __init__(self, mel: MelConfig) -> None:
         super().__init__()
-        self._n_fft = mel.n_fft
-        self._hop_length = mel.hop_length
-        self.reach = mel.n_fft
+        self._mel = mel
         margin = mel.n_fft - mel.win_length
         window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
         self.register_buffer("window", window, persistent=False)
@@ -53,62 +46,16 @@ class Denoiser(nn.Module):
         """Removes a hum, magnitudes (n_fft // 2 + 1, 1): (B, S) -> (B, S)."""
         n_samples = wav.shape[1]
         # reflection at the edges needs more samples than half a frame
-        wav = F.pad(wav, (0, max(0, self._n_fft - n_samples)))
+        n_fft, hop_length = self._mel.n_fft, self._mel.hop_length
+        wav = F.pad(wav, (0, max(0, n_fft - n_samples)))
         spectrum = self._stft(wav)
         spectrum = torch.polar((spectrum.abs() - hum).clamp(min=0), spectrum.angle())
-        denoised = torch.istft(
-            spectrum, self._n_fft, self._hop_length, window=self.window, length=wav.shape[1]
-        )
+        denoised = torch.istft(spectrum, n_fft, hop_length, window=self.window, length=wav.shape[1])
         return denoised[:, :n_samples]
 
     def _stft(self, wav: Tensor) -> Tensor:
-        return torch.stft(
-            wav, self._n_fft, self._hop_length, window=self.window, return_complex=True
-        )
-
-
-@dataclass(frozen=True)
-class WaveGlowConfig:
-    """The `model` section; the values here are those of the paper and of NVIDIA's recipe."""
-
-    flows: int = 12  # steps, each of a mixing and a coupling
-    groups: int = 8  # samples that form the channels of one position, even
-    early_every: int = 4  # after so many steps some channels leave the flow
-    early_size: int = 2  # ... so many, even
-    channels: int = 512  # of the layers of a coupling; 256 in NVIDIA's published LJSpeech model
-    n_layers: int = 8  # of a coupling
-    kernel_size: int = 3  # of these layers, odd
-    train_sigma: float = 1.0  # standard deviation of the noise, in the likelihood
-    # of inference
-    sigma: float = 0.9  # standard deviation of the noise; lower is smoother
-    denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum, 0 (none) to 1
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "flows", "early_every", "channels", "n_layers")
-        require_odd(self, "kernel_size")
-        require_at_least(self, 2, "groups", "early_size")
-        require_at_least(self, 0, "sigma")
-        if not 0 <= self.denoiser_strength <= 1:
-            raise ValueError(f"denoiser_strength is {self.denoiser_strength:g}, expected 0 to 1")
-        for key in ("groups", "early_size"):
-            if getattr(self, key) % 2:
-                raise ValueError(f"{key} {getattr(self, key)} must be even, to be halved")
-        if not self.train_sigma > 0:
-            raise ValueError(f"train_sigma is {self.train_sigma:g}, expected more than 0")
-        if self.channels_of(self.flows - 1) < 2:
-            raise ValueError(
-                f"flows {self.flows}, groups {self.groups}, early_every {self.early_every}, "
-                f"early_size {self.early_size}: no channels are left for the last step; expected "
-                "2 or more"
-            )
-
-    def channels_of(self, step: int) -> int:
-        """Channels of a step, from 0."""
-        return self.groups - step // self.early_every * self.early_size
-
-    def leaves_before(self, step: int) -> bool:
-        """Whether channels leave the flow before a step, from 0."""
-        return step > 0 and step % self.early_every == 0
+        n_fft, hop_length = self._mel.n_fft, self._mel.hop_length
+        return torch.stft(wav, n_fft, hop_length, window=self.window, return_complex=True)
 
 
 class Latent(NamedTuple):
@@ -136,13 +83,7 @@ class WaveGlow(nn.Module):
             mel.n_mels, mel.n_mels, mel.win_length, stride=mel.hop_length
         )
         self.flows = nn.ModuleList(
-            FlowStep(
-                config.channels_of(step),
-                mel.n_mels * config.groups,
-                hidden=config.channels,
-                layers=config.n_layers,
-                kernel_size=config.kernel_size,
-            )
+            FlowStep(config, config.channels_of(step), mel.n_mels * config.groups)
             for step in range(config.flows)
         )
         self.denoiser = Denoiser(mel)
@@ -163,7 +104,7 @@ class WaveGlow(nn.Module):
         log_scales, log_det = wav.new_zeros(B), wav.new_zeros(())
         for number, flow in enumerate(self._steps()):
             if self.config.leaves_before(number):
-                early, signal = self._split(signal)
+                early, signal = signal.tensor_split([self.config.early_size], dim=1)
                 left_early.append(early)
             step = flow(signal, conditioning)
             signal = step.signal
@@ -181,11 +122,10 @@ class WaveGlow(nn.Module):
 
         The conditioning is (B, K, left + L + right); the result keeps `margin` of the context.
         """
-        reach = reach_of(self.config.n_layers, self.config.kernel_size)
         sizes = [self.config.early_size] * ((len(self.flows) - 1) // self.config.early_every)
         *early, signal = z.split([*sizes, z.shape[1] - sum(sizes)], dim=1)
         for number, flow in reversed([*enumerate(self._steps())]):
-            needed = margin + (number + 1) * reach
+            needed = margin + (number + 1) * self.config.coupling_reach
             signal, kept = context.trim(signal, needed)
             early = [context.trim(part, needed)[0] for part in early]
             conditioning, context = context.trim(conditioning, needed)[0], kept
@@ -197,10 +137,6 @@ class WaveGlow(nn.Module):
 
     def _steps(self) -> list[FlowStep]:
         return [cast("FlowStep", flow) for flow in self.flows]
-
-    def _split(self, signal: Tensor) -> tuple[Tensor, Tensor]:
-        size = self.config.early_size
-        return signal[:, :size], signal[:, size:]
 
     def _conditioning(self, mel: Tensor) -> Tensor:
         """The mel at the rate of the groups, (B, M, T) -> (B, M * G, T * hop_length / G).
@@ -228,15 +164,11 @@ class WaveGlow(nn.Module):
         By default a chunk has 384 frames, on a GPU 4096; each also computes a context of up to a
         second on either side. All items have the noise of the seed.
         """
-        pieces = iter([mel] if isinstance(mel, Tensor) else mel)
-        first = next(pieces, None)
-        if first is None:
-            return
         if chunk_frames is None:
-            chunk_frames = _GPU_CHUNK_FRAMES if first.is_cuda else _CHUNK_FRAMES
+            chunk_frames = _GPU_CHUNK_FRAMES if self.upsample.weight.is_cuda else _CHUNK_FRAMES
         removed = self._removed_spectrum()
-        margin = 0 if removed is None else _frames(self.denoiser.reach, self.mel)
-        pieces = (piece.float() for piece in chain((first,), pieces))
+        margin = 0 if removed is None else _frames(self.mel.n_fft, self.mel)
+        pieces = (piece.float() for piece in ([mel] if isinstance(mel, Tensor) else mel))
         for window in windows(pieces, chunk_frames, self.reach_frames + margin):
             z = self.noise(seed, window.start - window.context.left, window.signal)
             per_frame = self.groups_per_frame
@@ -251,7 +183,7 @@ class WaveGlow(nn.Module):
     def reach_frames(self) -> int:
         """Frames on either side that a sample depends on, without the denoiser."""
         config, mel = self.config, self.mel
-        couplings = config.flows * reach_of(config.n_layers, config.kernel_size) * config.groups
+        couplings = config.flows * config.coupling_reach * config.groups
         return _frames(couplings, mel) + _frames(mel.win_length - mel.hop_length, mel)
 
     def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:

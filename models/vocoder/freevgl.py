@@ -78,13 +78,13 @@ class ConvNeXtBlock(nn.Module):
     many channels between the linear layers.
     """
 
-    def __init__(self, channels: int, kernel_size: int, expansion: int) -> None:
+    def __init__(self, config: FreeVGLConfig) -> None:
         super().__init__()
-        margin = kernel_size // 2
-        self.conv = nn.Conv1d(channels, channels, kernel_size, padding=margin, groups=channels)
+        channels, size = config.channels, config.kernel_size
+        self.conv = nn.Conv1d(channels, channels, size, padding=size // 2, groups=channels)
         self.norm = nn.LayerNorm(channels)
-        self.up = Linear(channels, expansion * channels)
-        self.down = Linear(expansion * channels, channels)
+        self.up = Linear(channels, config.expansion * channels)
+        self.down = Linear(config.expansion * channels, channels)
         self.scale = nn.Parameter(torch.full((channels,), _FIRST_SCALE))
 
     def forward(self, frames: Tensor) -> Tensor:
@@ -102,10 +102,7 @@ class FreeVGL(MagnitudeVocoder):
         self.config = config
         self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
         self.first_norm = nn.LayerNorm(channels)
-        self.blocks = nn.ModuleList(
-            ConvNeXtBlock(channels, config.kernel_size, config.expansion)
-            for _ in range(config.n_layers)
-        )
+        self.blocks = nn.ModuleList(ConvNeXtBlock(config) for _ in range(config.n_layers))
         self.last_norm = nn.LayerNorm(channels)
         self.residual = Linear(channels, mel.n_fft // 2 + 1)
         nn.init.zeros_(self.residual.weight)
@@ -142,6 +139,7 @@ class FreeVGLTask:
     exported = "model"
 
     def __init__(self, network: FreeVGL, config: FreeVGLConfig, mel: MelConfig) -> None:
+        self.network = network
         self.networks: dict[str, nn.Module] = {"model": network}
         self.config = config
         self._mel = MelSpectrogram(mel)
@@ -166,7 +164,7 @@ class FreeVGLTask:
         count.
         """
         mel_of = self._mel.to(wav.device)
-        log_magnitude_hat = self.networks["model"](mel).float()  # (B, n_fft // 2 + 1, T)
+        log_magnitude_hat = self.network(mel).float()  # (B, n_fft // 2 + 1, T)
         magnitude = mel_of.magnitude(wav)
         inner = slice(edge, magnitude.shape[2] - edge)
         log_magnitude_hat, magnitude = log_magnitude_hat[..., inner], magnitude[..., inner]
@@ -193,15 +191,13 @@ class FreeVGLTask:
             for name, term in self.losses(mel, wav).items():
                 before = totals[name].total if name in totals else 0.0
                 totals[name] = term._replace(total=term.total + before)
-            wav_hat = cast("FreeVGL", self.networks["model"]).infer(mel)
-            stft += float(self._stft.to(wav.device)(wav_hat, wav).sum())
+            stft += float(self._stft.to(wav.device)(self.network.infer(mel), wav).sum())
         return {**totals, "stft": MetricTerm(stft, len(batch.ids))}
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
-        network = cast("FreeVGL", self.networks["model"])
-        wav_hat = network.infer(batch.mel, batch.mel_lengths)
-        return resynthesis_samples(batch, wav_hat, self._mel.config, self._mel.to(wav_hat.device))
+        wav_hat = self.network.infer(batch.mel, batch.mel_lengths)
+        return resynthesis_samples(batch, wav_hat, self._mel)
 
     def _random_gains(self, wav: Tensor) -> Tensor:
         """Factors on the level that do not clip, (B, S) -> (B, 1)."""

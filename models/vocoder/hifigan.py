@@ -27,41 +27,11 @@ from models.base.graphs import vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from models.vocoder._hifigan_discriminators import (
-    PERIOD_CHANNELS,
-    PERIODS,
-    SCALE_CHANNELS,
-    WaveDiscriminator,
-)
+from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
 from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
-
-
-@dataclass(frozen=True)
-class DiscriminatorConfig:
-    """Discriminators; the values here are the paper's. Fewer channels make them cheaper."""
-
-    periods: tuple[int, ...] = PERIODS  # samples
-    period_channels: tuple[int, ...] = PERIOD_CHANNELS  # of the five layers of each
-    scales: int = 3  # of these, each averages over two samples of the one before; 0: none
-    scale_channels: tuple[int, ...] = SCALE_CHANNELS  # of the seven layers of each
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 0, "scales")
-        for key, expected in (("period_channels", 5), ("scale_channels", 7)):
-            if len(getattr(self, key)) != expected:
-                raise ValueError(
-                    f"{key} are {len(getattr(self, key))} numbers, expected {expected}"
-                )
-        if not self.periods or min(self.periods) < 1:
-            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
-        if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
-            raise ValueError(
-                f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "
-                "multiples of 16"
-            )
 
 
 @dataclass(frozen=True)
@@ -153,7 +123,8 @@ class HiFiGANTask:
         """Mel loss (eq. 3) and, if it has a weight, multi-resolution STFT loss; wavs (B, S)."""
         losses = {}
         if self.config.lambda_mel:
-            distance = (self._mel_of(wav) - self._mel_of(wav_hat)).abs()
+            mel_of = self._mel.to(wav.device)
+            distance = (mel_of(wav) - mel_of(wav_hat)).abs()
             losses["mel"] = _summed([distance], self.config.lambda_mel)
         if self.config.lambda_stft:
             distance = self._stft.to(wav.device)(wav_hat.float(), wav)
@@ -179,11 +150,7 @@ class HiFiGANTask:
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
-        mel_of = self._input_mel.to(wav_hat.device)
-        return resynthesis_samples(batch, wav_hat, mel_of.config, mel_of)
-
-    def _mel_of(self, wav: Tensor) -> Tensor:
-        return self._mel.to(wav.device)(wav)
+        return resynthesis_samples(batch, wav_hat, self._input_mel)
 
 
 def _summed(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
@@ -219,10 +186,7 @@ def _network(model: HiFiGANConfig, assets: Assets) -> HiFiGAN:
 def _task(model: HiFiGANConfig, _config: Config, assets: Assets) -> HiFiGANTask:
     generator = _network(model, assets)
     normalise_weights(generator)
-    sizes = model.discriminator
-    discriminator = WaveDiscriminator(
-        sizes.periods, sizes.period_channels, sizes.scales, sizes.scale_channels
-    )
+    discriminator = WaveDiscriminator(model.discriminator)
     return HiFiGANTask(generator, discriminator if model.adversarial else None, model, assets.mel)
 
 

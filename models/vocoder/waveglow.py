@@ -13,7 +13,6 @@ The network is in _waveglow_network.py, the steps of its flow in _waveglow_flows
 """
 
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -27,8 +26,8 @@ from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from models.vocoder._waveglow_flows import CouplingNetwork
-from models.vocoder._waveglow_network import Latent, WaveGlow, WaveGlowConfig
+from models.vocoder._waveglow_flows import CouplingNetwork, WaveGlowConfig
+from models.vocoder._waveglow_network import Latent, WaveGlow
 from modules.layers.signal import SignalConv1d
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim_graph import RealDft, overlapped
@@ -56,6 +55,7 @@ class WaveGlowTask:
     exported = "model"
 
     def __init__(self, network: WaveGlow, config: WaveGlowConfig, mel: MelConfig) -> None:
+        self.network = network
         self.networks: dict[str, nn.Module] = {"model": network}
         self.config = config
         self._mel = MelSpectrogram(mel)
@@ -71,7 +71,7 @@ class WaveGlowTask:
         yield Update("model", {"nll": self._likelihood(batch.wav, batch.mel)})
 
     def _likelihood(self, wav: Tensor, mel: Tensor) -> LossTerm:
-        latent = self.networks["model"](wav, mel)
+        latent = self.network(wav, mel)
         return LossTerm(negative_log_likelihood(latent, self.config.train_sigma), "samples")
 
     @torch.no_grad()
@@ -83,8 +83,7 @@ class WaveGlowTask:
             mel = batch.mel[item : item + 1, :, :T]
             wav = batch.wav[item : item + 1, : T * mel_of.config.hop_length]
             likelihood += self._likelihood(wav, mel).total
-            wav_hat = cast("WaveGlow", self.networks["model"]).infer(mel)
-            distance += float((mel_of(wav_hat) - mel_of(wav)).abs().mean())
+            distance += float((mel_of(self.network.infer(mel)) - mel_of(wav)).abs().mean())
         return {
             "nll": LossTerm(likelihood, "samples"),
             "mel_l1": MetricTerm(distance, len(batch.ids)),
@@ -92,9 +91,8 @@ class WaveGlowTask:
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
-        network = cast("WaveGlow", self.networks["model"])
-        wav_hat = network.infer(batch.mel, batch.mel_lengths)
-        return resynthesis_samples(batch, wav_hat, self._mel.config, self._mel.to(wav_hat.device))
+        wav_hat = self.network.infer(batch.mel, batch.mel_lengths)
+        return resynthesis_samples(batch, wav_hat, self._mel)
 
 
 class WaveGlowGraph(nn.Module):

@@ -35,11 +35,7 @@ class AlignmentEncoder(nn.Module):
     """Phones (H channels) and a mel to a soft attention, compared in C channels."""
 
     def __init__(
-        self,
-        phone_channels: int,
-        n_mels: int = 80,
-        attention_channels: int = 80,
-        temperature: float = 0.0005,
+        self, phone_channels: int, n_mels: int, attention_channels: int, temperature: float
     ) -> None:
         super().__init__()
         self.temperature = temperature

@@ -60,16 +60,12 @@ class PitchTransform:
         if voiced is not None:
             changed = changed & voiced
         if self.custom is None:
-            transformed = self._around(pitch_hz, mean_hz)
+            factor = 0.0 if self.flatten else -self.amplify if self.invert else self.amplify
+            transformed = mean_hz + factor * (pitch_hz - mean_hz) + self.shift_hz
         else:
             transformed = self.custom(pitch_hz, lengths)
             _check(transformed, pitch_hz, changed)
         return torch.where(changed, transformed, pitch_hz)
-
-    def _around(self, pitch_hz: Tensor, mean_hz: Tensor) -> Tensor:
-        """The contour (B, L) with its deviations from the mean (B, 1) changed, and shifted."""
-        factor = 0.0 if self.flatten else -self.amplify if self.invert else self.amplify
-        return mean_hz + factor * (pitch_hz - mean_hz) + self.shift_hz
 
 
 def _check(transformed: Tensor, pitch_hz: Tensor, used: Tensor) -> None:

@@ -126,7 +126,7 @@ class MagnitudeVocoder(nn.Module):
     filters: Tensor
     window: Tensor
 
-    def __init__(self, mel: MelConfig, iterations: int, reach: int = 0) -> None:
+    def __init__(self, mel: MelConfig, iterations: int = 30, reach: int = 0) -> None:
         super().__init__()
         self.mel = mel
         self.iterations = iterations
@@ -223,9 +223,6 @@ class MagnitudeVocoder(nn.Module):
 
 class GriffinLim(MagnitudeVocoder):
     """Mel to waveform, deterministic and without trained weights."""
-
-    def __init__(self, mel: MelConfig, iterations: int = 30) -> None:
-        super().__init__(mel, iterations)
 
     def magnitudes(self, mel: Tensor) -> Tensor:
         """Computes STFT magnitudes, (1, M, T) -> (1, n_fft // 2 + 1, T)."""

@@ -64,12 +64,8 @@ def _integrated(steps: np.ndarray) -> float:
     if len(steps) < _STEPS:
         return -math.inf
     powers = np.convolve(steps, np.full(_STEPS, 1 / _STEPS), mode="valid")  # (T - 3,)
-    powers = powers[powers > _power(_ABSOLUTE_GATE_LUFS)]
+    powers = powers[powers > 10 ** ((_ABSOLUTE_GATE_LUFS - _OFFSET_DB) / 10)]
     if not len(powers):
         return -math.inf
     relative_gate = float(powers.mean()) * 10 ** (_RELATIVE_GATE_LU / 10)
     return _OFFSET_DB + 10 * math.log10(powers[powers > relative_gate].mean())
-
-
-def _power(lufs: float) -> float:
-    return 10 ** ((lufs - _OFFSET_DB) / 10)

@@ -101,17 +101,12 @@ def _liftered(log_power: np.ndarray, f0: np.ndarray) -> np.ndarray:
     return np.fft.hfft(cepstra, N_FFT)[:, : N_FFT // 2 + 1]
 
 
-def mel_cepstra(
-    log_power: np.ndarray, sample_rate: int, *, order: int = ORDER, alpha: float | None = None
-) -> np.ndarray:
-    """Mel-cepstra of power envelopes, (T, order + 1); coefficient 0 is the level.
+def mel_cepstra(log_power: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Mel-cepstra of power envelopes, (T, ORDER + 1); coefficient 0 is the level.
 
-    Args:
-        log_power: Logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
-        alpha: All-pass constant; None: the closest to the mel scale.
+    `log_power` is the logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
     """
-    alpha = mel_alpha(sample_rate) if alpha is None else alpha
-    return log_power @ _analysis(log_power.shape[1], order, alpha)
+    return log_power @ _analysis(log_power.shape[1], mel_alpha(sample_rate))
 
 
 @functools.cache
@@ -131,23 +126,23 @@ def mel_alpha(sample_rate: int) -> float:
 
 
 @functools.cache
-def _analysis(n_bins: int, order: int, alpha: float) -> np.ndarray:
-    """Matrix from log-powers to mel-cepstra, (n_bins, order + 1)."""
+def _analysis(n_bins: int, alpha: float) -> np.ndarray:
+    """Matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1)."""
     cepstra = np.fft.irfft(np.eye(n_bins))[:, :n_bins]  # (K, K), row k is that of bin k alone
     cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
-    return cepstra @ _warping(n_bins, order, alpha)
+    return cepstra @ _warping(n_bins, alpha)
 
 
-def _warping(n_coefficients: int, order: int, alpha: float) -> np.ndarray:
-    """Matrix from cepstra to mel-cepstra, (n_coefficients, order + 1); Oppenheim, Johnson 1972.
+def _warping(n_coefficients: int, alpha: float) -> np.ndarray:
+    """Matrix from cepstra to mel-cepstra, (n_coefficients, ORDER + 1); Oppenheim, Johnson 1972.
 
     In the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
     the n-th power of that series: row n holds its coefficients.
     """
-    powers = np.arange(order)
-    series = np.append(alpha, (1 - alpha**2) * (-alpha) ** powers)  # (order + 1,)
-    rows = np.zeros((n_coefficients, order + 1))
+    powers = np.arange(ORDER)
+    series = np.append(alpha, (1 - alpha**2) * (-alpha) ** powers)  # (ORDER + 1,)
+    rows = np.zeros((n_coefficients, ORDER + 1))
     rows[0, 0] = 1
     for n in range(1, n_coefficients):
-        rows[n] = np.convolve(rows[n - 1], series)[: order + 1]
+        rows[n] = np.convolve(rows[n - 1], series)[: ORDER + 1]
     return rows

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Splits
 from processors.audio.frames import from_pcm16, to_pcm16
@@ -108,17 +109,15 @@ class GeneratedFeatures(GeneratedStore):
         self,
         name: str,
         n_utterances: int,
-        mel: MelConfig,
+        config: PreprocessConfig,
         symbols: Sequence[str],
-        f0_range: tuple[float, float],
         *,
-        timed: bool = True,
         seed: int = 0,
     ) -> None:
-        super().__init__(name, n_utterances, mel, seed=seed)
+        super().__init__(name, n_utterances, config.mel, seed=seed)
         self.symbols = tuple(symbols)
-        self.timed = timed
-        self._f0_range = f0_range
+        self.timed = config.has_aligner
+        self._f0_range = config.f0_min, config.f0_max
 
     def read(self, key: str | int) -> Features:
         """Generates one utterance, by id or position."""

@@ -12,7 +12,7 @@ from models.tts._fastpitch_settings import FastPitchConfig
 from models.tts._fastspeech2_settings import FastSpeech2Config
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats
+from modules.variance.contours import ContourStats
 from processors.dataset.batch import VocoderBatch
 
 REPOSITORY = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ EVERY_HIFIGAN = sorted(VOCODER_CONFIGS.glob("hifigan*.json"))
 FASTPITCH = REPOSITORY / "egs" / "tts" / "FastPitch"
 FASTSPEECH2 = REPOSITORY / "egs" / "tts" / "FastSpeech2"
 TENSORFLOWTTS = FASTSPEECH2 / "exp_config_tensorflowtts.json"
-PITCH = ContourStats.of(200, 50, 80, 400)
+PITCH = ContourStats(*torch.tensor([[200.0], [50], [80], [400]]))
 CORPUS = ['dataset=["any"]', 'dataset_path={any: "somewhere"}']
 
 
@@ -69,7 +69,13 @@ def test_all_recipes_of_the_full_size_model_share_one_mel():
 
 def test_the_tensorflowtts_recipe_has_its_network_mel_and_optimizer():
     config = load_config(TENSORFLOWTTS)
-    network = FastSpeech2(config.model, 149, MelConfig(), PITCH, ContourStats.of(40, 20, 0, 120))
+    network = FastSpeech2(
+        config.model,
+        149,
+        MelConfig(),
+        PITCH,
+        ContourStats(*torch.tensor([[40.0], [20], [0], [120]])),
+    )
     # by the layers of the original, without its positions and with the means of the postnet's input
     blocks = 8 * (4 * 384 * 385 + 3 * 384 * 1024 * 2 + 1024 + 384 + 4 * 384)
     predictors = 3 * (3 * 384 * 256 + 3 * 256 * 256 + 2 * 256 + 4 * 256 + 257)

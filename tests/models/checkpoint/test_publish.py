@@ -20,7 +20,7 @@ from models.checkpoint.publish import convert_to_experiment, export, publish, wi
 from models.synthesizer.vocoders import open_vocoder
 from models.training.experiment import train
 from models.training.initialisation import initialise
-from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
+from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
 from modules.layers.normalisation import fold
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
@@ -424,7 +424,9 @@ def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
 def source(tmp_path, monkeypatch):
     """A generator of 100 steps with its scale discriminators, smaller than the published ones."""
     monkeypatch.setattr(
-        hifigan_authors, "WaveDiscriminator", partial(WaveDiscriminator, PERIODS, **SMALL)
+        hifigan_authors,
+        "WaveDiscriminator",
+        partial(WaveDiscriminator, DiscriminatorConfig(**SMALL)),
     )
     folder = write_authors(tmp_path / "source", random_generator(SIZES))
     with pytest.warns(FutureWarning, match="weight_norm"):

@@ -11,9 +11,10 @@ from config.schema import InferenceConfig
 from models.base.assets import Assets
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, open_vocoder
+from models.vocoder._waveglow_flows import WaveGlowConfig
 from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, HiFiGANConfig
-from models.vocoder.waveglow import WaveGlow, WaveGlowConfig
+from models.vocoder.waveglow import WaveGlow
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
 from utils.config import to_plain

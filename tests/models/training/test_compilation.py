@@ -43,7 +43,7 @@ def small_model(name):
     n_phones, mel = len(arpabet_vocabulary()), PREPROCESS.mel
     torch.manual_seed(0)
     if name == "Tacotron2":
-        network, module = tacotron2.Tacotron2(test_tacotron2.SMALL, n_phones, mel.n_mels), tacotron2
+        network, module = tacotron2.Tacotron2(test_tacotron2.SMALL, n_phones, mel), tacotron2
     elif name == "FastPitch":
         network = fastpitch.FastPitch(test_fastpitch.SMALL, n_phones, mel, PITCH)
         module = fastpitch

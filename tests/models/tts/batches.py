@@ -9,14 +9,14 @@ from config.train import CompileMode
 from models.base.acoustic import AcousticTask
 from modules.layers.basic import length_mask
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats
+from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch, pad_batch
 from processors.dataset.sampler import Shape
 
 N_PHONES, N_MELS = 12, 6
 MEL = MelConfig(n_mels=N_MELS, f_max=1000)  # bands in which harmonics can be seen
 FLOOR = MEL.log_floor_value
-PITCH = ContourStats.of(mean=200, std=50, minimum=80, maximum=400)
+PITCH = ContourStats(*torch.tensor([[200.0], [50], [80], [400]]))
 TWO_PITCHES = ContourStats(*torch.tensor([[120.0, 220], [20, 40], [70, 120], [200, 400]]))
 
 

@@ -15,7 +15,7 @@ from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig, TemporalP
 from models.tts.fastpitch import FastPitch, losses_of
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats, SpeakerNorm
+from modules.variance.contours import ContourStats, SpeakerNorm
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -178,7 +178,7 @@ def test_one_batch_can_be_overfitted(config):
 def test_saving_and_loading_changes_nothing(tmp_path):
     batch, saved = batch_of(), network_of()
     torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = FastPitch(SMALL, N_PHONES, MEL, ContourStats.of(1, 2, 0, 3))
+    loaded = FastPitch(SMALL, N_PHONES, MEL, ContourStats(*torch.tensor([[1.0], [2], [0], [3]])))
     loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     arguments = (batch.phone_ids, batch.phone_lengths)
     expected = saved.eval().infer(*arguments, duration_control=4)

@@ -18,7 +18,8 @@ from models.tts._fastspeech2_settings import (
 from models.tts.fastspeech2 import FastSpeech2, losses_of
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
-from modules.variance.adaptor import ContourStats, SpeakerNorm, regulate
+from modules.variance.adaptor import regulate
+from modules.variance.contours import ContourStats, SpeakerNorm
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -38,7 +39,7 @@ from tests.models.tts.batches import (
 )
 from utils.errors import InputError
 
-ENERGY = ContourStats.of(mean=40, std=20, minimum=0, maximum=120)
+ENERGY = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
 TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
 SMALL = FastSpeech2Config(
     transformer=TransformerConfig(
@@ -282,7 +283,9 @@ def test_saving_and_loading_changes_nothing(tmp_path, config):
     saved = network_of(config)
     mean_loss(task_of(saved.train()), batch)  # moves the postnet's statistics
     torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = FastSpeech2(config, N_PHONES, MEL, ContourStats.of(1, 2, 0, 3), ENERGY)
+    loaded = FastSpeech2(
+        config, N_PHONES, MEL, ContourStats(*torch.tensor([[1.0], [2], [0], [3]])), ENERGY
+    )
     loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     arguments = (batch.phone_ids, batch.phone_lengths)
     expected = saved.eval().infer(*arguments, duration_control=4)

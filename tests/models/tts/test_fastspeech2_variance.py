@@ -8,7 +8,6 @@ import torch
 from models.tts._fastspeech2_variance import (
     MinGRU,
     ProsodyEncoder,
-    contour_targets,
     duration_loss_sum,
     pitch_loss_sum,
 )
@@ -23,9 +22,7 @@ def test_frames_without_energy_count_with_bins_and_not_with_a_convolution(name, 
     network = network_of(VARIANTS[name])
     energy = torch.tensor([[10.0, 0, 20, 0]])
     lengths, speaker = torch.tensor([4]), torch.tensor([0])
-    targets = contour_targets(
-        network.pitch, network.energy, energy * 9, energy, lengths[None], lengths, speaker
-    )
+    targets = network.contour_targets(energy * 9, energy, lengths[None], lengths, speaker)
     found = network.energy.norm.inverse(targets["energy"], speaker)
     torch.testing.assert_close(found, torch.tensor([[expected]]))
 

@@ -21,7 +21,7 @@ from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
-from tests.models.tts.batches import FLOOR, N_MELS, N_PHONES, pad
+from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, pad
 from utils.errors import InputError
 
 SMALL = Tacotron2Config(
@@ -45,7 +45,7 @@ VARIANTS = {"one frame per step": SMALL, "three": GROUPS}
 
 def network_of(config: Tacotron2Config = SMALL, n_speakers: int = 1) -> Tacotron2:
     torch.manual_seed(0)
-    network = Tacotron2(config, N_PHONES, N_MELS, n_speakers)
+    network = Tacotron2(config, N_PHONES, MEL, n_speakers)
     for parameter in network.decoder.parameters():
         parameter.data *= 2  # attention and gate move
     network.decoder.gate_linear.bias.data.fill_(-2.0)
@@ -96,7 +96,7 @@ def test_with_a_compiled_postnet_it_trains_as_it_is(monkeypatch, backend):
 
 
 def test_size_is_nvidias():
-    network = Tacotron2(Tacotron2Config(), n_phones=148, n_mels=80)
+    network = Tacotron2(Tacotron2Config(), 148, MelConfig())
     assert sum(parameter.numel() for parameter in network.parameters()) == 28_193_153
 
 
@@ -305,7 +305,7 @@ def test_saving_and_loading_changes_nothing(tmp_path):
     batch, saved = batch_of(), network_of()
     mean_loss(task_of(saved.train()), batch)  # moves the statistics of the normalisation
     torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = Tacotron2(SMALL, N_PHONES, N_MELS)
+    loaded = Tacotron2(SMALL, N_PHONES, MEL)
     loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     arguments = {"max_frames": torch.tensor([8, 8, 8])}
     phones = batch.phone_ids, batch.phone_lengths
@@ -392,7 +392,7 @@ def test_half_precision_has_nearly_the_gradients_of_float32():
 
 
 def test_samples_show_the_attention():
-    network = Tacotron2(SMALL, len(arpabet_vocabulary()), MelConfig().n_mels).eval()
+    network = Tacotron2(SMALL, len(arpabet_vocabulary()), MelConfig()).eval()
     batch = batch_of((5,), (2,))
     task = AcousticTask(network, Assets(MelConfig(), arpabet_vocabulary()), losses_of)
     (sample,) = task.samples(batch)

@@ -1,11 +1,15 @@
 import torch
 
-from models.tts._tacotron2_network import LocationAttention
+from models.tts._tacotron2_network import DecoderConfig, LocationAttention
+
+SIZES = DecoderConfig(
+    attention_lstm_size=5, attention_size=3, location_filters=2, location_kernel_size=3
+)
 
 
 def test_attention_weighs_by_query_keys_and_location():
     torch.manual_seed(0)
-    attention = LocationAttention(5, 4, hidden=3, n_filters=2, kernel_size=3)
+    attention = LocationAttention(SIZES, 4)
     state, memory, past = torch.randn(1, 5), torch.randn(1, 6, 4), torch.rand(1, 2, 6)
     energies = []
     for n in range(6):
@@ -29,7 +33,7 @@ def test_attention_weighs_by_query_keys_and_location():
 
 def test_padding_gets_no_weight_and_changes_no_other():
     torch.manual_seed(0)
-    attention = LocationAttention(5, 4, hidden=3, n_filters=2, kernel_size=3)
+    attention = LocationAttention(SIZES, 4)
     state, memory = torch.randn(1, 5), torch.randn(1, 6, 4)
     past = torch.rand(1, 2, 6)
     past[:, :, 4:] = 0  # weights of padding

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
-from models.vocoder.hifigan import DiscriminatorConfig, GeneratorConfig
+from models.vocoder._hifigan_discriminators import DiscriminatorConfig
+from models.vocoder.hifigan import GeneratorConfig
 
 
 class PlainBlock(nn.Module):

@@ -10,9 +10,8 @@ import torch
 from config.train import TrainConfig
 from models.training.data import ProcessRank, TrainingData, data_of, make_collator
 from models.training.trainer import Trainer
-from models.vocoder._hifigan_discriminators import WaveDiscriminator
+from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
 from models.vocoder.hifigan import (
-    DiscriminatorConfig,
     GeneratorConfig,
     HiFiGAN,
     HiFiGANConfig,
@@ -119,10 +118,7 @@ def make_gan(**changes: object) -> HiFiGANTask:
     torch.manual_seed(0)
     generator = HiFiGAN(config.generator, MEL.n_mels)
     normalise_weights(generator)
-    sizes = config.discriminator
-    discriminator = WaveDiscriminator(
-        sizes.periods, sizes.period_channels, sizes.scales, sizes.scale_channels
-    )
+    discriminator = WaveDiscriminator(config.discriminator)
     return HiFiGANTask(generator, discriminator if config.adversarial else None, config, MEL)
 
 

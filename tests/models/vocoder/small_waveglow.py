@@ -2,7 +2,8 @@
 
 import torch
 
-from models.vocoder.waveglow import WaveGlow, WaveGlowConfig
+from models.vocoder._waveglow_flows import WaveGlowConfig
+from models.vocoder.waveglow import WaveGlow
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 

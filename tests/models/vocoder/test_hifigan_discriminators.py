@@ -3,6 +3,7 @@ import torch
 from torch.nn import functional as F
 
 from models.vocoder._hifigan_discriminators import (
+    DiscriminatorConfig,
     MultiPeriodDiscriminator,
     MultiScaleDiscriminator,
     PeriodDiscriminator,
@@ -21,12 +22,7 @@ S = 1280  # samples
 def networks():
     """Small discriminators of ours, and plain ones with the same weights."""
     torch.manual_seed(0)
-    ours = WaveDiscriminator(
-        DISCRIMINATOR.periods,
-        DISCRIMINATOR.period_channels,
-        DISCRIMINATOR.scales,
-        DISCRIMINATOR.scale_channels,
-    )
+    ours = WaveDiscriminator(DISCRIMINATOR)
     plain = PlainDiscriminator(DISCRIMINATOR).eval()  # as they are between updates
     plain.load_state_dict(ours.state_dict())
     return ours, plain
@@ -40,7 +36,7 @@ def noise(n_items=2, n_samples=S, seed=0):
     ("network", "millions"), [(MultiPeriodDiscriminator, 41.1), (MultiScaleDiscriminator, 29.6)]
 )
 def test_discriminators_are_as_large_as_those_of_the_authors(network, millions):
-    n_weights = sum(weight.numel() for weight in network().parameters())
+    n_weights = sum(weight.numel() for weight in network(DiscriminatorConfig()).parameters())
     assert n_weights == pytest.approx(millions * 1e6, abs=5e4)
 
 
@@ -109,7 +105,7 @@ def test_a_score_by_period_hears_every_pth_sample():
 
 
 def test_scales_may_be_left_out():
-    discriminator = WaveDiscriminator((2,), (4, 4, 4, 4, 4), n_scales=0)
+    discriminator = WaveDiscriminator(DiscriminatorConfig((2,), (4, 4, 4, 4, 4), scales=0))
     assert len(discriminator(noise(), noise())) == 1
     assert not [name for name in discriminator.state_dict() if name.startswith("msd")]
 

@@ -1,7 +1,9 @@
 import pytest
 import torch
 
-from models.vocoder._waveglow_flows import CouplingNetwork, FlowStep, Mixing, reach_of
+from models.vocoder._waveglow_flows import CouplingNetwork, FlowStep, Mixing, WaveGlowConfig
+
+SIZES = WaveGlowConfig(channels=4, n_layers=3, kernel_size=5)
 
 
 def random_matrix(sign):
@@ -45,13 +47,13 @@ def test_a_mixing_is_undone_also_when_its_inverse_is_kept():
 
 def make_coupling():
     torch.manual_seed(0)
-    coupling = CouplingNetwork(2, 6, hidden=4, layers=3, kernel_size=5)
+    coupling = CouplingNetwork(SIZES, 2, 6)
     coupling.end.weight.data.normal_()
     return coupling
 
 
 def test_a_coupling_starts_as_the_identity():
-    coupling = CouplingNetwork(2, 6, hidden=4, layers=3, kernel_size=5)
+    coupling = CouplingNetwork(SIZES, 2, 6)
     shift, log_scale = coupling(torch.randn(1, 2, 9), torch.randn(1, 6, 9))
     assert not shift.any()
     assert not log_scale.any()
@@ -59,7 +61,7 @@ def test_a_coupling_starts_as_the_identity():
 
 def test_a_coupling_reads_as_far_as_its_reach_and_no_farther():
     coupling = make_coupling()
-    assert coupling.reach == reach_of(3, 5) == 14
+    assert SIZES.coupling_reach == 14
     half = torch.randn(1, 2, 61).requires_grad_()
     shift, _ = coupling(half, torch.randn(1, 6, 61))
     (gradient,) = torch.autograd.grad(shift[0, :, 30].sum(), half)
@@ -81,7 +83,7 @@ def test_the_conditioning_of_each_layer_is_its_own_part_of_one_convolution():
 
 def test_the_log_determinant_of_a_step_is_that_of_its_jacobian():
     torch.manual_seed(0)
-    step = FlowStep(4, 6, hidden=4, layers=2, kernel_size=3)
+    step = FlowStep(WaveGlowConfig(channels=4, n_layers=2), 4, 6)
     step.coupling.end.weight.data.normal_(0, 0.3)
     step.mixing.weight.data.copy_(torch.randn(4, 4))
     signal, mel = torch.randn(1, 4, 5), torch.randn(1, 6, 5)
@@ -96,7 +98,7 @@ def test_the_log_determinant_of_a_step_is_that_of_its_jacobian():
 
 def test_a_step_is_undone():
     torch.manual_seed(0)
-    step = FlowStep(4, 6, hidden=4, layers=2, kernel_size=3)
+    step = FlowStep(WaveGlowConfig(channels=4, n_layers=2), 4, 6)
     step.coupling.end.weight.data.normal_(0, 0.3)
     signal, mel = torch.randn(2, 4, 5), torch.randn(2, 6, 5)
     assert torch.allclose(step.inverse(step(signal, mel).signal, mel), signal, atol=1e-5)

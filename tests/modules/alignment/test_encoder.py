@@ -48,7 +48,7 @@ def small_batch():
 
 
 def test_names_and_shapes_are_the_published_ones_but_for_the_first_kernel():
-    encoder = AlignmentEncoder(384)
+    encoder = AlignmentEncoder(384, 80, 80, 0.0005)
     shapes = {name: tuple(tensor.shape) for name, tensor in encoder.state_dict().items()}
     assert shapes == PUBLISHED
 
@@ -212,7 +212,7 @@ class Training(nn.Module):
         self.speech = speech
         self.lengths = speech.phone_lengths, speech.mel_lengths
         self.embedding = nn.Embedding(13, 32, padding_idx=0)
-        self.encoder = AlignmentEncoder(32, 20, 16)
+        self.encoder = AlignmentEncoder(32, 20, 16, 0.0005)
         self.optimizer = torch.optim.Adam(self.parameters(), lr=1e-2)
         N, T = speech.phone_ids.shape[1], speech.mel.shape[1]
         self.log_prior = beta_binomial_log_prior(*self.lengths, N, T)

@@ -51,7 +51,8 @@ def test_both_parts_of_a_split_have_short_and_long_utterances():
 
 
 def source(seed=0, **changes):
-    return GeneratedFeatures("mini", 30, MelConfig(), SYMBOLS, (65.0, 600.0), seed=seed, **changes)
+    config = PreprocessConfig(f0_min=65.0, f0_max=600.0, **changes)
+    return GeneratedFeatures("mini", 30, config, SYMBOLS, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_an_utterance_depends_on_seed_and_id_alone():
 
 
 def test_without_an_aligner_there_are_no_durations():
-    store = source(timed=False)
+    store = source(aligner="learned")
     assert not store.timed
     assert store.read(0).durations is None
     assert store.read_prosody(0).durations is None

@@ -9,7 +9,7 @@ from models.checkpoint.foreign import find
 from models.checkpoint.importers import hifigan_amphion, hifigan_authors
 from models.checkpoint.loading import load_model
 from models.synthesizer.runs.synthesis_run import default_output
-from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
+from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     SIZES_OF_TYPE_2,
@@ -146,12 +146,8 @@ def test_other_parts_of_a_file_with_a_generator_are_listed(tmp_path):
 @pytest.mark.parametrize("form", ["pytorch_model_{}.bin", "model_{}.safetensors"])
 def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path, monkeypatch, form):
     period_channels, scale_channels = (2, 4, 4, 6, 6), (4, 16, 16, 32, 16, 16, 16)
-    small = partial(
-        WaveDiscriminator,
-        PERIODS,
-        period_channels=period_channels,
-        scale_channels=scale_channels,
-    )
+    sizes = DiscriminatorConfig(period_channels=period_channels, scale_channels=scale_channels)
+    small = partial(WaveDiscriminator, sizes)
     monkeypatch.setattr(hifigan_authors, "WaveDiscriminator", small)
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
     scales = scale_discriminators(scale_channels).state_dict()

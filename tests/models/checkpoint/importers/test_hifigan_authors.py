@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 
 from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
-from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
+from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
@@ -36,12 +36,8 @@ def mel():
 @pytest.fixture
 def small_discriminator(monkeypatch):
     """Ours and theirs with few channels; the published ones have 70 million parameters."""
-    build = partial(
-        WaveDiscriminator,
-        PERIODS,
-        period_channels=PERIOD_CHANNELS,
-        scale_channels=SCALE_CHANNELS,
-    )
+    sizes = DiscriminatorConfig(period_channels=PERIOD_CHANNELS, scale_channels=SCALE_CHANNELS)
+    build = partial(WaveDiscriminator, sizes)
     monkeypatch.setattr(hifigan_authors, "WaveDiscriminator", build)
     torch.manual_seed(4)
     return build()

@@ -1,4 +1,5 @@
 import re
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from models.checkpoint.importers import tacotron2_nvidia, waveglow_nvidia
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
 from modules.layers.basic import length_mask
+from modules.mel import MelConfig
 from tests.models.checkpoint.importers.reading import read_foreign
 from tests.models.checkpoint.importers.tacotron2_originals import FULL, SMALL, original
 from utils.errors import InputError
@@ -56,7 +58,7 @@ def test_training_gives_the_gradients_of_a_plain_computation(tmp_path):
     mel = torch.randn(1, SMALL["n_mel_channels"], 7)
     memory = network.encoder(network.phone_embedding(IDS), LENGTHS)
     network.decoder.apply(lambda part: setattr(part, "training", False))
-    undropped = type("Masks", (), {"first": lambda self, n: torch.ones(2, 1, n, 1)})()
+    undropped = type("Masks", (), {"steps": lambda self, device: repeat(torch.ones(2, 1, 1))})()
     output = network.decoder(memory, length_mask(LENGTHS), mel.mT, undropped)
     mel_hat, gate = plain.follow(IDS, mel)
     torch.testing.assert_close(output.mel_hat, mel_hat.mT, rtol=1e-4, atol=1e-5)
@@ -174,7 +176,7 @@ def test_names_of_the_published_size_are_all_known():
         from models.tts.tacotron2 import Tacotron2, Tacotron2Config
         from tests.models.checkpoint.importers.tacotron2_originals import TacotronOriginal
 
-        own = Tacotron2(Tacotron2Config(), 148, 80).state_dict()
+        own = Tacotron2(Tacotron2Config(), 148, MelConfig()).state_dict()
         theirs = tacotron2_nvidia._NAMES.renamed(TacotronOriginal(FULL).state_dict())
     assert {name: t.shape for name, t in own.items()} == {n: t.shape for n, t in theirs.items()}
 

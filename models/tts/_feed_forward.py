@@ -1,0 +1,297 @@
+"""What FastSpeech 2 and FastPitch have in common: durations and contours, then all frames at once.
+
+Ren et al. 2019, "FastSpeech", arXiv:1905.09263; Łańcucki 2021, "FastPitch", arXiv:2006.06873.
+"""
+
+from typing import ClassVar, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from config.schema import AcousticPrecision
+from config.train import CompileMode
+from models.base.acoustic import durations_in
+from models.base.model import TtsOutput, finished_mel, resolve_speakers
+from modules.execution.prepared import packed
+from modules.harmonics import F0Residual, HarmonicHead
+from modules.layers.basic import Linear, length_mask
+from modules.layers.postnet import PostNet
+from modules.variance.adaptor import (
+    VariancePredictor,
+    interpolate_unvoiced,
+    regulate,
+    round_durations,
+)
+from modules.variance.contours import (
+    Contour,
+    ContourControl,
+    ConvolvedContour,
+    Level,
+    PredictedContour,
+)
+from modules.variance.pitch_transform import PitchTransform
+from processors.dataset.batch import TtsBatch
+
+Network = TypeVar("Network", bound="FeedForwardNetwork")
+
+
+class FeedForwardOutput(NamedTuple):
+    """The network's predictions for a batch, and the targets of the contours."""
+
+    mel_hat: Tensor  # (B, T, M) before the postnet
+    refined_mel_hat: Tensor | None  # (B, T, M) after it, None without one
+    log_durations_hat: Tensor  # (B, N) ln(frames + 1)
+    # by name, "pitch" and, if the network has it, "energy": (B, N or T) on the predictor's scale
+    contours_hat: dict[str, Tensor]
+    contours: dict[str, Tensor]  # their targets
+    f0_residual_l1: Tensor | None  # sum of semitones over voiced frames, of `F0Residual`
+
+
+class FeedForwardNetwork(nn.Module):
+    """Phones to mel: encoder, durations, pitch, energy, decoder. Subclasses build the parts.
+
+    Args:
+        log_floor: Log-mel of silence, which fills the padding of synthesised mels.
+        longest_phone_frames: Where a predicted phone ends at the latest.
+    """
+
+    # parts that compute in bfloat16: nothing before durations, pitch and energy, and not the mel
+    # itself, which it would round by up to 0.03
+    HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {
+        "fp32": (),
+        "bf16": ("decoder", "postnet"),
+    }
+    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
+
+    duration_predictor: VariancePredictor
+    pitch: Contour | ConvolvedContour
+    decoder: nn.Module
+    mel_linear: Linear
+
+    def __init__(self, n_speakers: int, log_floor: float, longest_phone_frames: float) -> None:
+        super().__init__()
+        self.n_speakers = n_speakers
+        self.log_floor = log_floor
+        self.longest_phone_frames = longest_phone_frames
+        self.contours_read_prosody = False  # each contour is then predicted with those before it
+        self.prosody_encoder: nn.Module | None = None  # for predictors that do not read the mel's
+        self.energy: PredictedContour | None = None
+        self.harmonics: HarmonicHead | None = None
+        self.f0_residual: F0Residual | None = None
+        self.postnet: PostNet | None = None
+
+    def forward(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        speaker_ids: Tensor,
+        durations: Tensor,
+        mel_lengths: Tensor,
+        f0: Tensor,
+        energy: Tensor,
+    ) -> FeedForwardOutput:
+        """Predicts durations, pitch, energy and mel, with teacher forcing.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            durations: (B, N) frames.
+            mel_lengths: (B,), the sums of the durations.
+            f0: (B, T) Hz, 0 = unvoiced.
+            energy: (B, T); not used by a network without energy.
+        """
+        mask = length_mask(phone_lengths, phone_ids.shape[1])
+        frame_mask = length_mask(mel_lengths, f0.shape[1])
+        contours = self.contour_targets(f0, energy, durations, mel_lengths, speaker_ids)
+        contours_hat: dict[str, Tensor] = {}
+        phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
+        prosody = self._prosody(phone_ids, mask, speaker_ids, phones)  # (B, N, H')
+        source = prosody if self.contours_read_prosody else None
+        log_durations_hat = self.duration_predictor(prosody, mask)  # (B, N)
+        for name, contour in self._contours("phone"):
+            phones, contours_hat[name] = contour(phones, contours[name], mask, speaker_ids, source)
+        frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
+        for name, contour in self._contours("frame"):
+            frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
+        voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
+        mels_hat = self._decode(frames, frame_mask, voice)  # (B, T, M) each
+        residual_l1 = None
+        if self.f0_residual is not None:
+            residual_l1 = self.f0_residual.l1_sum(frames, f0, durations, frame_mask)
+        return FeedForwardOutput(*mels_hat, log_durations_hat, contours_hat, contours, residual_l1)
+
+    def contour_targets(
+        self,
+        f0: Tensor,
+        energy: Tensor,
+        durations: Tensor,
+        mel_lengths: Tensor,
+        speaker_ids: Tensor,
+    ) -> dict[str, Tensor]:
+        """Targets of the predictors by name, (B, N) or (B, T); arguments as of `forward`.
+
+        F0 is interpolated for contours of bins; convolved ones leave unvoiced frames out.
+        """
+        if isinstance(self.pitch, Contour):
+            f0 = interpolate_unvoiced(f0, mel_lengths)
+        targets = {"pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids)}
+        if self.energy is not None:
+            has_energy = energy > 0
+            if isinstance(self.energy, Contour):
+                has_energy = length_mask(mel_lengths, f0.shape[1])
+            targets["energy"] = self.energy.target(energy, has_energy, durations, speaker_ids)
+        return targets
+
+    @torch.no_grad()
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor | None = None,
+        seed: int = 0,
+        pitch_control: float | Tensor = 1.0,
+        energy_control: float | Tensor = 1.0,
+        duration_control: float | Tensor = 1.0,
+        pitch_transform: PitchTransform | None = None,
+        voiced: Tensor | None = None,
+        max_frames: Tensor | None = None,
+        durations: Tensor | None = None,
+        pitch: Tensor | None = None,
+        energy: Tensor | None = None,
+    ) -> TtsOutput:
+        """Synthesises mels; call `eval()` first.
+
+        Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
+        or one per phone, (B, N), and act on predicted and on given values. No random numbers are
+        drawn, and without max_frames there is no limit.
+
+        Args:
+            duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
+                is its inverse.
+            voiced: The phones whose pitch is transformed; with bins, that of all is.
+            durations: Frames, (B, N), instead of the predicted ones.
+            pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
+            energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
+
+        Raises:
+            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform,
+                and for energy that the network lacks.
+        """
+        _check_pitch(pitch, pitch_transform)
+        self._check_energy(energy, energy_control)
+        speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
+        mask = length_mask(phone_lengths, phone_ids.shape[1])
+        if pitch is not None and isinstance(self.pitch, Contour):
+            pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
+        asked = {
+            "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
+            "energy": ContourControl(energy, energy_control),
+        }
+        phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
+        prosody = self._prosody(phone_ids, mask, speaker_ids, phones)  # (B, N, H')
+        if durations is None:
+            log_durations = self.duration_predictor(prosody, mask).float()
+            durations = (log_durations.exp() - 1).clamp(0, self.longest_phone_frames)
+        durations = round_durations(durations * duration_control * mask, max_frames)
+        return self._speak(phones, prosody, mask, durations, speaker_ids, asked)
+
+    def _speak(
+        self,
+        phones: Tensor,
+        prosody: Tensor,
+        mask: Tensor,
+        durations: Tensor,
+        speakers: Tensor,
+        asked: dict[str, ContourControl],
+    ) -> TtsOutput:
+        """Encoded phones (B, N, H) to a mel, by durations (B, N) and the controls of contours."""
+        source = prosody if self.contours_read_prosody else None
+        values: dict[str, Tensor] = {}
+        for name, contour in self._contours("phone"):
+            phones, values[name] = contour.infer(
+                phones, mask, durations, speakers, asked[name], source
+            )
+        mel_lengths = durations.sum(dim=1)
+        frame_mask = length_mask(mel_lengths)
+        T = frame_mask.shape[1]
+        frames = regulate(phones, durations, T)  # (B, T, H)
+        for name, contour in self._contours("frame"):
+            frames, values[name] = contour.infer(
+                frames, frame_mask, durations, speakers, asked[name]
+            )
+        f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
+        if self.f0_residual is not None:
+            f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
+        mel = self._finished(self._decode(frames, frame_mask, f0), frame_mask)  # (B, M, T)
+        levels = self.pitch.level, "phone" if self.energy is None else self.energy.level
+        return TtsOutput(
+            mel, mel_lengths, durations, values["pitch"], values.get("energy"), *levels
+        )
+
+    def for_inference(
+        self: Network, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
+    ) -> Network:
+        """Returns a copy that is faster and cannot be trained; call `eval()` first.
+
+        "bf16" has decoder and postnet in bfloat16; if compiled, encoders and decoder are graphs.
+        """
+        methods = ["_encode", "_decode"] + ["_prosody"] * (self.prosody_encoder is not None)
+        return packed(self, self.HALF[precision], methods, compiled)
+
+    @torch.no_grad()
+    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
+        """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first."""
+        output: FeedForwardOutput = self(*self.inputs_of(batch))
+        mels_hat = output.mel_hat, output.refined_mel_hat
+        return self._finished(mels_hat, length_mask(batch.mel_lengths, batch.mel.shape[2]))
+
+    def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
+        """Arguments of `forward`; the batch must have durations."""
+        phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
+        return *phones, durations_in(batch), batch.mel_lengths, batch.f0, batch.energy
+
+    def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
+        raise NotImplementedError
+
+    def _prosody(
+        self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor, encoded: Tensor
+    ) -> Tensor:
+        """Input of the duration predictor, and perhaps of the contours': (B, N, H')."""
+        if self.prosody_encoder is None:
+            return encoded
+        prosody: Tensor = self.prosody_encoder(phone_ids, mask, speaker_ids)
+        return prosody
+
+    def _contours(self, level: Level) -> list[tuple[str, PredictedContour]]:
+        """Pitch, energy or both: the contours with one value per phone, or per frame."""
+        both = (("pitch", self.pitch), ("energy", self.energy))
+        return [(name, part) for name, part in both if part is not None and part.level == level]
+
+    def _decode(self, frames: Tensor, mask: Tensor, f0: Tensor) -> tuple[Tensor, Tensor | None]:
+        """(B, T, H), mask and Hz (B, T) -> (B, T, M) before and after the postnet or None."""
+        decoded = self.decoder(frames, mask)
+        mel_hat = self.mel_linear(decoded)
+        if self.harmonics is not None:
+            mel_hat = mel_hat + self.harmonics(decoded, f0)
+        return mel_hat, None if self.postnet is None else self.postnet(mel_hat, mask)
+
+    def _finished(self, mels_hat: tuple[Tensor, Tensor | None], frame_mask: Tensor) -> Tensor:
+        """The last of the mels of `_decode`, as `finished_mel` returns it, (B, M, T)."""
+        mel_hat, refined_mel_hat = mels_hat
+        best = mel_hat if refined_mel_hat is None else refined_mel_hat
+        return finished_mel(best, frame_mask, self.log_floor)
+
+    def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
+        """Refuses what a network without such an energy cannot follow."""
+
+
+def _check_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
+    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
+    if pitch is None:
+        return
+    wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
+    if len(wrong) > 0:
+        raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
+    if transform is not None:
+        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
