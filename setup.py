@@ -21,7 +21,6 @@ setup(
         "config": ["*.json", "*/*.json"],
         "processors.dataset": ["*.csv.gz"],
         "processors.text": ["data/*"],
-        "models.checkpoint": ["card.md"],
         "models.evaluation.report": ["static/*"],
         "models.export.web": ["static/*"],
         "models.page": ["page.html"],

@@ -25,7 +25,32 @@ UNKNOWN = "unknown"  # the identifier of the Hub for a licence that is not given
 _NOTES = "\n## Notes\n"  # text of the user follows, and is kept
 _FIRST_NOTE = "The licence of the recordings and the consent of their speakers limit its use.\n"
 _HUB_NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@[0-9a-f]{40}", re.ASCII)
-_TEMPLATE = Path(__file__).with_name("card.md")
+_TEXT = """---
+{header}
+---
+# {title}
+
+{what}
+
+| | |
+|---|---|
+{table}
+
+## Use
+
+```python
+{use}
+```
+{notes}"""
+_USE_VOICE = """from models.synthesizer import Synthesizer
+
+speech = Synthesizer("{name}")("Any text.")
+speech.wav, speech.sample_rate"""
+_USE_VOCODER = """from models.checkpoint import load_model
+from models.synthesizer import Synthesizer
+
+speech = Synthesizer("a voice", vocoder="{name}")("Any text.")
+wav = load_model("{name}").network.infer(mel)  # (B, {n_mels}, T) -> (B, T * {hop})"""
 
 
 @dataclass
@@ -134,19 +159,16 @@ def notes_in(path: Path) -> str:
 
 def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
     """Formats a card as Markdown under a header in YAML."""
-    from jinja2 import StrictUndefined, Template  # not at the top: few commands write cards
-
-    template = _TEMPLATE.read_text(encoding="utf-8")
+    mel = card.assets.mel
+    use = _USE_VOICE if card.config.task == "tts" else _USE_VOCODER
     rows = {name: " ".join(value.split()).replace("|", "\\|") for name, value in _rows(card)}
-    return Template(template, trim_blocks=True, undefined=StrictUndefined).render(
+    return _TEXT.format(
         # every JSON value is a YAML value, whatever characters the user's names hold
         header="\n".join(f"{key}: {json.dumps(value)}" for key, value in _header(card) if value),
         title=card.name.rpartition("/")[2],
         what=_what(card),
         table="\n".join(f"| {name} | {value} |" for name, value in rows.items() if value),
-        is_voice=card.config.task == "tts",
-        name=card.name,
-        mel=card.assets.mel,
+        use=use.format(name=card.name, n_mels=mel.n_mels, hop=mel.hop_length),
         notes=f"{_NOTES}\n{notes}",
     )
 
