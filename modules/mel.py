@@ -18,7 +18,7 @@ from torch.nn import functional as F
 _HZ_PER_MEL = 200.0 / 3  # below the break
 _BREAK_HZ = 1000.0
 _BREAK_MEL = _BREAK_HZ / _HZ_PER_MEL
-_LARGEST_FFT, _MOST_MELS = 32768, 1024  # the filter bank must fit into memory
+_LARGEST_FFT, _MAX_MELS = 32768, 1024  # the filter bank must fit into memory
 _LOG_STEP = math.log(6.4) / 27.0  # above the break: 27 mels from 1 kHz to 6.4 kHz
 _UNCOVERED = 1e-5  # of the sum of the filters at a bin
 
@@ -40,10 +40,10 @@ class MelConfig:
     log_floor: float = 1e-5  # smallest band value before the logarithm
 
     def __post_init__(self) -> None:
-        if self.n_fft > _LARGEST_FFT or self.n_mels > _MOST_MELS:
+        if self.n_fft > _LARGEST_FFT or self.n_mels > _MAX_MELS:
             raise ValueError(
                 f"n_fft {self.n_fft}, n_mels {self.n_mels}: expected at most {_LARGEST_FFT} and "
-                f"{_MOST_MELS}"
+                f"{_MAX_MELS}"
             )
         if not 0 < self.hop_length <= self.win_length <= self.n_fft:
             raise ValueError(

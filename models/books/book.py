@@ -21,7 +21,7 @@ _LEFT_OUT_TYPE = re.compile(
     r"(?:doc-)?(?:(?:endnotes?|footnotes?|rearnotes?|noteref|pagebreak)|footnote-ref|pagenum"
     r"|pg-boilerplate)"
 )
-_MOST_NESTED = 500
+_MAX_NESTED = 500
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ class _BlockParser(HTMLParser):
         self._ids |= {value for name, value in given.items() if name in ("id", "name") and value}
         if not _VOID.fullmatch(tag):
             self._open.append((tag, bool(left_out) or self._is_left_out()))
-        if len(self._open) > _MOST_NESTED:
-            raise InputError(f"more than {_MOST_NESTED} elements inside each other")
+        if len(self._open) > _MAX_NESTED:
+            raise InputError(f"more than {_MAX_NESTED} elements inside each other")
 
     def handle_endtag(self, tag: str) -> None:
         """Closes an element, and those in it that are still open."""

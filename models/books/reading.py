@@ -17,9 +17,9 @@ from models.books.book import Block, Book, blocks_of, book_of, with_chapters_at_
 from utils.errors import InputError
 from utils.files import read_text
 
-_MOST_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
-_MOST_TAGS = 500_000  # of a file
-_MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
+_MAX_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
+_MAX_TAGS = 500_000  # of a file
+_MAX_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
 _TYPE = "{http://www.idpf.org/2007/ops}type"
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _DAMAGE = (
@@ -60,7 +60,7 @@ class _Files:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self.names = frozenset(archive.namelist())
-        self._left = _MOST_BYTES
+        self._left = _MAX_BYTES
 
     def data(self, name: str) -> bytes:
         """Reads a file."""
@@ -72,9 +72,9 @@ class _Files:
             data = file.read(self._left + 1)  # whatever size the archive gives
         self._left -= len(data)
         if self._left < 0:
-            raise InputError(f"its texts are longer than {_MOST_BYTES >> 20} MB")
-        if data.count(b"<") > _MOST_TAGS:
-            raise InputError(f"{name!r} has more than {_MOST_TAGS} tags")
+            raise InputError(f"its texts are longer than {_MAX_BYTES >> 20} MB")
+        if data.count(b"<") > _MAX_TAGS:
+            raise InputError(f"{name!r} has more than {_MAX_TAGS} tags")
         return data
 
     def text(self, name: str) -> str:
@@ -157,7 +157,7 @@ def _starts(files: _Files, contents: str) -> _Starts:
     navs = [e for e in root.iterfind(".//{*}nav") if "toc" in e.get(_TYPE, "").split()]
     starts: _Starts = {}
     tops = [*navs, *root.iterfind("{*}navMap")]
-    entries = (entry for top in tops for entry in _entries(top, _MOST_DEPTH))
+    entries = (entry for top in tops for entry in _entries(top, _MAX_DEPTH))
     for n, (title, href) in enumerate(entries):
         path, fragment = _resolved(contents, href)
         starts.setdefault(path, {}).setdefault(fragment, []).append((n, title))

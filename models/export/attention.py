@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import onnxruntime
 
-MOST_STEPS = 2000  # speech is cut off here at the latest
+MAX_STEPS = 2000  # speech is cut off here at the latest
 
 
 def decode(
@@ -35,7 +35,7 @@ def decode(
     names = [tensor.name for tensor in step.get_outputs()]
     frames: list[np.ndarray] = []
     stopped = False
-    while not stopped and len(frames) < MOST_STEPS:
+    while not stopped and len(frames) < MAX_STEPS:
         given["noise"] = noise.random(shapes["noise"], np.float32)
         made = dict(zip(names, step.run(None, state | given), strict=True))
         frames.append(made["frames"])  # (1, frames of a step, n_mels)

@@ -25,7 +25,7 @@ _INT64 = 7
 _QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
 WeightType = Literal["fp32", "fp16", "int8"]
 _LEAST_VALUES = 1024  # smaller tensors, and biases, stay in 32 bits
-_MOST_INT8 = 127
+_MAX_INT8 = 127
 
 
 def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -182,7 +182,7 @@ def _quantised(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers and the scale of each channel: values = scale * number."""
     others = tuple(dim for dim in range(values.ndim) if dim != axis)
     largest = np.abs(values).max(axis=others, keepdims=True)
-    scale = np.where(largest > 0, largest / _MOST_INT8, 1).astype(np.float32)
+    scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)
     return (values / scale).round().astype(np.int8), scale.reshape(-1)
 
 

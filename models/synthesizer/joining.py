@@ -21,7 +21,7 @@ from utils.logging import get_logger
 
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
-MOST_PHONES_PER_S = 40  # hurried speech has 20
+MAX_PHONES_PER_S = 40  # hurried speech has 20
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 T = TypeVar("T")
 
@@ -288,7 +288,7 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
     """
     spoken = [name not in PAUSES for name in speech.phone_names]
     seconds = float(speech.durations[spoken].sum()) * speech.frame_s
-    if sum(spoken) * slower > MOST_PHONES_PER_S * seconds:
+    if sum(spoken) * slower > MAX_PHONES_PER_S * seconds:
         get_logger(__name__).warning(
             "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
             " checkpoint",

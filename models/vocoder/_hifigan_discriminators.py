@@ -26,7 +26,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from config.checks import require_at_least
 from modules.layers.normalisation import spectral_norm
 
-_MOST_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
+_MAX_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
 _FEWEST_CHANNELS = 16  # per group; with fewer, likewise
 _SLOPE = 0.1  # of leaky ReLU
 _SCALE_LAYERS = (  # kernel, stride, groups
@@ -212,7 +212,7 @@ def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups
         pairs = _weight_gradient(signal, wide, gradient, groups // 2)
         pairs = pairs.view(groups // 2, 2, C_out // groups, 2, C_in, K)
         return torch.stack([pairs[:, 0, :, 0], pairs[:, 1, :, 1]], dim=1).reshape(shape)
-    n_parts = -(-K // _MOST_TAPS)
+    n_parts = -(-K // _MAX_TAPS)
     size = -(-K // n_parts)
     parts = []
     for first in range(0, K, size):

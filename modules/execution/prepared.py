@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 BACKEND = "inductor"
 _SHORTEST = 32  # phones or frames of a bucket
-_MOST_GRAPHS = 256  # of a method: numbers of items times lengths
+_MAX_GRAPHS = 256  # of a method: numbers of items times lengths
 Activation = Literal["none", "tanh"]
 Network = TypeVar("Network", bound=nn.Module)
 # of a batch: from here on, writing their windows takes longer than laying out the weights
@@ -67,7 +67,7 @@ class CompiledMethod(Generic[Result]):
     ) -> None:
         self._has_buckets = has_buckets
         self._has_cuda_graphs = has_buckets and device.type == "cuda"
-        allow_graphs(_MOST_GRAPHS)
+        allow_graphs(_MAX_GRAPHS)
         options = compile_options(is_dynamic=not has_buckets, has_cuda_graphs=self._has_cuda_graphs)
         self._graph: Callable[..., Result] = torch.compile(method, **options)
 

@@ -26,7 +26,7 @@ from modules.waveform.griffin_lim import (
 
 _Pair = tuple[Tensor, Tensor]
 _Past = tuple[Tensor, Tensor, Tensor]  # phases (K,), wav and weight (n_blocks - 1, hop_length)
-_MOST_ROWS = 32  # A: for 1024 samples both factors are 32
+_MAX_ROWS = 32  # A: for 1024 samples both factors are 32
 
 
 class GriffinLimGraph(nn.Module):
@@ -167,7 +167,7 @@ class RealDft(nn.Module):
 
     def __init__(self, n_fft: int) -> None:
         super().__init__()
-        A = math.gcd(n_fft, _MOST_ROWS)
+        A = math.gcd(n_fft, _MAX_ROWS)
         self.n_fft, self.A, self.B, self.C = n_fft, A, n_fft // A, A // 2 + 1
         c = torch.arange(self.C)
         b = d = torch.arange(self.B)

@@ -15,9 +15,9 @@ from processors.text.normalisation.english import is_english
 from processors.text.ssml import values
 from utils.errors import InputError, nearest
 
-MOST_CHARACTERS = 1_000_000
-MOST_DEPTH = 32
-MOST_BREAKS_S = 3600.0  # in all
+MAX_CHARACTERS = 1_000_000
+MAX_DEPTH = 32
+MAX_BREAKS_S = 3600.0  # in all
 ATTRIBUTES = {  # of each element; others are unknown
     "speak": ("xml:lang",),
     "p": ("xml:lang",),
@@ -67,9 +67,9 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     from defusedxml.common import DefusedXmlException
     from defusedxml.expatreader import DefusedExpatParser
 
-    if len(text.source) > MOST_CHARACTERS:
+    if len(text.source) > MAX_CHARACTERS:
         n = len(text.source)
-        raise InputError(f"the SSML has {n} characters; at most {MOST_CHARACTERS} are read")
+        raise InputError(f"the SSML has {n} characters; at most {MAX_CHARACTERS} are read")
     parser = DefusedExpatParser(forbid_dtd=True)
     handler = _Handler(parser, voice, skip_unknown=text.skip_unknown)
     parser.setContentHandler(handler)
@@ -120,8 +120,8 @@ class _Handler(ContentHandler):
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
         """Opens an element."""
         self.mark_place()
-        if len(self._open) >= MOST_DEPTH:
-            raise InputError(f"elements are nested more than {MOST_DEPTH} deep")
+        if len(self._open) >= MAX_DEPTH:
+            raise InputError(f"elements are nested more than {MAX_DEPTH} deep")
         if self._open and self._open[-1].name in (*_TEXT_ONLY, *_EMPTY):
             raise InputError(f"<{name}> in <{self._open[-1].name}>, which holds no elements")
         if (name == "speak") == bool(self._open):
@@ -273,8 +273,8 @@ class _Handler(ContentHandler):
         attribute = "time" if "time" in attributes else "strength"
         break_s = values.break_s(attribute, attributes.get(attribute, "medium"))
         self._total_break_s += break_s
-        if self._total_break_s > MOST_BREAKS_S:
-            raise InputError(f"the breaks last more than {MOST_BREAKS_S / 3600:g} h in all")
+        if self._total_break_s > MAX_BREAKS_S:
+            raise InputError(f"the breaks last more than {MAX_BREAKS_S / 3600:g} h in all")
         return break_s
 
     def _required(self, element: _Element, key: str) -> str:

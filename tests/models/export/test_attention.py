@@ -45,5 +45,5 @@ def test_the_loop_decodes_as_the_network(config, n_speakers, gate_bias, n_length
         np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
         lengths.add(found.shape[2])
     assert len(lengths) >= n_lengths
-    monkeypatch.setattr("models.export.attention.MOST_STEPS", 1)
+    monkeypatch.setattr("models.export.attention.MAX_STEPS", 1)
     assert decode(graphs, inputs, np.random.default_rng(0)).shape[2] == network.frames_per_step

@@ -69,7 +69,7 @@ def test_a_result_outlives_the_next_call(mode):
 
 def test_each_network_may_have_its_graphs(monkeypatch):
     """PyTorch counts the graphs of a function, whichever network it belongs to."""
-    monkeypatch.setattr(prepared, "_MOST_GRAPHS", 2)
+    monkeypatch.setattr(prepared, "_MAX_GRAPHS", 2)
 
     class Scaling(nn.Module):
         def __init__(self, factor):

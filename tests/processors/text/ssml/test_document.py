@@ -8,7 +8,7 @@ import pytest
 
 from config.text import TextConfig
 from processors.text.clauses import PLAIN, ProsodyFactors, TextRun
-from processors.text.ssml.document import ATTRIBUTES, MOST_CHARACTERS, Ssml, SsmlVoice, read_ssml
+from processors.text.ssml.document import ATTRIBUTES, MAX_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
@@ -191,7 +191,7 @@ def test_document_types_and_their_entities_are_refused_unread(declaration):
 
 def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
     with pytest.raises(InputError, match="at most 1000000 are read"):
-        read("a" * MOST_CHARACTERS)
+        read("a" * MAX_CHARACTERS)
     start = time.monotonic()
     assert len(read("<p>a</p>" * 40_000)) == 40_000
     assert len(read("a<break time='1ms'/>" * 45_000)[0]) == 90_000
