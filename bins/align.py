@@ -7,6 +7,7 @@ from typing import Any
 from bins._flags.corpus import DATASET, add_corpus_flags, corpus_config, run_stage_1
 from processors.durations import EXPORT_FORMATS
 from utils.cli import Parser, run
+from utils.errors import InputError
 from utils.files import replacing, user_path
 
 _COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
@@ -37,6 +38,9 @@ def main() -> None:
 
     setup_logging()
     folder = output / "stage_1"
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name != DATASET and not path.name.startswith("."):
+            raise InputError(f"{path} is not of an interrupted call; choose another OUT")
     config = corpus_config(given, given.aligner, folder, max_bad_ratio=1)
     misfits = run_stage_1(config, given.num_workers)
     export_store(config.preprocess, folder / DATASET, given.format, output)

@@ -25,7 +25,14 @@ class VoiceStore:
         self._references = references
         self._memory_mb = memory_mb
         self._open: OrderedDict[str, Synthesizer] = OrderedDict()
-        self.descriptions = {name: _describe(reference) for name, reference in references.items()}
+        self.descriptions: dict[str, dict[str, object]] = {}
+        for name, reference in references.items():
+            try:
+                self.descriptions[name] = _describe(reference)
+            except InputError as error:
+                if len(references) == 1:
+                    raise
+                get_logger(__name__).warning("voice %s left out: %s", name, error)
 
     @property
     def n_open(self) -> int:

@@ -44,10 +44,11 @@ class PassageSynthesizer:
     def __init__(
         self, model: TrainedModel, config: Config, vocoder: OpenedVocoder, device: torch.device
     ) -> None:
-        if config.train.synthetic_utterances:
-            get_logger(__name__).warning(
-                "this voice was trained on generated data (--synthetic): its speech is noise"
-            )
+        for name, trained in (("voice", model), ("vocoder", vocoder.model)):
+            if trained is not None and trained.config.train.synthetic_utterances:
+                get_logger(__name__).warning(
+                    "this %s was trained on generated data (--synthetic): its speech is noise", name
+                )
         self._network = _for_inference(model.network, config, device)
         self._vocabulary = model.assets.required_vocabulary(model.home)
         in_letters = config.preprocess.text.in_letters

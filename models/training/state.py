@@ -34,6 +34,7 @@ from utils.arrays import read_pickled
 from utils.config import build, leaves, plain_tree, to_plain
 from utils.errors import InputError
 from utils.files import read_json, write_json
+from utils.logging import get_logger
 
 STATE = "training_state.pt"
 POSITION = "trainer_state.json"
@@ -161,15 +162,27 @@ def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
         randomness = plain.pop("random")
         if rank < len(randomness):
             restore_random_states(randomness[rank] | tensors["random"][rank])
-        if (checkpoint / MEASURED).exists():
-            path = checkpoint / MEASURED
-            plain = cast("dict[str, Any]", read_json(path))["position"]
-        return build(Position, plain_tree(plain, path))
+        position = build(Position, plain_tree(plain, path))
     except _FAULTS as error:
         raise InputError(
             f"{checkpoint}: {path.name} or another file is damaged, or saved by another model than"
             f" that of this config ({error!r}); {_REMEDY}"
         ) from error
+    return _measured(checkpoint) or position
+
+
+def _measured(checkpoint: Path) -> Position | None:
+    """The position after validation or scoring; None where they were not done or not recorded."""
+    path = checkpoint / MEASURED
+    if not path.exists():
+        return None
+    try:
+        plain = cast("dict[str, Any]", read_json(path))["position"]
+        return build(Position, plain_tree(plain, path))
+    except _FAULTS as error:
+        fault = "is damaged: validation and scores are repeated, and the best one is unknown"
+        get_logger(__name__).warning("%s %s (%s)", path, fault, error)
+        return None
 
 
 def check_unchanged(old: Config, new: Config) -> None:

@@ -265,6 +265,8 @@ class Store:
                 name: file.get_slice(f"{id}/{name}")[part]
                 for name, part in zip(names, parts, strict=True)
             }
+        except FileNotFoundError as error:
+            raise InputError(f"{self._path(shard)} is missing; run stage 1 again") from error
         except (OSError, SafetensorError) as error:
             fault = f"{self._path(shard)}: cannot read {id}: {error}"
             raise InputError(f"{fault}; delete this file and run stage 1 again") from error

@@ -55,6 +55,15 @@ def test_recordings_are_aligned_and_the_worst_fitting_listed_first(
     assert "LJ001-0009" in (out / "rejected.jsonl").read_text()
 
 
+def test_files_of_others_are_not_removed(corpus, tmp_path, monkeypatch):
+    other = tmp_path / "out" / "stage_1" / "mine.txt"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    with pytest.raises(InputError, match=r"mine\.txt is not of an interrupted call; choose"):
+        run_command(monkeypatch, align, corpus, tmp_path / "out")
+    assert other.exists()
+
+
 def test_a_handful_is_aligned_by_pocketsphinx(corpus, tmp_path, monkeypatch):
     out = tmp_path / "out"
     run_command(monkeypatch, align, corpus, out, "--aligner", "pocketsphinx", "--format", "json")

@@ -13,8 +13,9 @@ from models.synthesizer.runs.copy_synthesis import files_of
 from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, read_rows
 from models.synthesizer.runs.synthesis_run import SHOWN, TestingSet, refuse, utterances_of
 from preprocessors.audio_folder import SUFFIXES
+from processors.audio.files import check_length
 from processors.records import TimedPhone
-from utils.errors import InputError, listed
+from utils.errors import InputError, UtteranceError, listed
 from utils.files import read_text
 
 _RESULT = "result"  # folder in an experiment into which stage 3 writes
@@ -183,7 +184,10 @@ def _fault(file: Path) -> str:
     if not file.is_file():
         return "it is missing"
     try:
+        check_length(file)
         return "" if soundfile.info(file).frames else "it has no samples"
+    except UtteranceError as error:
+        return str(error)
     except soundfile.LibsndfileError as error:
         return str(error.error_string)
     except UnicodeEncodeError:

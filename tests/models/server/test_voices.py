@@ -42,3 +42,13 @@ def test_a_command_line_names_voices_folders_of_them_and_gives_names(folders, mo
 def test_a_vocoder_is_no_voice():
     with pytest.raises(InputError, match="vocoder"):
         VoiceStore(named_references(["v=egs/_voices/freevgl"]), 1)
+
+
+def test_a_damaged_voice_is_left_out_of_several(folders, tmp_path, caplog):
+    damaged = make_voice(tmp_path / "damaged")
+    (damaged / "vocabulary.json").write_text("[")
+    store = VoiceStore(folders | {"damaged": damaged}, memory_mb=1)
+    assert store.descriptions.keys() == folders.keys()
+    assert "voice damaged left out: " in caplog.text
+    with pytest.raises(InputError, match=r"vocabulary\.json"):
+        VoiceStore({"damaged": damaged}, memory_mb=1)

@@ -683,7 +683,7 @@ def test_what_is_no_text_or_no_number_is_refused(voice):
         voice("Hello.", pitch_control="a")
     with pytest.raises(InputError, match=r"settings are \{'seed': 1\}; expected Settings, or"):
         voice("Hello.", {"seed": 1})
-    with pytest.raises(InputError, match="the model is None; expected a path, or the name of a"):
+    with pytest.raises(InputError, match="the model is of the type NoneType; expected a path, or"):
         Synthesizer(None)
 
 

@@ -207,8 +207,6 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
             b'{"random": [], "step": "x"}',
             'step is "x", expected a whole numb',
         ),
-        ("measured.json", b"[]", r"measured\.json or another file is damaged"),
-        ("measured.json", b"{", r"measured\.json or another file is damaged"),
         ("training_state.pt", b"", "not a file of tensors .*; remove this checkpoint"),
         ("training_state.pt", None, "not a file of tensors .*; remove this checkpoint"),
     ],
@@ -218,12 +216,23 @@ def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, conten
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
     checkpoint = latest_checkpoint(tmp_path / "run")
     whole = (checkpoint / name).read_bytes()
-    if name != "measured.json":
-        (checkpoint / "measured.json").unlink()  # as of a run that was stopped before validation
+    (checkpoint / "measured.json").unlink()  # as of a run that was stopped before validation
     (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
 
     with pytest.raises(InputError, match=message):
         trainer.checkpointer.resume(checkpoint)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{"])
+def test_a_damaged_record_of_a_validation_is_repeated(store, tmp_path, content, caplog):
+    run(store, tmp_path / "run", max_steps=1)
+    trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
+    checkpoint = latest_checkpoint(tmp_path / "run")
+    (checkpoint / "measured.json").write_bytes(content)
+
+    trainer.checkpointer.resume(checkpoint)
+    assert (trainer.position.step, trainer.position.validated) == (1, 0)
+    assert "measured.json is damaged: validation and scores are repeated" in caplog.text
 
 
 def test_restored_generators_give_the_same_numbers():

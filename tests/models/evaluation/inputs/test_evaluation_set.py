@@ -159,9 +159,11 @@ def test_sounds_named_after_an_utterance_of_a_data_set_belong_to_it(tmp_path):
         pair_files({"a": results}, references)
 
 
-def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path):
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path, is_cut):
     results = write_files(tmp_path / "a", {"x": 900, "y": 900})
-    (tmp_path / "a" / "x.wav").write_bytes(b"")
+    whole = (tmp_path / "a" / "x.wav").read_bytes()
+    (tmp_path / "a" / "x.wav").write_bytes(whole[: len(whole) // 2] if is_cut else b"")
     with pytest.raises(InputError, match=r"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: "):
         pair_files({"a": results}, EvaluationInputs((), preprocess_of(tmp_path)))
 
