@@ -9,6 +9,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _REFUSED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # in texts
 
 
+SHOWN = 20  # lines of a list in a message
+
+
 class InputError(ValueError):
     """Wrong input from a user: a file, a config key, a flag, a text.
 
@@ -49,6 +52,16 @@ def listed(names: Sequence[str], n: int = 5) -> str:
     """Lists the first n names, and the number of the others."""
     more = len(names) - n
     return ", ".join(names[:n]) + (f" and {more} more" if more > 0 else "")
+
+
+def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
+    """Raises an InputError that lists faults, if there are any."""
+    if not faults:
+        return
+    if total is not None:
+        message = f"{len(faults)} of {total} {message}"
+    more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+    raise InputError(f"{message}:" + "".join(f"\n  {line}" for line in (*faults[:SHOWN], *more)))
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -153,8 +153,7 @@ def _parse(text: str, name: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{name}: not JSON: {error}; the file may be truncated or edited;"
-            " restore it, or make it again"
+            f"{name}: not JSON: {error}; the file may be truncated or edited"
         ) from error
 
 

@@ -9,11 +9,10 @@ from models.evaluation import metric_selection, results
 from models.evaluation.inputs import evaluation_set
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.results import Evaluation, System
-from models.synthesizer.runs.synthesis_run import SHOWN, refuse
 from processors.metrics import utterance_scorer
 from processors.metrics.recognition.user_models import UserFunctionError
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
-from utils.errors import InputError
+from utils.errors import SHOWN, InputError, refuse
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
 from utils.parallel import ParallelBackend, n_cores, run_chunks

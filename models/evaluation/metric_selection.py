@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from models.evaluation.inputs.options import ALL, EvaluationOptions
-from models.synthesizer.runs.synthesis_run import refuse
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.registry import CHECKS, METRICS, check_names
 from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceScores, lack
-from utils.errors import InputError, listed
+from utils.errors import InputError, listed, refuse
 from utils.logging import get_logger
 
 _log = get_logger(__name__)

@@ -12,7 +12,7 @@ from utils.errors import InputError, nearest
 from utils.files import user_path
 from utils.logging import get_logger
 
-_COPIES = 2  # of the weights in memory: as loaded, and laid out for the CPU
+_COPIES = 2  # of the weights in memory at most: as loaded, and laid out for the CPU
 
 
 class VoiceStore:
@@ -26,13 +26,15 @@ class VoiceStore:
         self._memory_mb = memory_mb
         self._open: OrderedDict[str, Synthesizer] = OrderedDict()
         self.descriptions: dict[str, dict[str, object]] = {}
+        faults: list[InputError] = []
         for name, reference in references.items():
             try:
                 self.descriptions[name] = _describe(reference)
             except InputError as error:
-                if len(references) == 1:
-                    raise
+                faults.append(error)
                 get_logger(__name__).warning("voice %s left out: %s", name, error)
+        if faults and not self.descriptions:
+            raise faults[0]
 
     @property
     def n_open(self) -> int:

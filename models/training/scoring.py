@@ -24,7 +24,7 @@ from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.records import CopyMetric, MetricValue
 from processors.metrics.registry import METRICS
 from processors.records import Features
-from utils.errors import InputError, UtteranceError, listed, nearest
+from utils.errors import InputError, UtteranceError, nearest
 from utils.logging import get_logger
 from utils.seed import derived_seed
 
@@ -192,7 +192,7 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     if faults:
         _log.warning(
             "left out of the scores during training: %d of %d validation utterances: %s",
-            *(len(faults), len(chosen), listed(list(map(str, faults)), 3)),
+            *(len(faults), len(chosen), "; ".join(map(str, faults))),
         )
     return utterances
 

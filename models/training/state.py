@@ -180,8 +180,8 @@ def _measured(checkpoint: Path) -> Position | None:
         plain = cast("dict[str, Any]", read_json(path))["position"]
         return build(Position, plain_tree(plain, path))
     except _FAULTS as error:
-        fault = "is damaged: validation and scores are repeated, and the best one is unknown"
-        get_logger(__name__).warning("%s %s (%s)", path, fault, error)
+        fault = "is damaged: validation and scores are repeated"
+        get_logger(__name__).warning("%s %s (%r)", path, fault, error)
         return None
 
 

@@ -50,6 +50,9 @@ class FeedForwardOutput(NamedTuple):
 class FeedForwardNetwork(nn.Module):
     """Phones to mel: encoder, durations, pitch, energy, decoder. Subclasses build the parts.
 
+    They set `duration_predictor`, `pitch`, `decoder` and `mel_linear`, define `_encode`, and may
+    replace the parts that are None here.
+
     Args:
         log_floor: Log-mel of silence, which fills the padding of synthesised mels.
         longest_phone_frames: Where a predicted phone ends at the latest.
@@ -73,8 +76,10 @@ class FeedForwardNetwork(nn.Module):
         self.n_speakers = n_speakers
         self.log_floor = log_floor
         self.longest_phone_frames = longest_phone_frames
-        self.contours_read_prosody = False  # each contour is then predicted with those before it
-        self.prosody_encoder: nn.Module | None = None  # for predictors that do not read the mel's
+        # whether contours are predicted from `_prosody` alone, not with the contours before them
+        self.contours_read_prosody = False
+        # encoder of the predictors; None: they read that of the mel
+        self.prosody_encoder: nn.Module | None = None
         self.energy: PredictedContour | None = None
         self.harmonics: HarmonicHead | None = None
         self.f0_residual: F0Residual | None = None
@@ -174,8 +179,8 @@ class FeedForwardNetwork(nn.Module):
             energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
 
         Raises:
-            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform,
-                and for energy that the network lacks.
+            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
+                not in Hz, and for energy or energy_control that the network lacks.
         """
         _check_pitch(pitch, pitch_transform)
         self._check_energy(energy, energy_control)

@@ -201,8 +201,8 @@ class HiFiGAN(nn.Module):
         return self._infer_batch(mel, mel_lengths)
 
     def _infer_batch(self, mel: Tensor, mel_lengths: Tensor) -> Tensor:
-        """Computes all items at a time."""
-        pieces: list[Tensor] = []
+        """Computes all items at a time: (B, T * hop_length)."""
+        pieces = [mel.new_zeros(len(mel), 0, dtype=torch.float32)]  # an empty mel has no window
         for window in windows([mel], max(1, _BATCH_FRAMES // len(mel)), self.reach[0]):
             lengths = (mel_lengths - window.start + window.context.left).clamp(min=0)
             full = bool((lengths >= window.signal.shape[2]).all())  # masks take time

@@ -242,9 +242,9 @@ class Contour(PredictedContour):
     def target(
         self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
     ) -> Tensor:
-        """Normalised values; 0, the speaker's mean, where none is known and without frames.
+        """Normalised values, (B, N) or (B, T) by level; they must be interpolated F0, or energy.
 
-        F0 is interpolated.
+        Where none is known, and for phones without frames, it is 0, the speaker's mean.
         """
         if self.level == "frame":
             return self.norm(values, speaker_ids) * known_mask

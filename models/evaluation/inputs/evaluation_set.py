@@ -12,7 +12,6 @@ from models.evaluation.inputs import references, systems
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import COPY, MissingRecordingError, ReferenceFinder
 from models.evaluation.inputs.systems import SystemFile
-from models.synthesizer.runs.synthesis_run import refuse
 from modules.mel import MelConfig
 from processors.extraction.fingerprint import check_prepared
 from processors.metrics.utterance_scorer import (
@@ -21,7 +20,7 @@ from processors.metrics.utterance_scorer import (
     EvaluatedUtterance,
     SpeechFile,
 )
-from utils.errors import InputError
+from utils.errors import InputError, refuse
 from utils.files import user_path
 
 NATURAL = "natural"  # second readings, as a system

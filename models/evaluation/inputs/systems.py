@@ -11,11 +11,11 @@ import soundfile
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.copy_synthesis import files_of
 from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, read_rows
-from models.synthesizer.runs.synthesis_run import SHOWN, TestingSet, refuse, utterances_of
+from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import check_length
 from processors.records import TimedPhone
-from utils.errors import InputError, UtteranceError, listed
+from utils.errors import SHOWN, InputError, UtteranceError, listed, refuse
 from utils.files import read_text
 
 _RESULT = "result"  # folder in an experiment into which stage 3 writes
@@ -59,8 +59,8 @@ def read_system_files(folder: Path) -> list[SystemFile]:
             files = [_of_text(folder, parse_line(row, TextLine)) for row in rows]
     except TypeError as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
-    except InputError as error:  # names the file
-        raise InputError(f"{error}; run stage 3 again") from error
+    except InputError as error:
+        raise InputError(f"{error}: run stage 3 again") from error
     if not files:
         raise InputError(f"{path} is empty: run stage 3")
     return files
@@ -188,6 +188,8 @@ def _fault(file: Path) -> str:
         return "" if soundfile.info(file).frames else "it has no samples"
     except UtteranceError as error:
         return str(error)
+    except OSError as error:
+        return str(error.strerror)
     except soundfile.LibsndfileError as error:
         return str(error.error_string)
     except UnicodeEncodeError:

@@ -16,7 +16,7 @@ from models.base.devices import resolved_device
 from models.base.model import Vocoder
 from models.base.registry import config_of
 from models.base.result_files import SINGLE
-from models.checkpoint.loading import load_model
+from models.checkpoint.loading import open_model
 from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
 from models.synthesizer.joining import limiting_gain, log_gain
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
@@ -182,7 +182,7 @@ def load_copy_synthesis(
 ) -> CopySynthesis:
     """Loads a vocoder on the GPU, where there is one."""
     device = resolved_device()
-    model = load_model(reference, device, overrides)
+    model = open_model(reference, overrides)
     model.require_task("vocoder", reference)
     config = config_of(overridden(model.tree, overrides))
     check_overrides(model, config)

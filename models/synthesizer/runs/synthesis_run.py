@@ -8,12 +8,11 @@ from typing import Literal
 from models.base.registry import load_config
 from models.synthesizer.runs.metadata import L, ResultFolder
 from preprocessors.manifest import MANIFEST, Utterance, read_split
-from utils.errors import InputError
+from utils.errors import InputError, refuse
 from utils.files import user_path
 from utils.logging import get_logger, progress
 
 TestingSet = Literal["train", "test", "golden_test"]
-SHOWN = 20  # lines of a list in a message
 
 
 def default_output(reference: str | Path, folder: Path) -> Path:
@@ -94,16 +93,6 @@ def synthesise_each(
         [f"{id}: {reason}" for id, reason in faults.items()],
         f"{len(faults)} of {_counted(len(todo), noun)} could not be synthesised",
     )
-
-
-def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
-    """Raises an InputError that lists faults, if there are any."""
-    if not faults:
-        return
-    if total is not None:
-        message = f"{len(faults)} of {total} {message}"
-    more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
-    raise InputError(f"{message}:" + "".join(f"\n  {line}" for line in (*faults[:SHOWN], *more)))
 
 
 def _unfinished(fingerprints: Mapping[str, str], results: ResultFolder[L], noun: str) -> list[str]:

@@ -193,7 +193,7 @@ def test_what_stage_3_did_not_write_is_refused(tmp_path):
         with pytest.raises(InputError, match=r"metadata\.jsonl: not what .*\); run it again$"):
             read_system_files(tmp_path)
     path.write_text('{"id": "a\n')
-    with pytest.raises(InputError, match=r"metadata\.jsonl:1: not JSON.*; run stage 3 again$"):
+    with pytest.raises(InputError, match=r"metadata\.jsonl:1: not JSON.*: run stage 3 again$"):
         read_system_files(tmp_path)
 
 
