@@ -186,7 +186,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     given = vars(parser.parse_args())
     text, path, threads = given.pop("text"), given.pop("output"), given.pop("threads")
-    voice = Voice(threads=threads)
+    try:
+        voice = Voice(threads=threads)
+    except Exception as error:  # noqa: BLE001  (onnxruntime's errors have no base of their own)
+        sys.exit(f"speak.py: a file of this folder is damaged or missing ({error}); copy it again")
     try:
         if path.suffix.lower() != ".wav":
             raise ValueError(f"{path}: only WAV is written; end the name with .wav")

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 import wave
@@ -118,6 +119,18 @@ def test_the_command_speaks_without_pytorch(folder, voice, tmp_path):
     assert failed.returncode == 1
     [line] = [line for line in failed.stderr.splitlines() if "flac" in line]
     assert line == f"speak.py: {words[3]}: only WAV is written; end the name with .wav"
+    assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("name", ["voice.json", "frontend.json", "acoustic.onnx"])
+def test_the_command_names_a_damaged_folder(folder, tmp_path, name):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / name).write_bytes((copy / name).read_bytes()[:50])
+    words = [sys.executable, str(copy / "speak.py"), "Hello."]
+    failed = subprocess.run(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert failed.returncode == 1
+    assert "a file of this folder is damaged or missing (" in failed.stderr
     assert "Traceback" not in failed.stderr
 
 
