@@ -1,7 +1,8 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
 import shutil
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -115,16 +116,8 @@ def train(
         run = Run(task, data, config.train, accelerator, checkpoints, Tracker(folder))
         if accelerator.is_main_process:
             name = folder.name if folder.is_absolute() else folder.as_posix()
-            utterances, frames = global_batch(config.train, data)
-            facts = {"utterances_per_update": utterances, "frames_per_update": frames}
-            rate = assets.mel.sample_rate
-            tracked = TrackedRun(folder, flat_config(config) | facts, rate, step)
-            backends = stack.enter_context(open_backends(config.train.trackers, tracked))
-            run = run._replace(
-                tracker=Tracker(folder, backends),
-                write_card=partial(update_card, folder, Card(name, config, assets, history)),
-                scoring=build_scoring(config, data),
-            )
+            card = Card(name, config, assets, history)
+            run = stack.enter_context(_observed(run, folder, card, step))
         trainer = Trainer(run)
         # each process has its own dropout; a checkpoint restores the generators of each process
         seed_everything(derived_seed("process", config.train.random_seed, process.rank))
@@ -132,6 +125,21 @@ def train(
             trainer.checkpointer.resume(checkpoint)
         _log_start(config, run)
         return trainer.fit()
+
+
+@contextmanager
+def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
+    """Adds tracker, model card and scores to a run; closes the tracker's logs after the block."""
+    config, data = card.config, run.data
+    utterances, frames = global_batch(config.train, data)
+    batch = {"utterances_per_update": utterances, "frames_per_update": frames}
+    tracked = TrackedRun(folder, flat_config(config) | batch, card.assets.mel.sample_rate, step)
+    with open_backends(config.train.trackers, tracked) as backends:
+        yield run._replace(
+            tracker=Tracker(folder, backends),
+            write_card=partial(update_card, folder, card),
+            scoring=build_scoring(config, data),
+        )
 
 
 def _facts(config: Config, plan: str, resumed: int) -> dict[str, object]:

@@ -111,7 +111,7 @@ class Tacotron2(nn.Module):
 
     Args:
         n_phones: Size of the vocabulary, padding (id 0) included.
-        mel: Its bands, and the log-mel of silence, which fills the padding of `infer`.
+        mel: Gives the number of bands, and the log-mel of silence that pads the output of `infer`.
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset()
