@@ -5,8 +5,8 @@ Splits for training, validation and test are functions of ids and seed, never of
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from utils.errors import InputError
 from utils.files import iterate_jsonl, read_json, write_json, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
+LISTS = ("test_ids", "valid_ids", "golden_ids")  # keys of `SplitConfig` that list ids
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
@@ -95,6 +96,24 @@ def _utterance(row: object, source: str) -> Utterance:
     return utterance
 
 
+def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
+    """The same options with those of their listed ids that are among `ids`.
+
+    For an experiment of several datasets, whose lists name utterances of each.
+    """
+    known = set(ids)
+
+    def among(listed: Sequence[str]) -> tuple[str, ...]:
+        return tuple(id for id in listed if id in known)
+
+    return replace(
+        options,
+        test_ids=among(options.test_ids),
+        valid_ids=among(options.valid_ids),
+        golden_ids=among(options.golden_ids),
+    )
+
+
 def split_ids(
     seconds: Mapping[str, float], options: SplitConfig, speakers: Mapping[str, str] | None = None
 ) -> Splits:
@@ -113,8 +132,8 @@ def split_ids(
     Raises:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
     """
-    test = _checked(seconds, options.test_ids, "test_ids")
-    valid = _checked(seconds, options.valid_ids, "valid_ids")
+    test = checked_ids(seconds, options.test_ids, "test_ids")
+    valid = checked_ids(seconds, options.valid_ids, "valid_ids")
     if both := sorted(test & valid):
         raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
 
@@ -140,7 +159,8 @@ def split_ids(
     return Splits(sorted(train), sorted(valid), sorted(test), _golden(seconds, test, options))
 
 
-def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
+def checked_ids(available: Iterable[str], wanted: Iterable[str], key: str) -> set[str]:
+    """The ids that a key of `SplitConfig` lists; InputError names those that are not available."""
     unknown = sorted(set(wanted) - set(available))
     if unknown:
         raise InputError(
@@ -157,7 +177,7 @@ def _size(share: float, seconds: Mapping[str, float]) -> int:
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
     """The listed ids, or test items at even steps from the shortest to the longest."""
     if options.golden_ids:
-        golden = _checked(seconds, options.golden_ids, "golden_ids")
+        golden = checked_ids(seconds, options.golden_ids, "golden_ids")
         if outside := sorted(golden - test):
             fault = f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])}"
             raise InputError(f"{fault}; add them to test_ids")

@@ -7,7 +7,7 @@ from pathlib import Path
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
 from preprocessors.corpora import dataset_folder, read_corpus
-from preprocessors.manifest import Listing, Splits, Utterance, split_ids
+from preprocessors.manifest import Listing, Splits, Utterance, listed_among, split_ids
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fingerprint_of
 from processors.extraction.shards import ShardReport, plan_shards
@@ -76,7 +76,11 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     options = config.preprocess.corpus_of(dataset)
     listing = read_corpus(dataset, root, options)
     # a fault in the split's keys should show now, and not after hours of work
-    split_ids({utterance.id: 0.0 for utterance in listing.utterances}, config.preprocess.split)
+    ids = [utterance.id for utterance in listing.utterances]
+    split = config.preprocess.split
+    if len(config.dataset) > 1:
+        split = listed_among(split, ids)
+    split_ids(dict.fromkeys(ids, 0.0), split)
     return root, listing
 
 

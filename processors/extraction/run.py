@@ -55,6 +55,9 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
         if meant := nearest(name, config.dataset):  # others are of a base configuration
             _log.warning("dataset_path.%s is not used%s", name, meant)
     runs = [plan(config, dataset) for dataset in config.dataset]
+    ids = {utterance.id for run in runs for utterance in run.listing.utterances}
+    for key in manifest.LISTS:
+        manifest.checked_ids(ids, getattr(config.preprocess.split, key), key)
     return [carry_out(run, n_jobs) for run in runs]
 
 
@@ -235,7 +238,8 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
         speakers = dict.fromkeys(speakers, "")
     splits = run.splits
     if splits is None:
-        splits = manifest.split_ids(total.audio_seconds, run.config.split, speakers)
+        options = manifest.listed_among(run.config.split, speakers)
+        splits = manifest.split_ids(total.audio_seconds, options, speakers)
     usable = {row.id for row in total.rows} & {id for ids in splits for id in ids}
     trained = {speakers[id] for id in splits.train if id in usable}
     if not trained:

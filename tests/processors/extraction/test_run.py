@@ -16,11 +16,14 @@ import numpy as np
 import pytest
 import soundfile
 
+from config.preprocess import CorpusConfig, SplitConfig
+from config.schema import Config
 from modules.mel import MelConfig
 from preprocessors.manifest import Utterance, read_splits, read_utterances
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
 from processors.extraction import shards
+from processors.extraction.run import prepare_datasets
 from tests.processors.small_corpus import (
     IDS,
     config_of,
@@ -500,3 +503,28 @@ def test_a_run_that_ends_early_leaves_nothing_of_what_the_last_one_said(corpus, 
     assert not (folder / "alignment_scores.jsonl").exists()
     assert not (folder / "report.json").exists()
     assert list(reasons(folder)) == ["LJ001-0011"]
+
+
+def _of_two_corpora(tmp_path: Path, **lists: tuple[str, ...]) -> Config:
+    roots = {"A": IDS[:5], "B": IDS[5:]}
+    paths = {name: str(copy_corpus(tmp_path / name, ids)) for name, ids in roots.items()}
+    corpora = {name: CorpusConfig(format="ljspeech") for name in roots}
+    config = config_of(tmp_path, tmp_path / "out", split=SplitConfig(**lists))
+    preprocess = replace(config.preprocess, corpus=corpora)
+    return replace(config, dataset=tuple(roots), dataset_path=paths, preprocess=preprocess)
+
+
+def test_each_of_several_corpora_holds_out_those_of_the_listed_ids_that_it_has(tmp_path):
+    test, valid = ("LJ002-0035", "LJ011-0202"), ("LJ001-0011", "LJ002-0020")
+    prepare_datasets(_of_two_corpora(tmp_path, test_ids=test, valid_ids=valid), 1)
+    a, b = (read_splits(tmp_path / "out" / name) for name in "AB")
+    assert (a.valid, b.valid, b.test) == (["LJ001-0011"], ["LJ002-0020"], list(test))
+    assert len(a.test) == 1  # a share: none of its ids is listed
+    assert set(b.train) == set(IDS[5:]) - {*test, *valid}
+
+
+def test_a_listed_id_that_none_of_several_corpora_has_is_named(tmp_path):
+    config = _of_two_corpora(tmp_path, test_ids=("LJ002-0035", "LJ099-0001"))
+    with pytest.raises(InputError, match=r"test_ids: 1 ids are not among .*: LJ099-0001;"):
+        prepare_datasets(config, 1)
+    assert not (tmp_path / "out").exists()
