@@ -1,10 +1,11 @@
 """Exports the files of an experiment that inference needs into a folder.
 
-python -m bins.export_model EXPERIMENT TARGET [--half] [--license ID]
+python -m bins.export_model EXPERIMENT TARGET [--weights TYPE] [--license ID]
 """
 
 from pathlib import Path
 
+from bins._flags.values import choice
 from utils.cli import Parser, run
 from utils.logging import setup_logging
 
@@ -15,7 +16,9 @@ def main() -> None:
     flags.add_argument("experiment", type=Path, metavar="EXPERIMENT").help = """its folder (the
         newest whole checkpoint is exported), or one checkpoint in it"""
     flags.add_argument("target", type=Path, metavar="TARGET", help="folder to make")
-    flags.add_argument("--half", action="store_true", help="weights in 16 bits: half the size")
+    weights = choice("fp32", "fp16", "int8")
+    flags.add_argument("--weights", type=weights.argument, default="fp32").help = """how weights are
+        stored: fp32, fp16 (half the size) or int8 (a quarter; default: %(default)s)"""
     flags.add_argument("--license", metavar="ID", help="licence of the weights, for the card")
     given = flags.parse_args()
     setup_logging()
@@ -23,7 +26,7 @@ def main() -> None:
     from models.checkpoint.publish import export
 
     name = given.target.absolute().name
-    export(given.experiment, given.target, name, licence=given.license, half=given.half)
+    export(given.experiment, given.target, name, licence=given.license, weights=given.weights)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from models.checkpoint import history, loading
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds
 from models.checkpoint.loading import CONFIG, WEIGHTS, TrainedModel, load_model
+from models.checkpoint.tensors import WeightType, in_8_bits, in_16_bits
 from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
@@ -40,7 +41,7 @@ def export(
     *,
     licence: str | None,
     with_discriminators: bool = False,
-    half: bool = False,
+    weights: WeightType = "fp32",
 ) -> None:
     """Writes the files of an experiment to publish: tensors and text, nothing pickled.
 
@@ -49,7 +50,8 @@ def export(
         target: Folder to make, completely or not at all; empty or missing.
         name: `org/name` or the name of a folder, for the card.
         licence: Identifier of the Hub for the licence of the weights; None: unknown.
-        half: Whether to store the weights in 16 bits, for inference only.
+        weights: How they are stored; fp32 copies the file, the others have weight normalisation
+            folded.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
         raise InputError(
@@ -63,10 +65,10 @@ def export(
         )
     model = load_model(experiment)  # damaged ones are not published
     with new_folder(target) as folder:
-        if half:
-            (folder / WEIGHTS).write_bytes(_half(model))
-        else:
+        if weights == "fp32":
             shutil.copyfile(model.weights, folder / WEIGHTS)
+        else:
+            (folder / WEIGHTS).write_bytes(_smaller(model, weights))
         copied = [model.home / name for name in ASSET_FILES]
         if with_discriminators:
             copied += _other_networks(model.folder)
@@ -158,10 +160,10 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
     return value
 
 
-def _half(model: TrainedModel) -> bytes:
-    """The weights of the inference network in 16 bits, weight normalisation folded."""
+def _smaller(model: TrainedModel, weights: WeightType) -> bytes:
+    """The weights of the inference network in 16 or 8 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
-    short = {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}
+    short = in_8_bits(tensors) if weights == "int8" else in_16_bits(tensors)
     if large := [n for n, t in short.items() if not bool(t.isfinite().all())]:
         raise InputError(f"{model.folder}: {large[0]} holds numbers too large for 16 bits")
     return save(short)

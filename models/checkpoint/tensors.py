@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from safetensors import SafetensorError
@@ -13,17 +13,45 @@ from torch import Tensor, nn
 from utils.arrays import read_pickled
 from utils.errors import InputError, listed
 
+WeightType = Literal["fp32", "fp16", "int8"]  # how weights are stored
+
 _HALVES = (torch.float16, torch.bfloat16)
+_SCALES = ".int8_scales"  # tensor of this name: scales of the rows of one in 8 bits
+_SMALLEST_IN_8_BITS = 1024  # numbers; smaller tensors stay in 16 bits
 _PARALLEL = "module."  # prefix of all names in a network saved inside DataParallel
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file; half precision becomes float32."""
+    """Reads a safetensors file; half precision and 8 bits (`in_8_bits`) become float32."""
     try:
         tensors = load_file(path)
-    except (OSError, SafetensorError) as error:
+        for name in [name for name in tensors if name.endswith(_SCALES)]:
+            rows = name.removesuffix(_SCALES)
+            tensors[rows] = tensors[rows].float() * tensors.pop(name)
+    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
         raise InputError(f"{path}: not a whole safetensors file: {error}") from error
     return _widened(tensors)
+
+
+def in_16_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Numbers with a point in 16 bits; those that are too large become infinity."""
+    return {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}
+
+
+def in_8_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Large matrices as int8 with a scale for each row, all else as `in_16_bits`.
+
+    The largest number of a row becomes 127 or -127.
+    """
+    packed: dict[str, Tensor] = {}
+    for name, tensor in in_16_bits(tensors).items():
+        packed[name] = tensor
+        if tensor.is_floating_point() and tensor.dim() > 1 and tensor.numel() > _SMALLEST_IN_8_BITS:
+            rows = tensors[name].float()
+            largest = rows.abs().amax(dim=tuple(range(1, rows.dim())), keepdim=True)
+            scales = largest.clamp_min(torch.finfo(torch.float32).tiny) / 127
+            packed[name], packed[name + _SCALES] = (rows / scales).round().to(torch.int8), scales
+    return packed
 
 
 def read_weights(path: Path) -> object:

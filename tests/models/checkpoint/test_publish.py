@@ -387,7 +387,7 @@ def test_weights_that_the_hub_does_not_take(owner, voice, monkeypatch):
 
 def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
     target = tmp_path / "exported"
-    export(vocoder, target, "exported", licence="mit", half=True)
+    export(vocoder, target, "exported", licence="mit", weights="fp16")
     assert {path.name for path in target.iterdir()} == {
         *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md"),
         "manifest.json",
@@ -409,7 +409,7 @@ def test_weights_too_large_for_16_bits_are_not_exported(vocoder, tmp_path):
     tensors["conv_post.bias"] = torch.tensor([1e6])
     save_file(tensors, weights)
     with pytest.raises(InputError, match=r"conv_post\.bias holds numbers too large for 16 bits"):
-        export(weights.parent, tmp_path / "out", "exported", licence="mit", half=True)
+        export(weights.parent, tmp_path / "out", "exported", licence="mit", weights="fp16")
 
 
 def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):

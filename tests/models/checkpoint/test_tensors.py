@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from models.checkpoint.tensors import (
+    in_8_bits,
     misfits,
     named_tensors,
     not_finite,
@@ -164,3 +165,31 @@ def test_a_digest_depends_on_every_tensor_its_name_and_its_type():
     assert weights_digest(other) != before
     assert weights_digest(nn.Sequential(other)) != weights_digest(other)
     assert weights_digest() != weights_digest(nn.BatchNorm1d(1))  # with a tensor of one number
+
+
+def test_rows_in_8_bits_come_back_within_half_a_step(tmp_path):
+    torch.manual_seed(0)
+    rows = torch.randn(64, 40, 3) * torch.logspace(-6, 3, 64)[:, None, None]
+    rows[5] = 0
+    tensors = {"rows": rows, "bias": torch.randn(5000), "small": torch.randn(8, 8)}
+    save_file(in_8_bits(tensors | {"steps": torch.tensor([7])}), tmp_path / "w.safetensors")
+    assert (tmp_path / "w.safetensors").stat().st_size < rows.numel() + 2 * 5064 + 1000
+    found = read_tensors(tmp_path / "w.safetensors")
+    assert found.keys() == {*tensors, "steps"}
+    assert found["steps"].dtype == torch.int64
+    steps = rows.abs().amax(dim=(1, 2), keepdim=True) / 127
+    assert ((found["rows"] - rows).abs() <= 0.5001 * steps).all()
+    for name in ("bias", "small"):
+        torch.testing.assert_close(found[name], tensors[name], atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [None, (7, 1)])
+def test_scales_that_fit_no_rows_are_refused(tmp_path, shape):
+    packed = in_8_bits({"rows": torch.randn(64, 80)})
+    if shape is None:
+        del packed["rows"]
+    else:
+        packed["rows.int8_scales"] = torch.ones(shape)
+    save_file(packed, tmp_path / "w.safetensors")
+    with pytest.raises(InputError, match=r"w\.safetensors: not a whole safetensors file"):
+        read_tensors(tmp_path / "w.safetensors")
