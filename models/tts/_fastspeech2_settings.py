@@ -46,11 +46,15 @@ class VariancePredictorConfig:
     # hour of speech or less, which predictors on that memorise. Needs both levels "phone" and kind
     # "bins"; predicted energy does not follow a changed pitch.
     own_encoder: bool = False
+    # In synthesis, of the distance of predicted pitch from the speaker's mean: a prediction is the
+    # mean of many readings, and flatter than each of them.
+    pitch_gain: float = 1.0
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "filter_size")
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
+        require_at_least(self, 0, "pitch_gain")
         if self.own_encoder and self.filter_size % 2:
             raise ValueError(
                 f"filter_size is {self.filter_size}, expected an even number with own_encoder: half"

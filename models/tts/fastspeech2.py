@@ -104,6 +104,7 @@ class FastSpeech2(FeedForwardNetwork):
 
         self.duration_predictor = predictor()
         self.pitch = contour(pitch, config.pitch_level, bins.pitch_quantization)
+        self.pitch.gain = variance.pitch_gain
         self.energy = contour(energy, config.energy_level, bins.energy_quantization)
         decoder = sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
         self.decoder = _stack(config, *decoder)

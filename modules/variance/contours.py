@@ -85,6 +85,7 @@ class PredictedContour(nn.Module):
     """
 
     norm: SpeakerNorm
+    gain = 1.0  # of predictions in synthesis, around the speaker's mean
 
     def __init__(self, predictor: VariancePredictor, level: Level) -> None:
         super().__init__()
@@ -128,7 +129,7 @@ class PredictedContour(nn.Module):
             hidden: Phones or frames, (B, L, H).
             mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
-            control: With the default, the prediction is used exactly.
+            control: With the default, the prediction is used exactly, but for `gain`.
             source: Input of the predictor, (B, L, H'); None: `hidden`.
 
         Returns:
@@ -136,7 +137,7 @@ class PredictedContour(nn.Module):
             padding 0.
         """
         control = self._at_level(control, durations, mask)
-        predicted = self.predictor(hidden if source is None else source, mask)
+        predicted = self.predictor(hidden if source is None else source, mask) * self.gain
         values = self._asked(control, predicted, mask, speaker_ids)
         hidden = clear_padding(hidden + self._embed(values, mask, speaker_ids), mask)
         return hidden, self._linear(values, speaker_ids).clamp(min=0) * mask
