@@ -5,7 +5,7 @@ python -m bins.export_model EXPERIMENT TARGET [--weights TYPE] [--license ID]
 
 from pathlib import Path
 
-from bins._flags.values import choice
+from bins._flags.values import WEIGHTS
 from utils.cli import Parser, run
 from utils.logging import setup_logging
 
@@ -16,9 +16,10 @@ def main() -> None:
     flags.add_argument("experiment", type=Path, metavar="EXPERIMENT").help = """its folder (the
         newest whole checkpoint is exported), or one checkpoint in it"""
     flags.add_argument("target", type=Path, metavar="TARGET", help="folder to make")
-    weights = choice("fp32", "fp16", "int8")
-    flags.add_argument("--weights", type=weights.argument, default="fp32").help = """how weights are
-        stored: fp32, fp16 (half the size) or int8 (a quarter; default: %(default)s)"""
+    flags.add_argument(
+        "--weights", type=WEIGHTS.argument, default="fp32", metavar=WEIGHTS.metavar
+    ).help = """how weights are stored: fp32, fp16 (half the size) or int8 (a quarter; default:
+        %(default)s)"""
     flags.add_argument("--license", metavar="ID", help="licence of the weights, for the card")
     given = flags.parse_args()
     setup_logging()

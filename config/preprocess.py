@@ -31,10 +31,10 @@ class SplitConfig:
     valid: float = 0.02  # share of the utterances for validation, at least one utterance
     test: float = 0.03  # share held out for testing, at least one utterance
     seed: int = 0
-    # These exact ids are the test split, instead of a share. Of several datasets, each takes those
-    # that it has; one that has none of them, its share.
+    # These exact ids are the test split, instead of a share. With several datasets, each holds out
+    # those that it has, and its share if it has none; so with the other two lists.
     test_ids: tuple[str, ...] = ()
-    valid_ids: tuple[str, ...] = ()  # the same for the validation split
+    valid_ids: tuple[str, ...] = ()  # these exact ids are the validation split
     golden_ids: tuple[str, ...] = ()  # golden_test; empty: `golden_size` test items by length
     golden_size: int = 10  # spread evenly over the test split sorted by duration
 

@@ -15,7 +15,6 @@ from utils.errors import InputError
 from utils.files import iterate_jsonl, read_json, write_json, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
-LISTS = ("test_ids", "valid_ids", "golden_ids")  # keys of `SplitConfig` that list ids
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
@@ -97,10 +96,7 @@ def _utterance(row: object, source: str) -> Utterance:
 
 
 def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
-    """The same options with those of their listed ids that are among `ids`.
-
-    For an experiment of several datasets, whose lists name utterances of each.
-    """
+    """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
     known = set(ids)
 
     def among(listed: Sequence[str]) -> tuple[str, ...]:
@@ -132,8 +128,8 @@ def split_ids(
     Raises:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
     """
-    test = checked_ids(seconds, options.test_ids, "test_ids")
-    valid = checked_ids(seconds, options.valid_ids, "valid_ids")
+    test = _checked(seconds, options.test_ids, "test_ids")
+    valid = _checked(seconds, options.valid_ids, "valid_ids")
     if both := sorted(test & valid):
         raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
 
@@ -159,8 +155,14 @@ def split_ids(
     return Splits(sorted(train), sorted(valid), sorted(test), _golden(seconds, test, options))
 
 
-def checked_ids(available: Iterable[str], wanted: Iterable[str], key: str) -> set[str]:
-    """The ids that a key of `SplitConfig` lists; InputError names those that are not available."""
+def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
+    """Refuses listed ids that are not among `ids`, which are of all datasets (InputError)."""
+    known = set(ids)
+    for key in ("test_ids", "valid_ids", "golden_ids"):
+        _checked(known, getattr(options, key), key)
+
+
+def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
     unknown = sorted(set(wanted) - set(available))
     if unknown:
         raise InputError(
@@ -177,7 +179,7 @@ def _size(share: float, seconds: Mapping[str, float]) -> int:
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
     """The listed ids, or test items at even steps from the shortest to the longest."""
     if options.golden_ids:
-        golden = checked_ids(seconds, options.golden_ids, "golden_ids")
+        golden = _checked(seconds, options.golden_ids, "golden_ids")
         if outside := sorted(golden - test):
             fault = f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])}"
             raise InputError(f"{fault}; add them to test_ids")

@@ -50,8 +50,8 @@ def export(
         target: Folder to make, completely or not at all; empty or missing.
         name: `org/name` or the name of a folder, for the card.
         licence: Identifier of the Hub for the licence of the weights; None: unknown.
-        weights: How they are stored; fp32 copies the file, the others have weight normalisation
-            folded.
+        weights: How they are stored; fp32 copies the file, fp16 and int8 fold weight
+            normalisation.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
         raise InputError(
@@ -68,7 +68,7 @@ def export(
         if weights == "fp32":
             shutil.copyfile(model.weights, folder / WEIGHTS)
         else:
-            (folder / WEIGHTS).write_bytes(_smaller(model, weights))
+            (folder / WEIGHTS).write_bytes(_packed(model, weights))
         copied = [model.home / name for name in ASSET_FILES]
         if with_discriminators:
             copied += _other_networks(model.folder)
@@ -160,13 +160,13 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
     return value
 
 
-def _smaller(model: TrainedModel, weights: WeightType) -> bytes:
+def _packed(model: TrainedModel, weights: WeightType) -> bytes:
     """The weights of the inference network in 16 or 8 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
-    short = in_8_bits(tensors) if weights == "int8" else in_16_bits(tensors)
-    if large := [n for n, t in short.items() if not bool(t.isfinite().all())]:
+    packed = in_8_bits(tensors) if weights == "int8" else in_16_bits(tensors)
+    if large := [n for n, t in packed.items() if not bool(t.isfinite().all())]:
         raise InputError(f"{model.folder}: {large[0]} holds numbers too large for 16 bits")
-    return save(short)
+    return save(packed)
 
 
 def _other_networks(folder: Path) -> list[Path]:

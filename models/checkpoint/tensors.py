@@ -14,10 +14,10 @@ from utils.arrays import read_pickled
 from utils.errors import InputError, listed
 
 WeightType = Literal["fp32", "fp16", "int8"]  # how weights are stored
+LEAST_IN_8_BITS = 1024  # numbers; smaller tensors, and biases, are not stored in int8
 
 _HALVES = (torch.float16, torch.bfloat16)
-_SCALES = ".int8_scales"  # tensor of this name: scales of the rows of one in 8 bits
-_SMALLEST_IN_8_BITS = 1024  # numbers; smaller tensors stay in 16 bits
+_SCALES = ".int8_scales"  # suffix of the scales of the rows of an int8 tensor
 _PARALLEL = "module."  # prefix of all names in a network saved inside DataParallel
 
 
@@ -25,31 +25,33 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """Reads a safetensors file; half precision and 8 bits (`in_8_bits`) become float32."""
     try:
         tensors = load_file(path)
-        for name in [name for name in tensors if name.endswith(_SCALES)]:
-            rows = name.removesuffix(_SCALES)
-            tensors[rows] = tensors[rows].float() * tensors.pop(name)
-    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
+    except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: not a whole safetensors file: {error}") from error
+    for name in [name for name in tensors if name.endswith(_SCALES)]:
+        scales, rows = tensors.pop(name), tensors.get(name.removesuffix(_SCALES))
+        if rows is None or scales.shape != (*rows.shape[:1], *[1] * (rows.dim() - 1)):
+            raise InputError(f"{path}: {name} does not fit its weights; use another copy")
+        tensors[name.removesuffix(_SCALES)] = rows.float() * scales
     return _widened(tensors)
 
 
 def in_16_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Numbers with a point in 16 bits; those that are too large become infinity."""
+    """Floating-point tensors in float16; values above 65,504 become infinity."""
     return {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}
 
 
 def in_8_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Large matrices as int8 with a scale for each row, all else as `in_16_bits`.
+    """Tensors of at least two dimensions and 1,024 numbers in int8, the others as `in_16_bits`.
 
-    The largest number of a row becomes 127 or -127.
+    Each row, an index of the first dimension, has a scale in float32.
     """
     packed: dict[str, Tensor] = {}
     for name, tensor in in_16_bits(tensors).items():
         packed[name] = tensor
-        if tensor.is_floating_point() and tensor.dim() > 1 and tensor.numel() > _SMALLEST_IN_8_BITS:
+        if tensor.is_floating_point() and tensor.dim() > 1 and tensor.numel() >= LEAST_IN_8_BITS:
             rows = tensors[name].float()
             largest = rows.abs().amax(dim=tuple(range(1, rows.dim())), keepdim=True)
-            scales = largest.clamp_min(torch.finfo(torch.float32).tiny) / 127
+            scales = (largest / 127).where(largest > 0, 1)
             packed[name], packed[name + _SCALES] = (rows / scales).round().to(torch.int8), scales
     return packed
 

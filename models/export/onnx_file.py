@@ -16,7 +16,7 @@ from onnxscript.ir.passes.common import RemoveUnusedNodesPass
 from torch import Tensor, nn
 
 from models.base.graphs import Graph
-from models.checkpoint.tensors import WeightType
+from models.checkpoint.tensors import LEAST_IN_8_BITS, WeightType
 from utils.errors import InputError
 
 _OPSET = 20
@@ -24,7 +24,6 @@ _LONGEST = 2**20  # positions: more than any text has
 op: Any = opset20  # it takes tensors and constants; its types only tensors
 _INT64 = 7
 _QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
-_LEAST_VALUES = 1024  # smaller tensors, and biases, stay in 32 bits
 _MAX_INT8 = 127
 
 
@@ -157,7 +156,7 @@ def _shrink_weights(
     nodes = []
     for tensor in model.graph.initializer:
         values = numpy_helper.to_array(tensor)
-        is_large = values.ndim > 1 and values.size >= _LEAST_VALUES
+        is_large = values.ndim > 1 and values.size >= LEAST_IN_8_BITS
         if weight_type == "fp32" or tensor.name not in parameters or not is_large:
             continue
         name, stored = tensor.name, f"{tensor.name}_{weight_type}"

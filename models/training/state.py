@@ -61,6 +61,7 @@ _MAY_CHANGE = (
     "dataset_path",
     "inference",
     "log_dir",
+    "model.variance_predictor.pitch_gain",
     "preprocess.backend",
     "preprocess.corpus.*.licence",
     "preprocess.processed_dir",

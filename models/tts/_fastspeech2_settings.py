@@ -46,8 +46,8 @@ class VariancePredictorConfig:
     # hour of speech or less, which predictors on that memorise. Needs both levels "phone" and kind
     # "bins"; predicted energy does not follow a changed pitch.
     own_encoder: bool = False
-    # In synthesis, of the distance of predicted pitch from the speaker's mean: a prediction is the
-    # mean of many readings, and flatter than each of them.
+    # Factor on the distance of predicted pitch from the speaker's mean, in synthesis only: a
+    # prediction averages many readings, and is flatter than each. 0 is a monotone.
     pitch_gain: float = 1.0
 
     def __post_init__(self) -> None:

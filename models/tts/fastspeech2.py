@@ -19,6 +19,8 @@ It departs from these projects in that
   for them (modules/harmonics.py);
 - with `variance_predictor.own_encoder`, durations, pitch and energy have an encoder of their own
   (models/tts/_fastspeech2_variance.py), for little speech;
+- with `variance_predictor.pitch_gain`, predicted pitch moves farther from the speaker's mean in
+  synthesis, since the mean of many readings is flatter than each;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
   decoder memorise training sentences (0.63 instead of 0.59 nats of mel L1 on unseen ones).
 `variance_embedding.kind` "convolution" with mish is TensorFlowTTS's network; the dropout of the

@@ -85,7 +85,7 @@ class PredictedContour(nn.Module):
     """
 
     norm: SpeakerNorm
-    gain = 1.0  # of predictions in synthesis, around the speaker's mean
+    gain: float = 1.0  # factor on predictions in synthesis
 
     def __init__(self, predictor: VariancePredictor, level: Level) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class PredictedContour(nn.Module):
             hidden: Phones or frames, (B, L, H).
             mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
-            control: With the default, the prediction is used exactly, but for `gain`.
+            control: With the default, it is the prediction times `gain`.
             source: Input of the predictor, (B, L, H'); None: `hidden`.
 
         Returns:

@@ -75,7 +75,8 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     root = dataset_folder(dataset, config.dataset_path)
     options = config.preprocess.corpus_of(dataset)
     listing = read_corpus(dataset, root, options)
-    # a fault in the split's keys should show now, and not after hours of work
+    # a fault in the split's keys should show now, and not after hours of work; that some dataset of
+    # several has each listed id is checked by prepare_datasets
     ids = [utterance.id for utterance in listing.utterances]
     split = config.preprocess.split
     if len(config.dataset) > 1:

@@ -55,9 +55,8 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
         if meant := nearest(name, config.dataset):  # others are of a base configuration
             _log.warning("dataset_path.%s is not used%s", name, meant)
     runs = [plan(config, dataset) for dataset in config.dataset]
-    ids = {utterance.id for run in runs for utterance in run.listing.utterances}
-    for key in manifest.LISTS:
-        manifest.checked_ids(ids, getattr(config.preprocess.split, key), key)
+    utterances = (utterance for run in runs for utterance in run.listing.utterances)
+    manifest.check_listed(config.preprocess.split, (utterance.id for utterance in utterances))
     return [carry_out(run, n_jobs) for run in runs]
 
 
