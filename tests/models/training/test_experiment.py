@@ -162,6 +162,7 @@ def test_keys_that_change_the_updates_cannot_change_on_resume(root):
             root,
             "train.batch_size=4",
             "model.transformer.n_encoder_layers=2",
+            "model.variance_predictor.pitch_gain=1.2",
             "train.log_steps=7",
             "train.dataloader.num_worker=1",
             resume=True,
