@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bins._flags.values import MODEL, WEIGHTS, choice
+from bins._flags.values import MODEL, choice
 from utils.cli import Parser, run
 from utils.errors import InputError
 from utils.files import check_new, user_path
@@ -20,7 +20,8 @@ def main() -> None:
     add("target", type=Path, metavar="OUT", help="folder to make")
     add("--vocoder_dir", type=MODEL.argument, metavar=MODEL.metavar).help = """vocoder, or
         griffin_lim (default: the bundled one)"""
-    add("--weights", type=WEIGHTS.argument, default="fp32", metavar=WEIGHTS.metavar).help = """how
+    weights = choice("fp32", "fp16", "int8")
+    add("--weights", type=weights.argument, default="fp32", metavar=weights.metavar).help = """how
         weights are stored: fp32, fp16 or int8 (default: %(default)s)"""
     formats = choice("arion", "piper", "sherpa-onnx", "web")
     add("--format", type=formats.argument, default="arion", metavar=formats.metavar).help = """who

@@ -5,7 +5,7 @@ python -m bins.export_model EXPERIMENT TARGET [--weights TYPE] [--license ID]
 
 from pathlib import Path
 
-from bins._flags.values import WEIGHTS
+from bins._flags.values import choice
 from utils.cli import Parser, run
 from utils.logging import setup_logging
 
@@ -16,10 +16,9 @@ def main() -> None:
     flags.add_argument("experiment", type=Path, metavar="EXPERIMENT").help = """its folder (the
         newest whole checkpoint is exported), or one checkpoint in it"""
     flags.add_argument("target", type=Path, metavar="TARGET", help="folder to make")
-    flags.add_argument(
-        "--weights", type=WEIGHTS.argument, default="fp32", metavar=WEIGHTS.metavar
-    ).help = """how weights are stored: fp32, fp16 (half the size) or int8 (a quarter; default:
-        %(default)s)"""
+    weights = choice("fp16", "int8")
+    flags.add_argument("--weights", type=weights.argument, metavar=weights.metavar).help = """how
+        weights are stored: fp16 (half the size) or int8 (a quarter; default: as they are)"""
     flags.add_argument("--license", metavar="ID", help="licence of the weights, for the card")
     given = flags.parse_args()
     setup_logging()

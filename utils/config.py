@@ -182,6 +182,8 @@ class _Builder:
         hint = ""
         if origin == SET and expected == _KINDS[str]:
             hint = f"; for text write {SET} '{name}=\"{value}\"'"
+            if keys[-1].isdigit():  # in a list, which has no keys
+                hint = f'; for text write "{value}" in the list'
         return ConfigError(f"{origin}: {name} is {_shown(value)}, expected {expected}{hint}")
 
 

@@ -135,7 +135,6 @@ def _stages(text: str) -> range:
 TEXT = Value(_text, "TEXT", free=True, may_be_empty=True)
 WORD = Value(str, "NAME")
 YES_OR_NO = choice("yes", "no")
-WEIGHTS = choice("fp32", "fp16", "int8")  # how they are stored
 COUNT = whole(1)
 SEED = whole(0, MAX_SEED)
 FACTOR = number("1.2", *CONTROL_RANGE)

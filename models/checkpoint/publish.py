@@ -5,7 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors.torch import save
@@ -16,7 +16,7 @@ from models.checkpoint import history, loading
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds
 from models.checkpoint.loading import CONFIG, WEIGHTS, TrainedModel, load_model
-from models.checkpoint.tensors import WeightType, in_8_bits, in_16_bits
+from models.checkpoint.tensors import in_8_bits, in_16_bits
 from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
@@ -41,7 +41,7 @@ def export(
     *,
     licence: str | None,
     with_discriminators: bool = False,
-    weights: WeightType = "fp32",
+    weights: Literal["fp16", "int8"] | None = None,
 ) -> None:
     """Writes the files of an experiment to publish: tensors and text, nothing pickled.
 
@@ -50,8 +50,7 @@ def export(
         target: Folder to make, completely or not at all; empty or missing.
         name: `org/name` or the name of a folder, for the card.
         licence: Identifier of the Hub for the licence of the weights; None: unknown.
-        weights: How they are stored; fp32 copies the file, fp16 and int8 fold weight
-            normalisation.
+        weights: How they are stored, with weight normalisation folded; None: the file is copied.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
         raise InputError(
@@ -65,7 +64,7 @@ def export(
         )
     model = load_model(experiment)  # damaged ones are not published
     with new_folder(target) as folder:
-        if weights == "fp32":
+        if weights is None:
             shutil.copyfile(model.weights, folder / WEIGHTS)
         else:
             (folder / WEIGHTS).write_bytes(_packed(model, weights))
@@ -160,7 +159,7 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
     return value
 
 
-def _packed(model: TrainedModel, weights: WeightType) -> bytes:
+def _packed(model: TrainedModel, weights: Literal["fp16", "int8"]) -> bytes:
     """The weights of the inference network in 16 or 8 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
     packed = in_8_bits(tensors) if weights == "int8" else in_16_bits(tensors)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from safetensors import SafetensorError
@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from utils.arrays import read_pickled
 from utils.errors import InputError, listed
 
-WeightType = Literal["fp32", "fp16", "int8"]  # how weights are stored
 LEAST_IN_8_BITS = 1024  # numbers; smaller tensors, and biases, are not stored in int8
 
 _HALVES = (torch.float16, torch.bfloat16)
@@ -29,7 +28,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise InputError(f"{path}: not a whole safetensors file: {error}") from error
     for name in [name for name in tensors if name.endswith(_SCALES)]:
         scales, rows = tensors.pop(name), tensors.get(name.removesuffix(_SCALES))
-        if rows is None or scales.shape != (*rows.shape[:1], *[1] * (rows.dim() - 1)):
+        like = () if rows is None else (len(rows), *[1] * (rows.dim() - 1))
+        if rows is None or rows.dtype != torch.int8 or scales.shape != like:
             raise InputError(f"{path}: {name} does not fit its weights; use another copy")
         tensors[name.removesuffix(_SCALES)] = rows.float() * scales
     return _widened(tensors)

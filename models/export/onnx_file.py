@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -16,7 +16,7 @@ from onnxscript.ir.passes.common import RemoveUnusedNodesPass
 from torch import Tensor, nn
 
 from models.base.graphs import Graph
-from models.checkpoint.tensors import LEAST_IN_8_BITS, WeightType
+from models.checkpoint.tensors import LEAST_IN_8_BITS
 from utils.errors import InputError
 
 _OPSET = 20
@@ -24,6 +24,7 @@ _LONGEST = 2**20  # positions: more than any text has
 op: Any = opset20  # it takes tensors and constants; its types only tensors
 _INT64 = 7
 _QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
+WeightType = Literal["fp32", "fp16", "int8"]
 _MAX_INT8 = 127
 
 

@@ -16,9 +16,8 @@ from onnx import helper, numpy_helper
 from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
-from models.checkpoint.tensors import WeightType
 from models.export.folder import ExportedVoice, copy_licences
-from models.export.onnx_file import to_onnx
+from models.export.onnx_file import WeightType, to_onnx
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.symbols import (
     ARPABET,

@@ -8,6 +8,7 @@ from models.base.aligner import JointAlignerConfig
 from modules.layers.transformer import Activation
 from modules.variance.contours import Level
 
+_LARGEST_GAIN = 10  # of pitch
 _OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads
 
 
@@ -54,7 +55,8 @@ class VariancePredictorConfig:
         require_at_least(self, 1, "filter_size")
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
-        require_at_least(self, 0, "pitch_gain")
+        if not 0 <= self.pitch_gain <= _LARGEST_GAIN:
+            raise ValueError(f"pitch_gain is {self.pitch_gain:g}, expected 0 to {_LARGEST_GAIN}")
         if self.own_encoder and self.filter_size % 2:
             raise ValueError(
                 f"filter_size is {self.filter_size}, expected an even number with own_encoder: half"

@@ -81,7 +81,10 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     split = config.preprocess.split
     if len(config.dataset) > 1:
         split = listed_among(split, ids)
-    split_ids(dict.fromkeys(ids, 0.0), split)
+    try:
+        split_ids(dict.fromkeys(ids, 0.0), split)
+    except InputError as error:
+        raise InputError(f"{dataset}: {error}") from error
     return root, listing
 
 

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 from safetensors.numpy import save_file
 
-from models.checkpoint.tensors import WeightType
 from models.export.folder import ExportedVoice, write_frontend, write_networks
+from models.export.onnx_file import WeightType
 from models.export.piper_sherpa import check_one_pass
 from models.page import PAGE
 from processors.text.g2p import CMUDICT_PATH

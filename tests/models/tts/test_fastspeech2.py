@@ -521,7 +521,7 @@ def test_sizes_that_do_not_fit_are_refused(sizes, message):
             "n_bins is 9, but kind con",
         ),
         (FastSpeech2Config, {"max_seq_len": 0}, "max_seq_len is 0, expected 1 or more"),
-        (VariancePredictorConfig, {"pitch_gain": -1.0}, "pitch_gain is -1, expected 0 or more"),
+        (VariancePredictorConfig, {"pitch_gain": -1.0}, "pitch_gain is -1, expected 0 to 10"),
         (VariancePredictorConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
         (
             VariancePredictorConfig,
