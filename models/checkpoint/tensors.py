@@ -28,7 +28,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise InputError(f"{path}: not a whole safetensors file: {error}") from error
     for name in [name for name in tensors if name.endswith(_SCALES)]:
         scales, rows = tensors.pop(name), tensors.get(name.removesuffix(_SCALES))
-        like = () if rows is None else (len(rows), *[1] * (rows.dim() - 1))
+        like = () if rows is None else (*rows.shape[:1], *[1] * (rows.dim() - 1))
         if rows is None or rows.dtype != torch.int8 or scales.shape != like:
             raise InputError(f"{path}: {name} does not fit its weights; use another copy")
         tensors[name.removesuffix(_SCALES)] = rows.float() * scales

@@ -135,6 +135,7 @@ def test_overrides_are_read_as_json5_or_as_text(tmp_path):
         ("train=3", "--set: train is 3, expected a section"),
         ("name.x=3", "--set: name is a section, expected text"),
         ("name=2024", "expected text; for text write --set 'name=\"2024\"'"),
+        ('dataset=["a", 7]', 'dataset.1 is 7, expected text; for text write "7" in the list'),
         ("train.batch_size", "--set 'train.batch_size': expected key.path=value"),
         ("=3", "--set '=3': expected key.path=value"),
         ("a..b=3", "--set 'a..b=3': expected key.path=value"),

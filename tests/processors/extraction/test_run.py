@@ -523,6 +523,12 @@ def test_each_of_several_corpora_holds_out_those_of_the_listed_ids_that_it_has(t
     assert set(b.train) == set(IDS[5:]) - {*test, *valid}
 
 
+def test_a_split_that_leaves_nothing_to_train_on_names_its_corpus(tmp_path):
+    config = _of_two_corpora(tmp_path, test_ids=tuple(IDS[5:]))
+    with pytest.raises(InputError, match=r"^B: preprocess\.split: of 4 utterances, 4 test"):
+        prepare_datasets(config, 1)
+
+
 def test_a_listed_id_that_none_of_several_corpora_has_is_named(tmp_path):
     config = _of_two_corpora(tmp_path, test_ids=("LJ002-0035", "LJ099-0001"))
     with pytest.raises(InputError, match=r"test_ids: 1 ids are not among .*: LJ099-0001;"):
