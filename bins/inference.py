@@ -34,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         seed=given.seed or 0,
         pitch_transform=transform,
         fade_out=given.fade_out,
+        steps=given.steps,
+        temperature=given.temperature,
     )
     synthesizer = text_synthesis.Synthesizer(
         reference, given.vocoder_dir, resample=given.resample, overrides=given.set

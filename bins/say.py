@@ -148,6 +148,8 @@ def _open(
         pitch_control=controls["pitch"],
         energy_control=controls["energy"],
         duration_control=1 / (controls["pace"] or 1),
+        steps=controls["steps"],
+        temperature=controls["temperature"],
         seed=controls["seed"] or 0,
     )
     synthesizer = Synthesizer(voice, controls["vocoder_dir"])

@@ -1,6 +1,8 @@
 """Checks of configuration values, each raises ValueError and names the key; ranges of controls."""
 
 CONTROL_RANGE = (0.1, 10.0)  # of factors on pitch, energy and durations
+MAX_STEPS = 50  # of a flow: more follow it no closer
+MAX_TEMPERATURE = 2.0  # of the noise of a flow; training has 1
 MAX_SHIFT_HZ = 500.0  # up or down: more than the whole range of a voice
 MAX_SEED = 2**63 - 1  # PyTorch's largest
 

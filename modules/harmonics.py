@@ -70,32 +70,43 @@ def _hann_spectrum(bins: Tensor) -> Tensor:
     return (torch.sinc(bins) + sides / 2) * (bins.abs() < _MAIN_LOBE_BINS)
 
 
-class HarmonicHead(nn.Module):
-    """Adds the harmonics of F0 to a log-mel that is made from H channels."""
+class HarmonicComb(nn.Module):
+    """The ripples of F0 in log-mels."""
 
     ripples: Tensor
 
-    def __init__(self, hidden: int, mel: MelConfig) -> None:
+    def __init__(self, mel: MelConfig) -> None:
         super().__init__()
-        self.depth = Linear(hidden, mel.n_mels)
-        nn.init.zeros_(self.depth.weight)
-        nn.init.zeros_(self.depth.bias)
         self.register_buffer("ripples", comb_ripples(mel), persistent=False)
 
-    def forward(self, frames: Tensor, f0: Tensor) -> Tensor:
-        """What is to be added to the log-mel: (B, T, H), F0 (B, T) -> (B, T, M), 0 before training.
+    def forward(self, f0: Tensor) -> Tensor:
+        """Returns the ripple of each frame, interpolated in the table: Hz (B, T) -> (B, T, M).
 
-        F0 is in Hz, without gaps. Below 60 and above 500 Hz harmonics stay those of 60 and 500 Hz.
+        F0 is without gaps. Below 60 and above 500 Hz harmonics stay those of 60 and 500 Hz.
         """
-        return _GAIN * self.depth(frames) * self.ripple(f0)
-
-    def ripple(self, f0: Tensor) -> Tensor:
-        """The ripple of each frame, interpolated in the table: Hz (B, T) -> (B, T, M)."""
         octaves = (f0.float().clamp(LOWEST_HZ, HIGHEST_HZ) / LOWEST_HZ).log2()
         rows = octaves * ((_N_PITCHES - 1) / math.log2(HIGHEST_HZ / LOWEST_HZ))
         lower = rows.long().clamp(0, _N_PITCHES - 2)
         below, above = (F.embedding(row, self.ripples) for row in (lower, lower + 1))
         return torch.lerp(below, above, (rows - lower).unsqueeze(2))
+
+
+class HarmonicHead(nn.Module):
+    """Adds the harmonics of F0 to a log-mel that is made from H channels."""
+
+    def __init__(self, hidden: int, mel: MelConfig) -> None:
+        super().__init__()
+        self.comb = HarmonicComb(mel)
+        self.depth = Linear(hidden, mel.n_mels)
+        nn.init.zeros_(self.depth.weight)
+        nn.init.zeros_(self.depth.bias)
+
+    def forward(self, frames: Tensor, f0: Tensor) -> Tensor:
+        """What is to be added to the log-mel: (B, T, H), F0 (B, T) -> (B, T, M), 0 before training.
+
+        F0 is in Hz, as `HarmonicComb` takes it.
+        """
+        return _GAIN * self.depth(frames) * self.comb(f0)
 
 
 class F0Residual(nn.Module):

@@ -37,6 +37,8 @@ _CONTROLS = {
     "pace": "1.25 is 25 % faster",
     "pitch_control": "",
     "energy_control": "",
+    "steps": "",
+    "temperature": "",
     "skip_unknown_tags": "",
     "seed": "of models that draw random numbers (default: 0)",
     "vocoder_dir": "vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled"

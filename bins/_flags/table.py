@@ -187,6 +187,12 @@ FLAGS = (
     Flag("pitch_transform_custom", v.CONTOUR, (3,), kinds=TTS).with_help("""
         multiply the pitch by a contour over the text, instead: ramp:A:B, from factor A to B, or a
         file of one factor a line, interpolated linearly"""),
+    Flag("steps", v.STEPS, (3,), kinds=TTS).with_help("""
+        steps of models with a flow, such as FlowSpeech; more take longer (default: the voice's
+        own)"""),
+    Flag("temperature", v.TEMPERATURE, (3,), kinds=TTS).with_help("""
+        factor on the noise of such a flow; less is clearer, more is livelier (default: the
+        voice's)"""),
     Flag("fade_out", whole(0), (3,), metavar="FRAMES", kinds=TTS, default=0).with_help("""
         fade the end of each wav linearly over so many mel frames (default: 0)"""),
     Flag("save_alignment", choice(*EXPORT_FORMATS), (3,), kinds=TTS).with_help("""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ
+from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ, MAX_STEPS, MAX_TEMPERATURE
 from utils.files import user_path
 
 
@@ -139,6 +139,8 @@ COUNT = whole(1)
 SEED = whole(0, MAX_SEED)
 FACTOR = number("1.2", *CONTROL_RANGE)
 SHIFT = number("-50", -MAX_SHIFT_HZ, MAX_SHIFT_HZ)
+STEPS = whole(1, MAX_STEPS)
+TEMPERATURE = number("0.5", 0, MAX_TEMPERATURE)
 NUMBER = number("1.5")
 STAGES = Value(_stages, "STAGES", "a stage from 0 to 4, a range such as 1-3, or all")
 GPU = r"(-?[0-9]+|(GPU|MIG)-[\w-]+)"  # also the names that nvidia-smi -L prints

@@ -10,7 +10,7 @@ from models.base.aligner import ALIGNER, AlignerTraining
 from models.base.assets import Assets
 from models.base.model import AcousticModel
 from models.base.samples import add_alignment_figures, synthesis_samples
-from models.base.task import LossTerm, Sample, Unit, Update
+from models.base.task import LossTerm, Sample, Scheduled, Unit, Update
 from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
@@ -62,9 +62,11 @@ class AcousticTask(Generic[AcousticNetwork]):
             self.networks[ALIGNER] = aligner_training.network
 
     def begin_update(self, step: int) -> None:
-        """Sets the weights of the losses for the update after so many."""
+        """Sets losses and noise for the update after `step` completed updates."""
         if self.aligner_training is not None:
             self.aligner_training.step = step
+        if isinstance(self.network, Scheduled):
+            self.network.begin_update(step)
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit; waits for the GPU if it is on one."""

@@ -21,7 +21,8 @@ from modules.variance.adaptor import regulate
 from modules.variance.contours import Level
 from processors.dataset.batch import TtsBatch
 
-Control = Literal["pitch", "energy", "duration", "pitch_transform"]
+Control = Literal["pitch", "energy", "duration", "pitch_transform", "steps", "temperature"]
+PROSODY: frozenset[Control] = frozenset({"pitch", "energy", "duration", "pitch_transform"})
 C = TypeVar("C")  # dataclass of the `model` section
 
 
@@ -87,7 +88,7 @@ class AcousticModel(Protocol):
         unvoiced, instead of the predicted; "energy": energy_control, a factor on linear energy;
         "duration": duration_control, a factor on durations; "pitch_transform": pitch_transform, of
         the predicted pitch around the speaker's mean, and voiced, (B, N) bool, the phones whose
-        pitch it changes.
+        pitch it changes; "steps" and "temperature": both of a flow, None for its configuration's.
         """
 
     def infer(

@@ -56,7 +56,7 @@ class Update:
 
 @runtime_checkable
 class Scheduled(Protocol):
-    """A task whose losses change while it trains."""
+    """A task or a network whose losses change while it trains."""
 
     def begin_update(self, step: int) -> None:
         """Called before each update, with the number of updates done."""

@@ -175,6 +175,8 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
         speaker=speaker,
         pitch_control=request.pitch,
         energy_control=request.energy,
+        steps=request.steps,
+        temperature=request.temperature,
         duration_control=1 / request.speed,
         seed=request.seed,
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
-from config.checks import CONTROL_RANGE, MAX_SEED
+from config.checks import CONTROL_RANGE, MAX_SEED, MAX_STEPS, MAX_TEMPERATURE
 
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
@@ -55,6 +55,9 @@ class SpeechRequest(BaseModel):
     speaker: str | None = None
     pitch: Factor = 1.0
     energy: Factor = 1.0
+    # of voices with a flow; null: those of the voice
+    steps: Annotated[int | None, Field(ge=1, le=MAX_STEPS)] = None
+    temperature: Annotated[float | None, Field(ge=0, le=MAX_TEMPERATURE)] = None
     ssml: bool = False  # the input is a document of SSML
     skip_unknown_tags: bool = False  # of SSML
     timestamps: bool = False  # of words, and marks of SSML, in the events of "sse"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ
+from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ, MAX_STEPS, MAX_TEMPERATURE
 from models.base.model import Control
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
@@ -206,6 +206,10 @@ class Settings:
     pitch_transform: Transform | None = field(default=None, metadata={"control": "pitch_transform"})
     # Hz for each phone of `Synthesizer.phone_names`, 0 = unvoiced, instead of the predicted f0
     pitch: Sequence[float] | None = field(default=None, metadata={"control": "pitch"})
+    # Euler steps of a flow, from 1 to 50, and the factor on its noise, from 0 to 2; None: those of
+    # the voice
+    steps: int | None = field(default=None, metadata={"control": "steps"})
+    temperature: float | None = field(default=None, metadata={"control": "temperature"})
     fade_out: int = 0  # frames at the end of the wav that fade linearly
     # Of models that draw random numbers, such as Tacotron 2 and WaveGlow; from 0 to 2**63 - 1
     seed: int = 0
@@ -252,6 +256,10 @@ class Settings:
             duration_control=_factor("duration_control", self.duration_control),
             pitch_transform=transform,
             pitch=pitch,
+            steps=None if self.steps is None else _whole("steps", self.steps, MAX_STEPS, 1),
+            temperature=None
+            if self.temperature is None
+            else _factor("temperature", self.temperature, (0.0, MAX_TEMPERATURE)),
             fade_out=_whole("fade_out", self.fade_out),
             seed=_whole("seed", self.seed, MAX_SEED),
         )
@@ -292,15 +300,15 @@ class Settings:
 RECORDED = tuple(Settings().record())  # names in a record
 
 
-def _factor(name: str, value: object) -> float:
-    low, high = CONTROL_RANGE
+def _factor(name: str, value: object, limits: tuple[float, float] = CONTROL_RANGE) -> float:
+    low, high = limits
     if isinstance(value, Real) and not isinstance(value, bool) and low <= float(value) <= high:
         return float(value)
     raise InputError(f"{name} is {value!r}; expected a number from {low:g} to {high:g}")
 
 
-def _whole(name: str, value: object, most: int | None = None) -> int:
-    limit = ", 0 or more" if most is None else f" from 0 to {most}"
-    if not (isinstance(value, int | np.integer) and 0 <= value <= (most or value)):
+def _whole(name: str, value: object, most: int | None = None, least: int = 0) -> int:
+    limit = f", {least} or more" if most is None else f" from {least} to {most}"
+    if not (isinstance(value, int | np.integer) and least <= value <= (most or value)):
         raise InputError(f"{name} is {value!r}; expected a whole number{limit}")
     return int(value)

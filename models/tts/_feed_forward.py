@@ -1,4 +1,4 @@
-"""What FastSpeech 2 and FastPitch have in common: durations and contours, then all frames at once.
+"""What FastSpeech 2, FastPitch and FlowSpeech share: durations and contours, then all frames.
 
 Ren et al. 2019, "FastSpeech", arXiv:1905.09263; Łańcucki 2021, "FastPitch", arXiv:2006.06873.
 """
@@ -35,16 +35,45 @@ from processors.dataset.batch import TtsBatch
 Network = TypeVar("Network", bound="FeedForwardNetwork")
 
 
-class FeedForwardOutput(NamedTuple):
-    """The network's predictions for a batch, and the targets of the contours."""
+class Frames(NamedTuple):
+    """Input of a decoder."""
 
-    mel_hat: Tensor  # (B, T, M) before the postnet
-    refined_mel_hat: Tensor | None  # (B, T, M) after it, None without one
+    hidden: Tensor  # (B, T, H): the vectors of the phones, with pitch and energy
+    mask: Tensor  # (B, T) bool, True = valid
+    f0: Tensor  # (B, T) Hz, without gaps
+
+
+class ProsodyOutput(NamedTuple):
+    """Predicted durations and contours of a batch, and the targets of the contours."""
+
     log_durations_hat: Tensor  # (B, N) ln(frames + 1)
     # by name, "pitch" and, if the network has it, "energy": (B, N or T) on the predictor's scale
     contours_hat: dict[str, Tensor]
     contours: dict[str, Tensor]  # their targets
     f0_residual_l1: Tensor | None  # sum of semitones over voiced frames, of `F0Residual`
+
+
+class FeedForwardOutput(NamedTuple):
+    """The network's predictions for a batch."""
+
+    mel_hat: Tensor  # (B, T, M) before the postnet
+    refined_mel_hat: Tensor | None  # (B, T, M) after it, None without one
+    prosody: ProsodyOutput
+
+
+class Plan(NamedTuple):
+    """What is to be spoken: the input of the decoder, and the prosody in it."""
+
+    frames: Frames
+    durations: Tensor  # (B, N) frames
+    pitch: Tensor  # Hz, (B, N or T), by level
+    energy: Tensor | None  # (B, N or T), by level
+    levels: tuple[Level, Level]  # of pitch and energy
+
+    def output(self, mel: Tensor) -> TtsOutput:
+        """Returns the speech with this mel, (B, M, T)."""
+        lengths = self.durations.sum(dim=1)
+        return TtsOutput(mel, lengths, self.durations, self.pitch, self.energy, *self.levels)
 
 
 class FeedForwardNetwork(nn.Module):
@@ -97,6 +126,24 @@ class FeedForwardNetwork(nn.Module):
     ) -> FeedForwardOutput:
         """Predicts durations, pitch, energy and mel, with teacher forcing.
 
+        Arguments are those of `_forced`.
+        """
+        inputs = phone_ids, phone_lengths, speaker_ids, durations, mel_lengths, f0, energy
+        frames, prosody = self._forced(*inputs)
+        return FeedForwardOutput(*self._decode(*frames), prosody)
+
+    def _forced(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        speaker_ids: Tensor,
+        durations: Tensor,
+        mel_lengths: Tensor,
+        f0: Tensor,
+        energy: Tensor,
+    ) -> tuple[Frames, ProsodyOutput]:
+        """The input of the decoder by true durations and contours, and predictions of these.
+
         Args:
             phone_ids: (B, N) int64, 0 = padding.
             durations: (B, N) frames.
@@ -118,11 +165,11 @@ class FeedForwardNetwork(nn.Module):
         for name, contour in self._contours("frame"):
             frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
-        mels_hat = self._decode(frames, frame_mask, voice)  # (B, T, M) each
         residual_l1 = None
         if self.f0_residual is not None:
             residual_l1 = self.f0_residual.l1_sum(frames, f0, durations, frame_mask)
-        return FeedForwardOutput(*mels_hat, log_durations_hat, contours_hat, contours, residual_l1)
+        predictions = ProsodyOutput(log_durations_hat, contours_hat, contours, residual_l1)
+        return Frames(frames, frame_mask, voice), predictions
 
     def contour_targets(
         self,
@@ -182,25 +229,50 @@ class FeedForwardNetwork(nn.Module):
             ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
                 not in Hz, and for energy or energy_control that the network lacks.
         """
-        _check_pitch(pitch, pitch_transform)
-        self._check_energy(energy, energy_control)
+        plan = self._plan(
+            phone_ids,
+            phone_lengths,
+            speaker_ids,
+            max_frames,
+            durations=(durations, duration_control),
+            pitch=ContourControl(pitch, pitch_control, pitch_transform, voiced),
+            energy=ContourControl(energy, energy_control),
+        )
+        return plan.output(self._finished(self._decode(*plan.frames), plan.frames.mask))
+
+    def _plan(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        speaker_ids: Tensor | None,
+        max_frames: Tensor | None,
+        *,
+        durations: tuple[Tensor | None, float | Tensor],
+        pitch: ContourControl,
+        energy: ContourControl,
+    ) -> Plan:
+        """Phones to frames, by what is asked of the prosody; arguments and errors of `infer`.
+
+        Durations are the given ones, if any, and their factor.
+        """
+        _check_pitch(pitch.given, pitch.transform)
+        self._check_energy(energy.given, energy.factor)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        if pitch is not None and isinstance(self.pitch, Contour):
-            pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
-        asked = {
-            "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
-            "energy": ContourControl(energy, energy_control),
-        }
+        if pitch.given is not None and isinstance(self.pitch, Contour):
+            given = self.pitch.continued(pitch.given, phone_lengths, speaker_ids)
+            pitch = pitch._replace(given=given)
+        asked = {"pitch": pitch, "energy": energy}
         phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
         prosody = self._prosody(phone_ids, mask, speaker_ids, phones)  # (B, N, H')
-        if durations is None:
+        lengths, slower = durations  # (B, N)
+        if lengths is None:
             log_durations = self.duration_predictor(prosody, mask).float()
-            durations = (log_durations.exp() - 1).clamp(0, self.longest_phone_frames)
-        durations = round_durations(durations * duration_control * mask, max_frames)
-        return self._speak(phones, prosody, mask, durations, speaker_ids, asked)
+            lengths = (log_durations.exp() - 1).clamp(0, self.longest_phone_frames)
+        lengths = round_durations(lengths * slower * mask, max_frames)
+        return self._framed(phones, prosody, mask, lengths, speaker_ids, asked)
 
-    def _speak(
+    def _framed(
         self,
         phones: Tensor,
         prosody: Tensor,
@@ -208,16 +280,15 @@ class FeedForwardNetwork(nn.Module):
         durations: Tensor,
         speakers: Tensor,
         asked: dict[str, ContourControl],
-    ) -> TtsOutput:
-        """Encoded phones (B, N, H) to a mel, by durations (B, N) and the controls of contours."""
+    ) -> Plan:
+        """Encoded phones (B, N, H) to frames, by durations (B, N) and the controls of contours."""
         source = prosody if self.contours_read_prosody else None
         values: dict[str, Tensor] = {}
         for name, contour in self._contours("phone"):
             phones, values[name] = contour.infer(
                 phones, mask, durations, speakers, asked[name], source
             )
-        mel_lengths = durations.sum(dim=1)
-        frame_mask = length_mask(mel_lengths)
+        frame_mask = length_mask(durations.sum(dim=1))
         T = frame_mask.shape[1]
         frames = regulate(phones, durations, T)  # (B, T, H)
         for name, contour in self._contours("frame"):
@@ -227,11 +298,9 @@ class FeedForwardNetwork(nn.Module):
         f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
         if self.f0_residual is not None:
             f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
-        mel = self._finished(self._decode(frames, frame_mask, f0), frame_mask)  # (B, M, T)
         levels = self.pitch.level, "phone" if self.energy is None else self.energy.level
-        return TtsOutput(
-            mel, mel_lengths, durations, values["pitch"], values.get("energy"), *levels
-        )
+        input_frames = Frames(frames, frame_mask, f0)
+        return Plan(input_frames, durations, values["pitch"], values.get("energy"), levels)
 
     def for_inference(
         self: Network, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"

@@ -123,21 +123,22 @@ def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
     With harmonics also L1 of the residual of F0. The batch must have durations.
     """
     output: FeedForwardOutput = network(*network.inputs_of(batch))
+    prosody = output.prosody
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
     frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
     weights = network.config
     mel = mse_sum(output.mel_hat, batch.mel.mT, frame_mask)
     log_durations = durations_in(batch).float().log1p()
-    durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
+    durations = mse_sum(prosody.log_durations_hat, log_durations, phone_mask)
     losses = {
         "mel": LossTerm(mel, "frames"),
         "duration": LossTerm(durations, "phones", weights.duration_loss_weight),
     }
-    if output.f0_residual_l1 is not None:
-        losses["f0_residual"] = LossTerm(output.f0_residual_l1, "frames")
+    if prosody.f0_residual_l1 is not None:
+        losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
     scales = {"pitch": weights.pitch_loss_weight, "energy": weights.energy_loss_weight}
-    for name, target in output.contours.items():
-        total = mse_sum(output.contours_hat[name], target, phone_mask)
+    for name, target in prosody.contours.items():
+        total = mse_sum(prosody.contours_hat[name], target, phone_mask)
         losses[name] = LossTerm(total, "phones", scales[name])
     return losses
 

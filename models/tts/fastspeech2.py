@@ -18,7 +18,7 @@ It departs from these projects in that
   phone does not tell: their depth in the mel is that of recordings. F0 inside phones is predicted
   for them (modules/harmonics.py);
 - with `variance_predictor.own_encoder`, durations, pitch and energy have an encoder of their own
-  (models/tts/_fastspeech2_variance.py), for little speech;
+  (modules/variance/prosody_encoder.py), for little speech;
 - with `variance_predictor.pitch_gain`, predicted pitch moves farther from the speaker's mean in
   synthesis, since the mean of many readings is flatter than each;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
@@ -28,7 +28,7 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 """
 
 from functools import partial
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -37,10 +37,9 @@ from models.base.acoustic import AcousticTask, contour_stats, durations_in
 from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
-from models.base.model import Control, Model
+from models.base.model import PROSODY, Control, Model
 from models.base.task import LossTerm, Unit
 from models.tts._fastspeech2_settings import FastSpeech2Config
-from models.tts._fastspeech2_variance import ProsodyEncoder, duration_loss_sum, pitch_loss_sum
 from models.tts._feed_forward import FeedForwardNetwork, FeedForwardOutput
 from modules.harmonics import F0Residual, HarmonicHead
 from modules.layers.basic import (
@@ -56,6 +55,7 @@ from modules.losses import l1_sum, mse_sum
 from modules.mel import MelConfig
 from modules.variance.adaptor import VariancePredictor
 from modules.variance.contours import Contour, ContourStats, ConvolvedContour, Level
+from modules.variance.prosody_encoder import ProsodyEncoder, duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
 _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop
@@ -69,7 +69,7 @@ class FastSpeech2(FeedForwardNetwork):
         pitch: Statistics of F0 in Hz, one value per speaker; `energy` likewise.
     """
 
-    controls: ClassVar[frozenset[Control]] = frozenset(get_args(Control))
+    controls: ClassVar[frozenset[Control]] = PROSODY
     energy: Contour | ConvolvedContour
 
     def __init__(
@@ -151,25 +151,26 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     are `duration_loss_sum` and `pitch_loss_sum`. The batch must have durations.
     """
     output: FeedForwardOutput = network(*network.inputs_of(batch))
+    prosody = output.prosody
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
     frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
     mel = batch.mel.mT  # (B, T, M)
     losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, frame_mask), "frames")}
     if output.refined_mel_hat is not None:
         losses["refined_mel"] = LossTerm(l1_sum(output.refined_mel_hat, mel, frame_mask), "frames")
-    if output.f0_residual_l1 is not None:
-        losses["f0_residual"] = LossTerm(output.f0_residual_l1, "frames")
+    if prosody.f0_residual_l1 is not None:
+        losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
     for name, contour in (("pitch", network.pitch), ("energy", network.energy)):
         mask = phone_mask if contour.level == "phone" else frame_mask
         unit: Unit = "phones" if contour.level == "phone" else "frames"
-        total = mse_sum(output.contours_hat[name], output.contours[name], mask)
+        total = mse_sum(prosody.contours_hat[name], prosody.contours[name], mask)
         losses[name] = LossTerm(total, unit)
     durations = durations_in(batch)
     if network.prosody_encoder is None:
-        total = mse_sum(output.log_durations_hat, durations.float().log1p(), phone_mask)
+        total = mse_sum(prosody.log_durations_hat, durations.float().log1p(), phone_mask)
     else:
-        total = duration_loss_sum(output.log_durations_hat, durations, phone_mask)
-        pitch_hat, pitch = output.contours_hat["pitch"], output.contours["pitch"]
+        total = duration_loss_sum(prosody.log_durations_hat, durations, phone_mask)
+        pitch_hat, pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"]
         losses["pitch"] = LossTerm(pitch_loss_sum(pitch_hat, pitch, batch.f0, durations), "phones")
     losses["duration"] = LossTerm(total, "phones")
     return losses

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from modules.harmonics import F0Residual, HarmonicHead, comb_ripples
+from modules.harmonics import F0Residual, HarmonicComb, HarmonicHead, comb_ripples
 from modules.mel import MelConfig, MelSpectrogram, mel_band_edges
 from modules.variance.adaptor import regulate
 
@@ -46,7 +46,7 @@ def less_envelope(log_mel: torch.Tensor, mel: MelConfig, f0: float) -> torch.Ten
 @pytest.mark.parametrize("f0", [61.3, 97.0, 141.7, 203.1, 287.0, 433.0])
 @pytest.mark.parametrize("mel", MELS.values(), ids=MELS)
 def test_the_ripple_is_that_of_the_mel_of_a_comb(mel, f0):
-    ripple = HarmonicHead(4, mel).ripple(torch.tensor([[f0]]))[0, 0]
+    ripple = HarmonicComb(mel)(torch.tensor([[f0]]))[0, 0]
     expected = less_envelope(comb_mel(mel, f0), mel, f0)
     assert (ripple - expected).abs().mean() < 0.01
     assert ripple.std() > 0.3 or f0 < 100  # low harmonics share bands
@@ -57,13 +57,12 @@ def test_harmonics_of_a_higher_pitch_are_higher():
     mel = MelConfig()
     f0 = torch.tensor([[150.0, 220, 330, 440]])
     bands = mel_band_edges(mel)[1:-1]
-    low = HarmonicHead(4, mel).ripple(f0)[0, :, bands < 500]  # (4, bands)
+    low = HarmonicComb(mel)(f0)[0, :, bands < 500]  # (4, bands)
     torch.testing.assert_close(bands[low.argmax(dim=1)].float(), f0[0], rtol=0, atol=25)
 
 
 def test_beyond_60_and_500_hz_the_harmonics_stay():
-    head = HarmonicHead(4, MelConfig())
-    ripples = head.ripple(torch.tensor([[0.0, 31, 60, 500, 731, float("nan")]]))[0]
+    ripples = HarmonicComb(MelConfig())(torch.tensor([[0.0, 31, 60, 500, 731, float("nan")]]))[0]
     table = comb_ripples(MelConfig())
     for frame, row in enumerate((0, 0, 0, -1, -1)):
         torch.testing.assert_close(ripples[frame], table[row], atol=1e-4, rtol=0)
@@ -72,7 +71,7 @@ def test_beyond_60_and_500_hz_the_harmonics_stay():
 def test_the_table_is_not_saved_and_moves_with_the_network():
     head = HarmonicHead(4, MelConfig())
     assert set(head.state_dict()) == {"depth.weight", "depth.bias"}
-    assert head.to("meta").ripples.device.type == "meta"
+    assert head.to("meta").comb.ripples.device.type == "meta"
 
 
 def test_before_training_nothing_is_added_and_everything_gets_a_gradient():

@@ -139,10 +139,30 @@ def test_the_record_of_settings_is_ready_for_json():
         "energy_control": 1.0,
         "duration_control": 1.0,
         "pitch_transform": {"flatten": True},
+        "steps": None,
+        "temperature": None,
         "fade_out": 3,
         "seed": 5,
     }
     assert set(RECORDED) == set(settings.record())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"steps": 0}, "steps is 0; expected a whole number from 1 to 50"),
+        ({"steps": 51}, "steps is 51; expected a whole number from 1 to 50"),
+        ({"temperature": 2.5}, "temperature is 2.5; expected a number from 0 to 2"),
+    ],
+)
+def test_settings_of_a_flow_have_limits(given, message):
+    with pytest.raises(InputError, match=message):
+        Settings(**given).checked("FlowSpeech", ["steps", "temperature"])
+
+
+def test_a_model_without_a_flow_refuses_its_settings():
+    with pytest.raises(InputError, match="FastPitch has no control of steps, temperature"):
+        Settings(steps=4, temperature=0.5).checked("FastPitch", ALL)
 
 
 def test_an_unknown_setting_names_the_nearest():

@@ -200,18 +200,19 @@ def test_losses_are_sums_of_squares_over_valid_positions(config):
         energy = mel.norm(dim=1) if config.energy == "log_mel" else batch.energy[item, :T]
         expected["mel"] += float((output.mel_hat[item, :T] - mel).square().mean(dim=1).sum())
         log_durations = (batch.durations[item, :N] + 1).log()
-        error = output.log_durations_hat[item, :N] - log_durations
+        error = output.prosody.log_durations_hat[item, :N] - log_durations
         expected["duration"] += float(error.square().sum())
         ends = batch.durations[item].cumsum(0).tolist()
         for phone in range(N):
             frames = slice(ends[phone - 1] if phone else 0, ends[phone])
             voiced = ((f0[frames] - 200) / 50)[f0[frames] > 0]
             pitch = float(voiced.mean()) if len(voiced) else 0.0
-            expected["pitch"] += (float(output.contours_hat["pitch"][item, phone]) - pitch) ** 2
+            error = float(output.prosody.contours_hat["pitch"][item, phone] - pitch)
+            expected["pitch"] += error**2
             if config.variant == "1.1":
                 mean = float(energy[frames].mean()) if batch.durations[item, phone] else 0.0
                 target = torch.tensor(1 + mean).log()
-                error = float(output.contours_hat["energy"][item, phone] - target)
+                error = float(output.prosody.contours_hat["energy"][item, phone] - target)
                 expected["energy"] += error**2
     (update,) = task.training_step(batch)
     losses = {name: term.total.item() for name, term in update.losses.items()}

@@ -201,9 +201,10 @@ def test_losses_are_sums_over_valid_positions():
         refined = output.refined_mel_hat[item, :T]
         expected["refined_mel"] += float((refined - mel).abs().mean(dim=1).sum())
         frames = (batch.durations[item, :N] + 1).log()
-        expected["duration"] += float((output.log_durations_hat[item, :N] - frames).square().sum())
+        prosody = output.prosody
+        expected["duration"] += float((prosody.log_durations_hat[item, :N] - frames).square().sum())
         for name in ("pitch", "energy"):
-            error = output.contours_hat[name][item, :N] - output.contours[name][item, :N]
+            error = prosody.contours_hat[name][item, :N] - prosody.contours[name][item, :N]
             expected[name] += float(error.square().sum())
     (update,) = task.training_step(batch)
     losses = {name: term.total.item() for name, term in update.losses.items()}

@@ -5,14 +5,14 @@ from functools import partial
 import pytest
 import torch
 
-from models.tts._fastspeech2_variance import (
+from modules.layers.basic import length_mask
+from modules.variance.pitch_transform import PitchTransform
+from modules.variance.prosody_encoder import (
     MinGRU,
     ProsodyEncoder,
     duration_loss_sum,
     pitch_loss_sum,
 )
-from modules.layers.basic import length_mask
-from modules.variance.pitch_transform import PitchTransform
 from tests.models.tts.batches import N_MELS, batch_of
 from tests.models.tts.test_fastspeech2 import VARIANTS, network_of
 

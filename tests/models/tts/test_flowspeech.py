@@ -1,0 +1,302 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from models.base.acoustic import AcousticTask
+from models.base.assets import Assets
+from models.tts._flowspeech_estimator import DilatedDepthwise, EstimatorConfig
+from models.tts.flowspeech import (
+    EncoderConfig,
+    FlowSpeech,
+    FlowSpeechConfig,
+    ProsodyConfig,
+    losses_of,
+)
+from modules.flow import frame_noise, seeds_of_phones
+from modules.mel import MelConfig
+from modules.variance.contours import ContourStats
+from modules.variance.pitch_transform import PitchTransform
+from processors.dataset.batch import TtsBatch
+from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
+from tests.models.tts.batches import (
+    FLOOR,
+    MEL,
+    N_MELS,
+    N_PHONES,
+    PITCH,
+    TWO_PITCHES,
+    batch_of,
+    check_compiled_for_inference,
+    check_for_inference,
+    mean_loss,
+    pad,
+)
+
+ENERGY = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
+TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
+SMALL = FlowSpeechConfig(
+    hidden=16,
+    encoder=EncoderConfig(n_layers=1, filter_size=32, kernel_size=3, dropout=0.0),
+    prosody=ProsodyConfig(channels=16, kernel_size=3, dropout=0.0, n_bins=16),
+    estimator=EstimatorConfig(channels=16, n_blocks=2, kernel_size=3, dilations=(1, 2)),
+)
+PROSODY_PARTS = ("prosody_encoder.", "duration_predictor.", "pitch.predictor.", "energy.predictor.")
+
+
+def network_of(
+    config: FlowSpeechConfig = SMALL, pitch: ContourStats = PITCH, energy: ContourStats = ENERGY
+) -> FlowSpeech:
+    """A network whose parts that begin at zero are as after training."""
+    torch.manual_seed(0)
+    network = FlowSpeech(config, N_PHONES, MEL, pitch, energy)
+    network.f0_residual.predictor.dropout.p = 0.0
+    torch.nn.init.normal_(network.f0_residual.predictor.linear.weight, std=0.1)
+    torch.nn.init.normal_(network.estimator.velocity.weight, std=0.1)
+    return network
+
+
+def task_of(network: FlowSpeech) -> AcousticTask[FlowSpeech]:
+    return AcousticTask(network, Assets(MelConfig()), losses_of)
+
+
+def test_the_default_size_is_that_of_a_laptop():
+    network = FlowSpeech(FlowSpeechConfig(), 80, MelConfig(), PITCH, ENERGY)
+    assert sum(parameter.numel() for parameter in network.parameters()) == 8_599_972
+
+
+@pytest.mark.parametrize("dilation", [1, 2, 4])
+def test_a_dilated_convolution_is_that_of_pytorch(dilation):
+    layer, frames = DilatedDepthwise(8, 7, dilation), torch.randn(2, 21, 8)
+    weight, bias = layer.conv.weight, layer.conv.bias
+    options = {"padding": 3 * dilation, "dilation": dilation, "groups": 8}
+    expected = torch.nn.functional.conv1d(frames.mT, weight, bias, **options).mT
+    torch.testing.assert_close(layer(frames), expected)
+
+
+@by_backend
+def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend):
+    set_backend(monkeypatch, backend)
+    batch = batch_of()
+    assert_compiled_as_eager(lambda: task_of(network_of().train()), batch, pad(batch, 3, 5))
+
+
+def test_more_padding_changes_neither_losses_nor_gradients_in_training():
+    batch, results = batch_of(), []
+    for variant in (batch, pad(batch, phones=3, frames=5)):
+        task = task_of(network_of().train())
+        mean_loss(task, variant).backward()
+        losses = {name: term.total for name, term in task.validation_step(variant).items()}
+        results.append((losses, {name: p.grad for name, p in task.network.named_parameters()}))
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_speaks_as_its_items_do_alone():
+    network, batch = network_of().eval(), batch_of()
+    together = network.infer(batch.phone_ids, batch.phone_lengths, duration_control=4)
+    for item, length in enumerate(batch.phone_lengths):
+        ids = batch.phone_ids[item : item + 1, :length]
+        alone = network.infer(ids, length[None], duration_control=4)
+        T = int(alone.mel_lengths)
+        torch.testing.assert_close(together.mel[item, :, :T], alone.mel[0], rtol=1e-4, atol=1e-4)
+        assert (together.mel[item, :, T:] == FLOOR).all()
+
+
+def test_a_network_for_inference_speaks_as_before():
+    batch = batch_of()
+    slower = torch.linspace(2, 5, batch.phone_ids.numel()).view_as(batch.phone_ids)
+    check_for_inference(network_of(), batch, duration_control=slower, pitch_control=1.3)
+    several, speakers = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES), torch.tensor([1, 0, 1])
+    check_for_inference(several, batch, duration_control=4, speaker_ids=speakers)
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "buckets"])
+def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, mode):
+    set_backend(monkeypatch, "eager")
+    check_compiled_for_inference(network_of(), mode, n_parts=3)
+
+
+def test_a_long_mel_in_windows_is_that_of_the_whole(monkeypatch):
+    network = network_of().eval()
+    ids, lengths = torch.randint(1, N_PHONES, (2, 30)), torch.tensor([30, 21])
+    durations = torch.full_like(ids, 3) * (torch.arange(30) < lengths[:, None])
+    whole = network.infer(ids, lengths, durations=durations).mel
+    monkeypatch.setattr("models.tts.flowspeech._WINDOW_FRAMES", 16)
+    torch.testing.assert_close(network.infer(ids, lengths, durations=durations).mel, whole)
+
+
+def test_every_parameter_gets_a_gradient():
+    task = task_of(network_of(SMALL, TWO_PITCHES, TWO_ENERGIES).train())
+    mean_loss(task, batch_of()).backward()
+    for name, parameter in task.network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def gradients_of(names: tuple[str, ...]) -> set[str]:
+    """The parameters that these losses train."""
+    network = network_of().train()
+    losses = losses_of(network, batch_of())
+    sum(losses[name].total for name in names).backward()
+    return {name for name, parameter in network.named_parameters() if parameter.grad is not None}
+
+
+def test_predictors_share_no_gradient_with_the_mel_and_the_flow_trains_no_mean_mel():
+    assert all(name.startswith(PROSODY_PARTS) for name in gradients_of(("duration", "pitch")))
+    trained = gradients_of(("flow",))
+    assert not any(name.startswith((*PROSODY_PARTS, "prior.")) for name in trained)
+    assert {"phone_embedding.weight", "estimator.noisy.weight"} <= trained
+
+
+def test_the_flow_loss_is_the_squared_error_of_the_velocity_over_valid_frames():
+    network, batch = network_of().train(), batch_of()
+    network.begin_update(5)
+    noise = frame_noise(seeds_of_phones(batch.phone_ids, 6), batch.mel.shape[2], N_MELS)
+    times = seeds_of_phones(batch.phone_ids, 6) / 2**32
+    mel = (batch.mel.mT + 5.5) / 2.2
+    output = network(*network.inputs_of(batch), mel, noise, times)
+    expected = 0.0
+    for item, T in enumerate(batch.mel_lengths):
+        velocity = mel[item, :T] - (1 - 1e-4) * noise[item, :T]
+        error = output.velocity_hat[item, :T] - velocity
+        expected += float(error.square().mean(dim=1).sum())
+    assert losses_of(network, batch)["flow"].total.item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_noise_of_training_depends_on_update_and_utterance_not_on_the_batch():
+    network, batch = network_of().train(), batch_of()
+    network.begin_update(0)
+    noise, times = network.draw(batch.phone_ids, 20)
+    alone, time = network.draw(batch.phone_ids[1:2, :4], 20)
+    assert torch.equal(alone, noise[1:2])
+    assert torch.equal(time, times[1:2])
+    assert len(set(times.tolist())) == 3
+    network.begin_update(1)
+    later, _ = network.draw(batch.phone_ids, 20)
+    assert not torch.equal(later, noise)
+    network.eval()
+    validated, _ = network.draw(batch.phone_ids, 20)
+    network.begin_update(2)
+    assert torch.equal(network.draw(batch.phone_ids, 20)[0], validated)
+
+
+def test_one_batch_can_be_overfitted():
+    batch = batch_of((6, 4))
+    task = task_of(network_of().train())
+    optimizer = torch.optim.Adam(task.network.parameters(), lr=5e-3)
+    first = last = 0.0
+    for update in range(300):
+        task.begin_update(update)
+        optimizer.zero_grad()
+        loss = mean_loss(task, batch)
+        loss.backward()
+        optimizer.step()
+        first += loss.item() * (update < 10)
+        last += loss.item() * (update >= 290)
+    assert last < 0.2 * first
+    spoken = task.network.eval().infer(batch.phone_ids, batch.phone_lengths, temperature=0.0)
+    assert spoken.durations.tolist() == batch.durations.tolist()
+
+
+def test_saving_and_loading_changes_nothing(tmp_path):
+    batch, saved = batch_of(), network_of()
+    torch.save(saved.state_dict(), tmp_path / "weights.pt")
+    other = ContourStats(*torch.tensor([[1.0], [2], [0], [3]]))
+    loaded = FlowSpeech(SMALL, N_PHONES, MEL, other, ENERGY)
+    loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
+    asked = {"phone_ids": batch.phone_ids, "phone_lengths": batch.phone_lengths}
+    expected = saved.eval().infer(**asked, duration_control=4)
+    output = loaded.eval().infer(**asked, duration_control=4)
+    for given, wanted in zip(output[:5], expected[:5], strict=True):
+        assert torch.equal(given, wanted)
+
+
+def speech(network: FlowSpeech, **asked) -> torch.Tensor:
+    ids, lengths = torch.tensor([[1, 2, 3]]), torch.tensor([3])
+    return network.infer(ids, lengths, durations=torch.full_like(ids, 5), **asked).mel
+
+
+def test_seed_temperature_and_noise_choose_the_speech():
+    network = network_of().eval()
+    plain = speech(network)
+    assert torch.equal(speech(network), plain)
+    assert not torch.equal(speech(network, seed=1), plain)
+    silent = speech(network, temperature=0.0)
+    assert torch.equal(silent, speech(network, temperature=0.0, seed=1))
+    torch.testing.assert_close(silent, speech(network, noise=torch.zeros(1, N_MELS, 20)))
+    noise = frame_noise(seeds_of_phones(torch.tensor([[1, 2, 3]]), 0), 15, N_MELS).mT
+    torch.testing.assert_close(speech(network, noise=noise), plain)
+    assert torch.equal(speech(network, temperature=0.3), plain)
+
+
+def test_more_steps_follow_the_flow_more_closely():
+    network = network_of().eval()
+    exact = speech(network, steps=50)
+    errors = [(speech(network, steps=steps) - exact).abs().mean() for steps in (1, 4, 16)]
+    assert errors[0] > 2 * errors[1] > 4 * errors[2] > 0
+    assert torch.equal(speech(network, steps=4), speech(network))
+
+
+def test_pitch_and_energy_can_be_controlled_transformed_and_given():
+    network = network_of().eval()
+    plain = speech(network)
+    for asked in (
+        {"pitch_control": 1.2},
+        {"energy_control": 0.5},
+        {"pitch_transform": PitchTransform(flatten=True)},
+        {"pitch": torch.full((1, 3), 250.0)},
+    ):
+        assert not torch.equal(speech(network, **asked), plain)
+    with pytest.raises(ValueError, match="pitch_transform acts on predicted pitch"):
+        speech(network, pitch=torch.full((1, 3), 250.0), pitch_transform=PitchTransform())
+
+
+def test_speakers_differ_and_must_be_named():
+    network = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES).eval()
+    ids, lengths = torch.tensor([[1, 2, 3]] * 2), torch.tensor([3, 3])
+    output = network.infer(ids, lengths, speaker_ids=torch.tensor([0, 1]), duration_control=4)
+    assert output.pitch[0].mean() < 170 < output.pitch[1].mean()
+    with pytest.raises(ValueError, match="a voice of 2 speakers needs speaker_ids"):
+        network.infer(ids, lengths)
+
+
+def test_the_taught_mel_is_that_of_true_prosody_and_does_not_depend_on_the_batch():
+    network, batch = network_of().eval(), batch_of()
+    one = TtsBatch(batch.ids[1:2], *(tensor[1:2] for tensor in batch[1:]))
+    mel, alone = network.teacher_forced_mel(batch), network.teacher_forced_mel(pad(one, 2, 5))
+    T = mel.shape[2]
+    torch.testing.assert_close(alone[0, :, :T], mel[1], atol=1e-4, rtol=0)
+    higher = batch._replace(f0=batch.f0 * 1.5)
+    assert (network.teacher_forced_mel(higher) - mel).abs().max() > 0.01
+
+
+def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision():
+    batch, task = batch_of(), task_of(network_of().eval())
+    exact = task.validation_step(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (update,) = task.training_step(batch)
+    for name, term in update.losses.items():
+        assert term.total.dtype == torch.float32
+        assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("section", "keys", "message"),
+    [
+        (FlowSpeechConfig, {"steps": 0}, "steps is 0, expected 1 or more"),
+        (FlowSpeechConfig, {"temperature": -0.1}, "temperature is -0.1, expected 0 or more"),
+        (FlowSpeechConfig, {"hidden": 33}, "heads 2 does not divide 33"),
+        (EncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (ProsodyConfig, {"channels": 15}, "channels is 15, expected an even number"),
+        (EstimatorConfig, {"channels": 15}, "channels is 15, expected an even number"),
+        (EstimatorConfig, {"dilations": ()}, r"dilations are \[\], expected numbers from 1 on"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(section, keys, message):
+    with pytest.raises(ValueError, match=message):
+        section(**keys)
+
+
+def test_a_voice_of_other_steps_and_temperature_speaks_so():
+    calm = network_of(replace(SMALL, steps=2, temperature=0.0)).eval()
+    assert torch.equal(speech(calm), speech(network_of().eval(), steps=2, temperature=0.0))
