@@ -45,6 +45,8 @@ def evaluate(
     skipped = metric_selection.without_result(scored)
     reasons = {name: skipped[name] for name in data.vocoders}
     metric_selection.log_skipped(selection, reasons)
+    if user_models.encoder is None:
+        metric_selection.log_encoder(selection, reasons)
     metric_selection.refuse_without_result(selection, reasons)
     reports = _systems(data, selection, scored, skipped)
     systems = tuple(system for system in reports if not system.is_reference)

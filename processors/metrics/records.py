@@ -63,8 +63,8 @@ class Metric(_Scorer, Generic[Scored]):
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
     unit: str = ""  # of its values; empty for plain numbers
     needs: str = ""  # what an utterance must have, besides its signal, for messages
-    # whether it cannot score without the user's speaker encoder
-    needs_encoder: bool = field(default=False, kw_only=True)
+    # whether it needs no packages where the user gives a speaker encoder
+    takes_encoder: bool = field(default=False, kw_only=True)
 
 
 class CopyMetric(Metric[Copy]):

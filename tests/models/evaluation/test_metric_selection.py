@@ -6,6 +6,7 @@ from models.evaluation import metric_selection
 from models.evaluation.inputs.options import EvaluationOptions
 from models.evaluation.metric_selection import (
     check_applicable,
+    log_encoder,
     log_skipped,
     refuse_without_result,
     select_metrics,
@@ -27,7 +28,7 @@ METRICS = (
     PairMetric(name="paired", unit="dB", better="lower", needs="sound", score=unscored),
     SpeechMetric(name="spoken", unit="%", better="lower", needs="a text", score=unscored),
     SpeechMetric(name="distant", better="lower", packages=("no-such-package",), score=unscored),
-    PairMetric(name="encoded", better="higher", needs_encoder=True, score=unscored),
+    PairMetric(*("encoded", unscored, "higher"), packages=("no-such-encoder",), takes_encoder=True),
 )
 CHECKS = (Check(name="quiet", finds="quiet speech", score=lambda *_: None),)
 
@@ -73,7 +74,7 @@ def test_checks_come_with_all_metrics_or_where_they_are_named(wanted, checks, me
     [
         ("distant", True, r"--metrics distant: not installed \(pip install no-such-package\)"),
         ("copied", True, "--metrics copied: compares copies with their recordings"),
-        ("encoded", True, "--metrics encoded: needs your own function: --speaker_encoder"),
+        ("encoded", True, "--metrics encoded: not installed .pip install no-such-encoder"),
         ("paired", False, "--metrics paired: there are no recordings to compare with"),
     ],
 )
@@ -109,6 +110,16 @@ def test_reasons_are_logged_once_for_all_that_share_them(caplog):
     assert [record.getMessage() for record in caplog.records] == [
         "one: without mcd, fpc: no sound",
         "one: without wer: no text",
+    ]
+
+
+def test_the_built_in_encoder_is_logged_where_it_was_used(caplog):
+    with caplog.at_level("INFO", "arion"):
+        log_encoder(selection_of("encoded", "paired"), {"one": {"encoded": "silent"}})
+        assert not caplog.messages
+        log_encoder(selection_of("encoded", "paired"), {"one": {"encoded": "silent"}, "two": {}})
+    assert caplog.messages == [
+        "encoded: speaker encoder GE2E of the package resemblyzer (another: --speaker_encoder)"
     ]
 
 
