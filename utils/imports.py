@@ -10,8 +10,8 @@ from types import ModuleType
 def without_modules(*names: str) -> Iterator[None]:
     """Puts empty modules in place of those named, for packages that are imported in the block.
 
-    Some packages import at their top what only their command line needs, and fail where that is
-    missing or does not load. Modules that are loaded already stay as they are.
+    Some import what only their command line needs, and fail where that is missing or does not load.
+    Modules that are loaded already stay as they are.
     """
     empty = {name: ModuleType(name) for name in names if name not in sys.modules}
     sys.modules.update(empty)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from models.evaluation.inputs.options import ALL, EvaluationOptions
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.registry import CHECKS, METRICS, check_names
-from processors.metrics.signals.speaker_encoder import BUILT_IN
 from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceScores, lack
 from utils.errors import InputError, listed, refuse
 from utils.logging import get_logger
@@ -79,14 +78,6 @@ def without_result(scored: Mapping[str, Sequence[UtteranceScores]]) -> dict[str,
             n, reason = f"{len(ids[name])} of {len(rows)}", first[name]
             _log.warning("%s: no %s of %s (%s): %s", system, name, n, reason, listed(ids[name]))
     return reasons
-
-
-def log_encoder(selection: MetricSelection, reasons: Reasons) -> None:
-    """Logs the built-in speaker encoder, if a metric of any system has used it."""
-    for name in selection.metrics:
-        is_used = any(name not in reasons_of for reasons_of in reasons.values())
-        if METRICS[name].takes_encoder and is_used:
-            _log.info("%s: speaker encoder %s (another: --speaker_encoder)", name, BUILT_IN)
 
 
 def log_skipped(selection: MetricSelection, reasons: Reasons) -> None:

@@ -152,11 +152,7 @@ def lack(
     scorer: AnyMetric | Check, user_models: UserModels, *, recorded: bool, is_copy: bool
 ) -> str:
     """Why a metric or check does not apply to an utterance; empty if it does."""
-    is_replaced = (
-        isinstance(scorer, records.PairMetric)
-        and scorer.takes_encoder
-        and user_models.encoder is not None
-    )
+    is_replaced = scorer.takes_encoder and user_models.encoder is not None
     if not is_replaced and (missing := scorer.missing()):
         return f"not installed (pip install {' '.join(missing)})"
     if isinstance(scorer, Check | records.SpeechMetric):

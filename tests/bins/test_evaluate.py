@@ -88,7 +88,7 @@ def test_pretrained_models_compare_two_folders_and_the_page_shows_it(
         )
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert table[0][-2:] == ["quiet", "noisy"]
-    assert {"distillmos", "distillmos_difference", "similarity"} <= {row[0] for row in table if row}
+    assert {"distillmos", "similarity"} <= {row[0] for row in table if row}
     (comparison,) = json.loads((tmp_path / "quiet/comparison/comparison.json").read_text())[
         "comparisons"
     ]
@@ -96,8 +96,10 @@ def test_pretrained_models_compare_two_folders_and_the_page_shows_it(
     assert means["distillmos"] > 0.5
     assert 0.01 < means["similarity"] < 0.5
     scores = json.loads((tmp_path / "quiet" / "scores.json").read_text())["scores"]
-    assert scores["distillmos_difference"]["mean"] == pytest.approx(0, abs=0.02)
+    assert scores["distillmos_difference"]["mean"] == pytest.approx(0, abs=0.06)
     assert scores["similarity"]["mean"] == pytest.approx(1, abs=1e-3)
     page = (tmp_path / "quiet" / "comparison" / "report.html").read_text(encoding="utf-8")
     assert all(name in page for name in ("distillmos_difference", "similarity"))
-    assert "similarity: speaker encoder GE2E of the package resemblyzer" in caplog.text
+    assert (
+        "similarity: by GE2E of the package resemblyzer (or your --speaker_encoder)" in caplog.text
+    )

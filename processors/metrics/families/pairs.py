@@ -18,12 +18,10 @@ same times in a copy. Pitch is Praat's f0 (processors.audio.pitch), in frames th
 both.
 
 **Speaker similarity** is the cosine between the speaker embeddings of recording and synthesised
-speech: 1 for equal directions. Higher is better. Which values are close depends on the encoder:
-compare with two readings by one speaker, and by two speakers. By the built-in encoder
-(processors.metrics.signals.speaker_encoder) two recordings by one speaker have 0.87 (90 % between
-0.73 and 0.95), by two speakers 0.56 (0.44 to 0.69). The user can give another with
-`--speaker_encoder module:function`, a function `(wav, sample_rate) -> vector` of one signal, (S,)
-float32 in [-1, 1] and Hz, to (D,).
+speech: 1 for equal directions. Higher is better. By the built-in encoder (signals.speaker_encoder)
+two recordings by one speaker have 0.87 (90 % between 0.73 and 0.95), by two speakers 0.56 (0.44 to
+0.69). The user can give another with `--speaker_encoder module:function`, a function `(wav,
+sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
 from typing import TYPE_CHECKING

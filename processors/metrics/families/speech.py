@@ -91,7 +91,7 @@ def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
 
 
 def _is_audible(speech: "LabelledSpeech", shortest_s: float) -> bool:
-    """Whether a signal is finite, not silent, and as long."""
+    """Whether a signal is long enough, finite and not silent."""
     wav = speech.wav
     is_short = len(wav) < shortest_s * speech.sample_rate
     return not is_short and bool(np.isfinite(wav).all() and np.abs(wav).max() >= _SILENT_PEAK)
@@ -99,17 +99,12 @@ def _is_audible(speech: "LabelledSpeech", shortest_s: float) -> bool:
 
 def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
     """All scores of the package, under its names, of a signal (S,), clipped to [-1, 1]."""
-    resampled = _resampled(wav, sample_rate)  # another (S,)
+    import soxr
+
+    resampled = soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)
     if len(resampled) < _WINDOW:
         resampled = np.resize(resampled, _WINDOW)
     return {k: float(value) for k, value in _model()(resampled, MODEL_RATE, False).items()}
-
-
-def _resampled(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """A signal (S,) at the rate of the models, clipped to [-1, 1]."""
-    import soxr
-
-    return soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)
 
 
 @functools.cache
@@ -131,19 +126,18 @@ def _model() -> Any:  # noqa: ANN401  # the package has no types
 def score_distillmos(speech: "LabelledSpeech") -> MetricValue | None:
     """Predicted mean opinion score of the quality of speech, 1 to 5: DistillMOS (arXiv:2502.05356).
 
-    The windows are those of the package, one after another: all at once, as the package takes them,
-    they need 3 GB for a minute of speech, and 1.6 times the time.
+    The package takes all windows at once: 3 GB for a minute of speech, and 1.6 times the time.
     """
     if not _is_audible(speech, SHORTEST_DISTILLED_S):
         return None
+    import soxr
     import torch
 
     sqa, network = _distillmos()
-    wav = torch.from_numpy(_resampled(speech.wav, speech.sample_rate))  # another (S,)
-    wav = torch.nn.functional.pad(wav, (0, max(0, sqa.SEQ_LEN - len(wav))))
+    wav = soxr.resample(speech.wav, speech.sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)
+    wav = torch.from_numpy(np.pad(wav, (0, max(0, sqa.SEQ_LEN - len(wav)))))
     n_left = len(wav) - sqa.SEQ_LEN
-    n_windows = math.ceil(n_left / sqa.MAX_HOP_LEN) + 1
-    starts = (np.linspace(0, 1, n_windows) * n_left).astype(int)  # (n_windows,)
+    starts = (np.linspace(0, 1, math.ceil(n_left / sqa.MAX_HOP_LEN) + 1) * n_left).astype(int)
     with torch.inference_mode(), torch_threads(1):
         scores = [network(wav[None, start : start + sqa.SEQ_LEN]).item() for start in starts]
     return MetricValue(float(np.mean(scores)))

@@ -6,7 +6,6 @@ from models.evaluation import metric_selection
 from models.evaluation.inputs.options import EvaluationOptions
 from models.evaluation.metric_selection import (
     check_applicable,
-    log_encoder,
     log_skipped,
     refuse_without_result,
     select_metrics,
@@ -110,16 +109,6 @@ def test_reasons_are_logged_once_for_all_that_share_them(caplog):
     assert [record.getMessage() for record in caplog.records] == [
         "one: without mcd, fpc: no sound",
         "one: without wer: no text",
-    ]
-
-
-def test_the_built_in_encoder_is_logged_where_it_was_used(caplog):
-    with caplog.at_level("INFO", "arion"):
-        log_encoder(selection_of("encoded", "paired"), {"one": {"encoded": "silent"}})
-        assert not caplog.messages
-        log_encoder(selection_of("encoded", "paired"), {"one": {"encoded": "silent"}, "two": {}})
-    assert caplog.messages == [
-        "encoded: speaker encoder GE2E of the package resemblyzer (another: --speaker_encoder)"
     ]
 
 
