@@ -54,7 +54,8 @@ demo: .venv/.installed
 		$(DEMO) --stage 3 --infer_mode single --infer_text "$$TEXT"; \
 	fi
 
-# The second pitch extractor and PESQ are optional: pip has to compile them. So are the programs that
+# The second pitch extractor, PESQ and the speaker encoder are optional: pip has to compile them or
+# what they bring. So are the programs that
 # speak with exported voices: not every machine has their wheels. Tests are skipped without them.
 .venv/.optional: .venv/.installed
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[pyworld]'

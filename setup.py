@@ -61,13 +61,16 @@ setup(
     extras_require={
         # apart: pip compiles it; it imports pkg_resources, which later setuptools do not have
         "pyworld": ["pyworld>=0.3.4", "setuptools<81"],
-        # pesq is compiled by pip, too; speechmos does not say that it needs onnxruntime
+        # pesq is compiled by pip, too; speechmos does not say that it needs onnxruntime; distillmos
+        # brings torchaudio and transformers, resemblyzer webrtcvad: Arion imports none of the three
         "eval": [
             "jiwer>=3.0",
             "pesq>=0.0.4",
             "pystoi>=0.4",
             "speechmos>=0.0.1",
             "onnxruntime>=1.17",
+            "distillmos>=0.9.1",
+            "resemblyzer>=0.1.4",
         ],
         "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.17"],
         "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],  # they speak exported voices in tests

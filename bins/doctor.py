@@ -15,7 +15,7 @@ _PACKAGES = ("torch", "numpy", "accelerate", "librosa", "soundfile", "phonemizer
 _OPTIONAL = {  # extra of setup.py: a module of each of its packages, and what they add
     "serve": (("fastapi", "uvicorn"), "arion serve"),
     "onnx": (("onnx", "onnxscript", "onnxruntime"), "arion export"),
-    "eval": (("pesq", "pystoi", "speechmos", "jiwer"), "PESQ, STOI, DNSMOS and word error"),
+    "eval": (("pesq", "pystoi", "speechmos", "distillmos", "resemblyzer", "jiwer"), "all metrics"),
     "pyworld": (("pyworld",), "a second pitch extractor"),
     "tensorflowtts": (("h5py",), "checkpoints of TensorFlowTTS"),
     "cluster": (("distributed",), "stage 1 on several machines, by Dask"),

@@ -210,7 +210,8 @@ FLAGS = (
         transcripts of your own recogniser: <id>.txt, recorded/<id>.txt"""),
     Flag("recogniser", v.FUNCTION, (4,)).with_help("""
         your own recogniser, as in my_asr:hear (default: pocketsphinx)"""),
-    Flag("speaker_encoder", v.FUNCTION, (4,), "your own speaker encoder, as in my_voices:encode"),
+    Flag("speaker_encoder", v.FUNCTION, (4,)).with_help("""
+        your own speaker encoder, as in my_voices:encode (default: that of resemblyzer)"""),
     Flag("report_dir", v.REPORT, (4,)).with_help("""
         folder of the page and the comparison (default: next to the wavs; several folders:
         comparison/ in the first)"""),

@@ -11,6 +11,7 @@ from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.results import Evaluation, System
 from processors.metrics import utterance_scorer
 from processors.metrics.recognition.user_models import UserFunctionError
+from processors.metrics.signals.speaker_encoder import BUILT_IN
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
 from utils.errors import SHOWN, InputError, refuse
 from utils.files import write_json, write_jsonl
@@ -47,6 +48,8 @@ def evaluate(
     metric_selection.log_skipped(selection, reasons)
     metric_selection.refuse_without_result(selection, reasons)
     reports = _systems(data, selection, scored, skipped)
+    if user_models.encoder is None and any("similarity" in s.report.scores for s in reports):
+        get_logger(__name__).info("similarity: by %s (or your --speaker_encoder)", BUILT_IN)
     systems = tuple(system for system in reports if not system.is_reference)
     # without the columns of recordings
     columns = utterance_scorer.columns_of(selection.metrics)

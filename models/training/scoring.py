@@ -241,7 +241,5 @@ def check_score_metrics(config: Config) -> None:
             fault = f"is no metric{nearest(name, METRICS)} (known: {', '.join(METRICS)})"
         elif isinstance(metric, CopyMetric) and config.task != "vocoder":
             fault = "needs resynthesised recordings; an acoustic model has its own timing"
-        elif metric.needs_encoder:
-            fault = "needs your own function, which only stage 4 accepts"
         if fault:
             raise InputError(f"train.score_metrics: {name} {fault}")

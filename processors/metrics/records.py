@@ -44,6 +44,8 @@ class _Scorer:
     score: Callable[..., object]
     # modules it imports that may not be installed, under their names in pip
     packages: tuple[str, ...] = field(default=(), kw_only=True)
+    # whether the user's speaker encoder takes the place of these packages
+    takes_encoder: bool = field(default=False, kw_only=True)
 
     def missing(self) -> tuple[str, ...]:
         """The packages that are not installed."""
@@ -63,8 +65,6 @@ class Metric(_Scorer, Generic[Scored]):
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
     unit: str = ""  # of its values; empty for plain numbers
     needs: str = ""  # what an utterance must have, besides its signal, for messages
-    # whether it cannot score without the user's speaker encoder
-    needs_encoder: bool = field(default=False, kw_only=True)
 
 
 class CopyMetric(Metric[Copy]):

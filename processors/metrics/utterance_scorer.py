@@ -152,12 +152,11 @@ def lack(
     scorer: AnyMetric | Check, user_models: UserModels, *, recorded: bool, is_copy: bool
 ) -> str:
     """Why a metric or check does not apply to an utterance; empty if it does."""
-    if missing := scorer.missing():
+    is_replaced = scorer.takes_encoder and user_models.encoder is not None
+    if not is_replaced and (missing := scorer.missing()):
         return f"not installed (pip install {' '.join(missing)})"
     if isinstance(scorer, Check | records.SpeechMetric):
         return ""
-    if scorer.needs_encoder and user_models.encoder is None:
-        return "needs your own function: --speaker_encoder package.module:function"
     if isinstance(scorer, records.CopyMetric) and not is_copy:
         return "compares copies with their recordings; this speech has its own timing"
     return "" if recorded else "there are no recordings to compare with; give them by --recordings"

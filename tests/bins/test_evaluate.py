@@ -1,10 +1,14 @@
+import json
+import logging
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from bins.evaluate import main
 from processors.audio.files import write_wav
+from tests.processors.metrics.packages import skip_without
 from utils.errors import InputError
 
 
@@ -65,3 +69,37 @@ def test_two_plain_folders_are_compared_with_recordings(tmp_path, monkeypatch, c
     ]  # fmt: skip
     assert (tmp_path / "there" / "comparison.json").is_file()
     assert (tmp_path / "half" / "scores.json").is_file()
+
+
+def test_pretrained_models_compare_two_folders_and_the_page_shows_it(
+    tmp_path, monkeypatch, capsys, caplog
+):
+    skip_without("distillmos", "similarity")
+    demo = Path(__file__).parents[2] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
+    wav, rate = soundfile.read(demo / "LJ001-0002.flac")
+    noise = np.random.default_rng(0).normal(scale=0.1 * wav.std(), size=len(wav))
+    for name, sound in {"quiet": 0.5 * wav, "noisy": wav + noise}.items():
+        write_wav(tmp_path / name / "LJ001-0002.wav", sound, rate)
+    folders = [str(tmp_path / name) for name in ("quiet", "noisy")]
+    with caplog.at_level(logging.INFO, "arion"):
+        evaluate(
+            *(monkeypatch, "--infer_output_dir", *folders, "--recordings", str(demo)),
+            *("--metrics", "distillmos,similarity"),
+        )
+    table = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert table[0][-2:] == ["quiet", "noisy"]
+    assert {"distillmos", "similarity"} <= {row[0] for row in table if row}
+    (comparison,) = json.loads((tmp_path / "quiet/comparison/comparison.json").read_text())[
+        "comparisons"
+    ]
+    means = {name: score["mean"] for name, score in comparison["differences"].items()}
+    assert means["distillmos"] > 0.5
+    assert 0.01 < means["similarity"] < 0.5
+    scores = json.loads((tmp_path / "quiet" / "scores.json").read_text())["scores"]
+    assert scores["distillmos_difference"]["mean"] == pytest.approx(0, abs=0.06)
+    assert scores["similarity"]["mean"] == pytest.approx(1, abs=1e-3)
+    page = (tmp_path / "quiet" / "comparison" / "report.html").read_text(encoding="utf-8")
+    assert all(name in page for name in ("distillmos_difference", "similarity"))
+    assert (
+        "similarity: by GE2E of the package resemblyzer (or your --speaker_encoder)" in caplog.text
+    )

@@ -18,10 +18,10 @@ same times in a copy. Pitch is Praat's f0 (processors.audio.pitch), in frames th
 both.
 
 **Speaker similarity** is the cosine between the speaker embeddings of recording and synthesised
-speech: 1 for equal directions, around 0 for unrelated ones. Higher is better. Which values are
-close depends on the encoder: compare with two readings by one speaker, and by two speakers. The
-user gives the encoder with `--speaker_encoder module:function`, a function `(wav, sample_rate) ->
-vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
+speech: 1 for equal directions. Higher is better. By the built-in encoder (signals.speaker_encoder)
+two recordings by one speaker have 0.87 (90 % between 0.73 and 0.95), by two speakers 0.56 (0.44 to
+0.69). The user can give another with `--speaker_encoder module:function`, a function `(wav,
+sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ import numpy as np
 
 from processors.metrics.recognition.user_models import UserFunctionError
 from processors.metrics.records import MetricValue, PairMetric, value_of
+from processors.metrics.signals.speaker_encoder import PACKAGES
 
 if TYPE_CHECKING:
     from processors.metrics.signals.acoustic_features import AcousticFeatures
@@ -190,8 +191,8 @@ def score_similarity(pair: "AlignedPair") -> MetricValue | None:
 
 
 def _direction(features: "AcousticFeatures") -> np.ndarray | None:
-    """The embedding scaled to unit length, (D,); None without an encoder, or for a zero vector."""
-    if features.encoder is None:
+    """The embedding scaled to unit length, (D,); None if it is a zero vector, or there is none."""
+    if features.embedding is None and features.encoder is None:
         return None
     vector = np.asarray(features.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
@@ -206,7 +207,7 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
 _VOICED = "50 ms that are voiced in both"
 _PHONES = "the times of the phones in both, half of them alike"
 _TIMES = "sound in both, and the same timing or the times of the phones in both"
-_SOUND = "sound, recorded and spoken"
+_VOICES = "sound in both, 1 s of speech for the built-in speaker encoder"
 METRICS = (
     PairMetric("mcd", score_mcd, "lower", "dB", "sound in both"),
     PairMetric("mcd_frames", score_mcd_frames, "lower", "dB", _TIMES),
@@ -218,5 +219,9 @@ METRICS = (
     PairMetric("energy_pc", score_energy_pc, "higher", "", "sound of changing level in both"),
     PairMetric("duration_rmse", score_duration_rmse, "lower", "ms", _PHONES),
     PairMetric("speech_rate", score_speech_rate, "", "", "sound in both"),
-    PairMetric("similarity", score_similarity, "higher", "", _SOUND, needs_encoder=True),
+    PairMetric(
+        *("similarity", score_similarity, "higher", "", _VOICES),
+        packages=PACKAGES,
+        takes_encoder=True,
+    ),
 )

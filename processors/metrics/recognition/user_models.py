@@ -33,7 +33,8 @@ class UserModels:
     recogniser: TextRecogniser | None = None
     # folder of hypotheses of any recogniser, `<id>.txt`; it takes precedence over a recogniser
     transcripts: Path | None = None
-    encoder: SpeakerEncoder | None = None  # its embeddings are compared by their cosine
+    # its embeddings are compared by their cosine; None for the built-in encoder
+    encoder: SpeakerEncoder | None = None
 
 
 @dataclass(frozen=True)

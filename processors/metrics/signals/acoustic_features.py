@@ -10,6 +10,7 @@ from modules.mel import MelConfig
 from processors.audio.mel_cepstrum import log_envelopes, mel_cepstra
 from processors.audio.pitch import extract_f0
 from processors.metrics.recognition.user_models import SpeakerEncoder
+from processors.metrics.signals.speaker_encoder import encode_speaker
 from processors.records import TimedPhone
 
 # Hz; the band above half of it is not compared. Most mels end at 8 kHz, and what a vocoder adds or
@@ -35,7 +36,7 @@ class AcousticFeatures:
     wav: np.ndarray  # (S,) in [-1, 1]
     sample_rate: int  # Hz
     phones: tuple[TimedPhone, ...] = ()  # phones and pauses with times; empty where unknown
-    encoder: SpeakerEncoder | None = None  # the user's speaker encoder
+    encoder: SpeakerEncoder | None = None  # the user's; None for the built-in one
     _at_other_rates: dict[int, "AcousticFeatures"] = field(default_factory=dict, repr=False)
 
     def at(self, sample_rate: int) -> "AcousticFeatures":
@@ -49,8 +50,8 @@ class AcousticFeatures:
 
     @cached_property
     def embedding(self) -> np.ndarray | None:
-        """Speaker embedding, (D,); None without an encoder."""
-        return None if self.encoder is None else self.encoder(self.wav, self.sample_rate)
+        """Speaker embedding, (D,); None where the built-in encoder finds too little speech."""
+        return (self.encoder or encode_speaker)(self.wav, self.sample_rate)
 
     @property
     def hop_length(self) -> int:

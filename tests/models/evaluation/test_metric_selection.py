@@ -27,7 +27,7 @@ METRICS = (
     PairMetric(name="paired", unit="dB", better="lower", needs="sound", score=unscored),
     SpeechMetric(name="spoken", unit="%", better="lower", needs="a text", score=unscored),
     SpeechMetric(name="distant", better="lower", packages=("no-such-package",), score=unscored),
-    PairMetric(name="encoded", better="higher", needs_encoder=True, score=unscored),
+    PairMetric(*("encoded", unscored, "higher"), packages=("no-such-encoder",), takes_encoder=True),
 )
 CHECKS = (Check(name="quiet", finds="quiet speech", score=lambda *_: None),)
 
@@ -73,7 +73,7 @@ def test_checks_come_with_all_metrics_or_where_they_are_named(wanted, checks, me
     [
         ("distant", True, r"--metrics distant: not installed \(pip install no-such-package\)"),
         ("copied", True, "--metrics copied: compares copies with their recordings"),
-        ("encoded", True, "--metrics encoded: needs your own function: --speaker_encoder"),
+        ("encoded", True, "--metrics encoded: not installed .pip install no-such-encoder"),
         ("paired", False, "--metrics paired: there are no recordings to compare with"),
     ],
 )

@@ -19,9 +19,11 @@ from models.training.scoring import (
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
+from processors.metrics.families.speech import score_distillmos
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
+from processors.metrics.signals.speaker_encoder import encode_speaker
 from processors.records import TimedPhone
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -37,6 +39,7 @@ from tests.models.vocoder.small_hifigan import (
     make_recordings,
     make_segments,
 )
+from tests.processors.metrics.packages import skip_without
 from utils.errors import InputError
 
 RATE = 16000
@@ -229,16 +232,22 @@ def test_metrics_that_do_not_fit_the_model_are_refused(metrics, fault):
         check_score_metrics(config_of(score_metrics=metrics))
 
 
-def test_a_metric_that_needs_the_users_function_is_refused(monkeypatch):
-    monkeypatch.setitem(METRICS, "v_uv_f1", replace(METRICS["v_uv_f1"], needs_encoder=True))
-    with pytest.raises(
-        InputError, match="v_uv_f1 needs your own function, which only stage 4 accepts"
-    ):
-        check_score_metrics(config_of(score_metrics=("v_uv_f1",)))
-
-
 def test_vocoders_may_be_scored_by_resynthesis_and_by_pairs():
     check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
+
+
+def test_pretrained_models_score_as_in_stage_4():
+    skip_without("distillmos", "similarity")
+    check_score_metrics(config_of(score_metrics=("distillmos", "similarity")))
+    recorded = LabelledSpeech(tone(seconds=1.5), RATE, "", "")
+    spoken = recorded.wav[: 5 * RATE // 4]
+    scorer = scoring("distillmos", "similarity", utterances=[ValidationUtterance("s", 1, recorded)])
+    values = scorer.run(lambda _: Sample("", {"synthesised": torch.from_numpy(spoken)}, {})).values
+
+    expected = score_distillmos(replace(recorded, wav=spoken)).value
+    assert values["distillmos"] == pytest.approx(expected)
+    vectors = [encode_speaker(wav, RATE) for wav in (recorded.wav, spoken)]
+    assert values["similarity"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
 
 
 def without(monkeypatch, *packages):
@@ -252,14 +261,14 @@ def _utterances(monkeypatch):
 
 @pytest.mark.usefixtures("_utterances")
 def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, caplog):
-    without(monkeypatch, "pesq", "pystoi")
-    config = config_of("vocoder", score_metrics=("pesq", "mcd", "stoi"))
+    without(monkeypatch, "pesq", "xls_r_sqa")
+    config = config_of("vocoder", score_metrics=("pesq", "mcd", "distillmos"))
     with caplog.at_level(logging.INFO):
         scorer = build_scoring(config, None)
 
     assert scorer.metrics == ("mcd",)
     assert caplog.messages == [
-        "no scores pesq, stoi during training: pip install pesq pystoi",
+        "no scores pesq, distillmos during training: pip install pesq xls_r_sqa",
         "scores every 5 updates, 10 s at most: mcd of 4 validation utterances",
     ]
 

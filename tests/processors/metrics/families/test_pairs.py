@@ -29,13 +29,14 @@ from processors.metrics.registry import METRICS
 from processors.metrics.signals.acoustic_features import AcousticFeatures
 from processors.metrics.signals.aligned_pair import AlignedPair
 from processors.records import TimedPhone, timed_phones
+from tests.processors.metrics.packages import skip_without
 from tests.processors.utterances import AH, EE, ES, OO, PAUSE, RATE, SENTENCE, sing, times
 from utils.errors import InputError
 
 PAIR_METRICS = [
     name
     for name, metric in METRICS.items()
-    if isinstance(metric, PairMetric) and not metric.needs_encoder
+    if isinstance(metric, PairMetric) and not metric.takes_encoder
 ]
 NOISE = 0.1 * np.random.default_rng(0).normal(size=8000).astype(np.float32)
 ODD = {
@@ -421,9 +422,11 @@ def test_silence_has_no_score_and_neither_has_a_vector_of_no_length():
     assert score_similarity(pair(NOISE, NOISE, lambda *_: np.zeros(3))) is None
 
 
-def test_without_an_encoder_there_is_no_score():
-    assert METRICS["similarity"].needs_encoder
-    assert score_similarity(pair(NOISE, NOISE, None)) is None
+def test_without_the_users_encoder_the_built_in_one_hears_one_second_of_speech():
+    skip_without("similarity")
+    second = np.tile(NOISE, 2)
+    assert score_similarity(pair(second, 0.1 * second, None)).value == pytest.approx(1, abs=1e-4)
+    assert score_similarity(pair(second, NOISE[:7000], None)) is None
 
 
 @pytest.mark.parametrize(
@@ -434,6 +437,7 @@ def test_without_an_encoder_there_is_no_score():
             r"gave float64 of shape \(1, 3\); an encoder of voices gives",
         ),
         (lambda *_: [1.0, np.nan], "one vector of finite numbers"),
+        (lambda *_: None, "gave object of shape"),
         (lambda *_: "anna", "one vector of finite numbers"),
     ],
 )

@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -5,16 +6,21 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
+import torch
 
 from processors.metrics.families.speech import (
     MODEL_RATE,
+    _distillmos,
     opinions,
     score_cer,
+    score_distillmos,
     score_dnsmos,
     score_wer,
 )
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
+from tests.processors.metrics.packages import skip_without
+from utils.imports import without_modules
 
 dnsmos = pytest.importorskip("speechmos.dnsmos")
 DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
@@ -156,3 +162,40 @@ def test_silence_and_what_is_too_short_have_no_score(clip):
     assert dnsmos_of(np.zeros(MODEL_RATE)) is None
     assert dnsmos_of(np.zeros(0)) is None
     assert dnsmos_of(clip[: MODEL_RATE // 2 - 1]) is None
+
+
+def distillmos_of(wav: np.ndarray):
+    skip_without("distillmos")
+    return score_distillmos(LabelledSpeech(wav.astype(np.float32), MODEL_RATE, "", ""))
+
+
+def test_distillmos_of_a_recording_of_two_windows_is_the_one_of_the_package(clip):
+    skip_without("distillmos")
+    with without_modules("torchaudio"):
+        import distillmos
+    part = clip[: int(8.4 * MODEL_RATE)]
+    with torch.inference_mode():
+        expected = distillmos.ConvTransformerSQAModel().eval()(torch.from_numpy(part)[None])
+    value = distillmos_of(part)
+    assert value == (pytest.approx(expected.item(), abs=1e-4), 1, "")
+    assert 4 < value.value < 4.8
+
+
+def test_distillmos_falls_with_noise_and_not_with_the_level(clip):
+    part = clip[: 4 * MODEL_RATE]
+    noise = np.random.default_rng(0).normal(scale=0.1 * part.std(), size=len(part))
+    clean = distillmos_of(part).value
+    assert distillmos_of(part + noise).value < clean - 0.8
+    assert distillmos_of(0.01 * part).value == pytest.approx(clean, abs=1e-3)
+
+
+def test_distillmos_of_silence_of_less_than_a_second_and_of_nan_is_none(clip):
+    assert distillmos_of(np.zeros(2 * MODEL_RATE)) is None
+    assert distillmos_of(clip[: MODEL_RATE - 1]) is None
+    assert distillmos_of(np.full(2 * MODEL_RATE, np.nan)) is None
+
+
+def test_distillmos_neither_needs_nor_leaves_torchaudio():
+    skip_without("distillmos")
+    _distillmos()
+    assert "torchaudio" not in sys.modules

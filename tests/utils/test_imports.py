@@ -1,0 +1,29 @@
+import json
+import sys
+from importlib import import_module
+
+import pytest
+
+from utils.imports import without_modules
+
+
+def test_a_module_that_is_missing_is_empty_in_the_block_and_missing_after_it(tmp_path, monkeypatch):
+    (tmp_path / "needs_it.py").write_text("import no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with without_modules("no_such_module"):
+        module = import_module("needs_it").no_such_module
+    assert not hasattr(module, "anything")
+    with pytest.raises(ModuleNotFoundError):
+        import_module("no_such_module")
+
+
+def test_a_module_that_is_loaded_stays_also_after_an_error():
+    def fail():
+        with without_modules("json", "no_such_module"):
+            assert sys.modules["json"] is json
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert sys.modules["json"] is json
+    assert "no_such_module" not in sys.modules
