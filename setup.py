@@ -36,7 +36,7 @@ setup(
         "tensorboard>=2.15",
         "tqdm>=4.65",
         "json5>=0.9.25",
-        "joblib>=1.4",
+        "joblib>=1.5",
         # Audio
         "librosa>=0.10.2",
         "soundfile>=0.13",  # writes MP3 of constant bitrate
