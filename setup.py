@@ -70,7 +70,8 @@ setup(
             "onnxruntime>=1.17",
         ],
         "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.17"],
-        "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],  # they speak exported voices in tests
+        # they speak exported voices in tests; Piper is a teacher of arion distil, too
+        "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],
         "serve": [
             "fastapi>=0.165",
             "uvicorn>=0.54",

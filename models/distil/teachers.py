@@ -107,7 +107,7 @@ def _piper(path: Path) -> Any:  # noqa: ANN401  # a type of a package that may b
         from piper import PiperVoice
         from piper.config import PiperConfig
     except ModuleNotFoundError as error:
-        raise InputError(f"{error.name} is missing: pip install -e '.[programs]'") from error
+        raise InputError(f"{error.name} is missing: pip install piper-tts") from error
     config = cast("dict[str, Any]", read_json(Path(f"{path}.json")))
     options = SessionOptions()  # by default as many threads as the machine has cores
     options.intra_op_num_threads = options.inter_op_num_threads = 1
