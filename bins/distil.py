@@ -1,6 +1,7 @@
 """Has another program speak texts as a corpus: arion distil TEACHER TEXTS OUT [flags]."""
 
 from argparse import Namespace
+from dataclasses import asdict
 from math import inf
 
 from bins._flags.values import COUNT, FILE, FUNCTION, INPUT, SEED, matching, number
@@ -16,15 +17,13 @@ _SAME = ("voices", "same_texts", "seed", "language", "recogniser")  # in all run
 
 def _arguments() -> Namespace:
     parser = Parser(
-        "Has another program, the teacher, speak texts, and writes a corpus for stage 1. Texts are"
-        " chosen for many diphones, questions, exclamations, single words, numbers and all lengths."
-        " Each clip is checked; rejected.jsonl lists those that cannot be used. After an"
-        " interruption the same command goes on. docs/distil.md has examples."
+        "Has another program, the teacher, speak texts, as a corpus for stage 1. Each clip is"
+        " checked; rejected.jsonl lists those that cannot be used. After an interruption, the same"
+        " command goes on. docs/distil.md has examples."
     )
     add = parser.add_argument
-    add("teacher", metavar="TEACHER").help = """module:function, which is called with text and voice
-        and returns samples and their rate; http(s)://host/v1, as OpenAI's (key: $OPENAI_API_KEY);
-        or voice.onnx of Piper"""
+    add("teacher", metavar="TEACHER").help = """module:function of a text and a voice, which returns
+        samples and their rate; http(s)://host/v1, as OpenAI's; or voice.onnx of Piper"""
     add("texts", type=INPUT.argument, metavar="TEXTS").help = """a file of one text per line, or of
         id|text, or a folder of a corpus"""
     add("out", type=user_path, metavar="OUT", help="folder of the corpus")
@@ -40,7 +39,7 @@ def _arguments() -> Namespace:
     add("--language", default="en-us", metavar="CODE", help="of espeak-ng (default: en-us)")
     add("--model", metavar="NAME", help="of an endpoint")
     add("--name", help="of the teacher, for model cards (default: as it was given)")
-    add("--licence", help="of its speech, for model cards, such as apache-2.0")
+    add("--licence", metavar="ID", help="of its speech, for model cards, such as apache-2.0")
     add("--recogniser", type=FUNCTION.argument, metavar="FUNCTION").help = """speech recogniser, as
         in stage 4, by which clips with wrong words are rejected"""
     add("--seed", type=SEED.argument, default=0, metavar="N", help="of the choice (default: 0)")
@@ -86,8 +85,8 @@ def main() -> None:
     origin = Origin(given.name or teacher.name, given.licence or teacher.licence)
     if not origin.licence:
         get_logger(__name__).warning("no --licence: model cards will say that it is unknown")
-    made_of = {"TEACHER": teacher.name, **settings}
-    write_corpus(voices, studio, made_of, origin, given.num_workers)
+    record = {"origin": asdict(origin), "made_of": {"TEACHER": teacher.name, **settings}}
+    write_corpus(voices, studio, record, given.num_workers)
 
 
 if __name__ == "__main__":

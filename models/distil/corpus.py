@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, exp, inf, log
 from pathlib import Path
 from statistics import median
@@ -14,7 +14,7 @@ import numpy as np
 from models.distil.selection import PoolText
 from models.distil.teachers import Teacher, checked_sound
 from preprocessors.corpora import ORIGIN
-from preprocessors.manifest import Origin, check_id
+from preprocessors.manifest import check_id
 from processors.audio.streams import write_audio
 from processors.metrics.checks.sound import CHECKS
 from processors.metrics.families.speech import score_wer
@@ -103,36 +103,35 @@ class Studio:
             wav, rate = checked_sound(self.teacher.speak(*items[0]))
         except InputError as error:
             return Clip(id, fault=str(error)), True
-        if not np.isfinite(wav).all():
-            return Clip(id, fault="samples are NaN or infinite"), False
+        if np.isfinite(wav).all():
+            clip = self._checked(id, wav, rate, items[0][0])
+        else:
+            clip = Clip(id, fault="samples are NaN or infinite")
+        if clip.seconds:
+            folder = self.folder / (_REJECTED if clip.fault else _GOOD)
+            write_audio(folder / f"{id}.flac", [wav], rate)
+        append_jsonl(self.folder / _CLIPS, clip._asdict())  # now, in case that the run is killed
+        return clip, False
+
+    def _checked(self, id: str, wav: np.ndarray, rate: int, text: str) -> Clip:
         models = UserModels(self.recogniser)
-        speech = LabelledSpeech(wav, rate, items[0][0], self.language, user_models=models)
+        speech = LabelledSpeech(wav, rate, text, self.language, user_models=models)
         faults = [fault for check in CHECKS if (fault := check.score(speech, None))]
         wer = None if self.recogniser is None or faults else score_wer(speech)
         if wer and wer.value > _WORST_WER and wer.value * wer.weight >= 100 * _FEWEST_ERRORS:
             faults.append(f"word error rate {wer.value:.0f} %, recognised: {wer.note}")
-        if len(wav):
-            path = self.folder / (_REJECTED if faults else _GOOD) / f"{id}.flac"
-            write_audio(path, [wav], rate)
-        edges = speech.activity
-        speech_s = edges.end_s - edges.start_s if edges else 0.0
-        clip = Clip(id, len(wav) / rate, speech_s, "; ".join(faults))
-        append_jsonl(self.folder / _CLIPS, clip._asdict())  # at once, in case the run is killed
-        return clip, False
+        spoken = speech.activity
+        speech_s = spoken.end_s - spoken.start_s if spoken else 0.0
+        return Clip(id, len(wav) / rate, speech_s, "; ".join(faults))
 
 
 def write_corpus(
-    voices: Sequence[VoiceTexts],
-    studio: Studio,
-    made_of: Mapping[str, object],
-    origin: Origin,
-    n_jobs: int,
+    voices: Sequence[VoiceTexts], studio: Studio, record: Mapping[str, Any], n_jobs: int
 ) -> None:
     """Has the texts spoken that the studio's folder lacks, and writes its tables.
 
     Args:
-        made_of: What is the same in all runs in a folder, by argument.
-        origin: For the model cards of voices that are trained on the corpus.
+        record: For corpus.json: `origin`, and `made_of`, what all runs in a folder share.
 
     Raises:
         InputError: If the folder holds something else, or the teacher fails again and again.
@@ -141,25 +140,24 @@ def write_corpus(
     if doubled := [id for id, n in ids.items() if n > 1]:
         raise InputError(f"several clips would have the id {doubled[0]}: rename texts, or voices")
     with locked(studio.folder, "wait until it ends"):
-        clips = _begin(studio.folder, made_of, origin)
-        n = 1
-        while n:
+        clips = _begin(studio.folder, record)
+        _speak_missing(voices, studio, clips, n_jobs)
+        while sum(voice.advance(clips) for voice in voices):
             _speak_missing(voices, studio, clips, n_jobs)
-            n = sum(voice.advance(clips) for voice in voices)
         _finish(voices, clips, studio.folder)
 
 
-def _begin(folder: Path, made_of: Mapping[str, object], origin: Origin) -> dict[str, Clip]:
+def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
     """The clips of earlier runs in a folder, by id."""
     path, clips = folder / ORIGIN, folder / _CLIPS
     if path.exists():
         before = cast("dict[str, Any]", read_json(path)).get("made_of", {})
-        changed = [name for name in made_of if before.get(name) != made_of[name]]
-        lines = [f"{name} was {before.get(name)}, is {made_of[name]}" for name in changed]
+        facts = ((name, before.get(name), value) for name, value in record["made_of"].items())
+        lines = [f"{name} was {old}, is {new}" for name, old, new in facts if old != new]
         refuse(lines, f"{folder} holds a corpus of other settings; choose another folder")
     elif found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
         raise InputError(f"{folder} holds {found[0]!r} and no corpus; choose a new folder")
-    write_json(path, {"origin": asdict(origin), "made_of": made_of})
+    write_json(path, record)
     for unfinished in folder.glob("*/.*.flac"):
         unfinished.unlink()
     rows = read_jsonl(clips, unfinished_end=True) if clips.exists() else []
@@ -204,5 +202,7 @@ def _finish(voices: Sequence[VoiceTexts], clips: Mapping[str, Clip], folder: Pat
         message = "%s: %d clips, %.1f min; %d are rejected"
         get_logger(__name__).info(message, voice.name, *counts)
     write_jsonl(folder / "rejected.jsonl", rejected)
+    if len(table) == 1:
+        raise InputError(f"{folder}: no clip can be used: {rejected[0]['reason']}")
     with replacing(folder / "metadata.csv") as temporary:
         temporary.write_text("\n".join([*table, ""]), encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-LENGTHS = (25, 50, 75, 100)  # phones, between the lengths of texts that are of no other kind
+LENGTHS = (25, 50, 75, 100)  # phones of the longest other texts of all kinds but the last
 _SHARES = {"question": 0.12, "exclamation": 0.06, "single word": 0.04, "number": 0.08}
 _SHARE_OF_LENGTH = (1 - sum(_SHARES.values())) / (len(LENGTHS) + 1)
 _SAMPLE = 100  # texts, or half of them

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
@@ -20,7 +21,6 @@ from utils.logging import get_logger
 
 _LONGEST = 250  # phones, 25 s: programs take no longer texts, and stage 1 takes 30 s
 _KINDS = {"<?>": "question", "<!>": "exclamation"}
-_COLUMNS = ("id", "text", "normalized")
 
 
 def read_pool(path: Path, frontend: TextFrontend, excluded: Path | None = None) -> list[PoolText]:
@@ -33,7 +33,7 @@ def read_pool(path: Path, frontend: TextFrontend, excluded: Path | None = None) 
     """
     unwanted = {*map(_bare, re.split(r"[\n|\t]", read_text(excluded)))} if excluded else set()
     texts, faults = [], []
-    for id, raw, text in _read_corpus(path) if path.is_dir() else _read_file(path):
+    for id, raw, text in _lines(path):
         try:
             if unwanted.isdisjoint(map(_bare, (id, raw, text))):
                 texts.append(_pool_text(check_id(id), raw, text, frontend))
@@ -58,22 +58,21 @@ def digest(texts: Sequence[PoolText]) -> str:
     return f"{len(texts)} texts of SHA-256 {hashlib.sha256(listed).hexdigest()[:16]}"
 
 
-def _read_corpus(folder: Path) -> Iterator[tuple[str, str, str]]:
-    for utterance in read_corpus("texts", folder, CorpusConfig(format="folder")).utterances:
-        yield utterance.id, utterance.text, utterance.text
-
-
-def _read_file(path: Path) -> Iterator[tuple[str, str, str]]:
-    """The ids, texts as written, and texts as normalised where there are; else the same."""
+def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Ids, texts as written, and texts as normalised where there are such; else the same."""
+    if path.is_dir():
+        corpus = read_corpus("texts", path, CorpusConfig(format="folder"))
+        yield from ((item.id, item.text, item.text) for item in corpus.utterances)
+        return
     lines = {n: line for n, line in enumerate(read_text(path).split("\n"), 1) if line.strip()}
     mark = next((mark for mark in "|\t" if all(mark in line for line in lines.values())), "\n")
-    columns: tuple[str, ...] = _COLUMNS
+    columns = ["id", "text", "normalized"]
     for n, line in lines.items():
         cells = [cell.strip() for cell in line.split(mark)]
         if mark == "\n":
             cells = [f"{path.stem}-{n:04}", *cells]
-        elif line is next(iter(lines.values())) and {"id", "text"} <= {*map(str.lower, cells)}:
-            columns = tuple(map(str.lower, cells))
+        elif n == min(lines) and {"id", "text"} <= {cell.lower() for cell in cells}:
+            columns = [cell.lower() for cell in cells]
             continue
         row = dict(zip_longest(columns, cells, fillvalue=""))
         yield row["id"], row["text"], row.get("normalized") or row["text"]
@@ -87,15 +86,14 @@ def _pool_text(id: str, raw: str, text: str, frontend: TextFrontend) -> PoolText
     n_phones = len(spoken.phones) - n_pauses
     if n_phones > _LONGEST:
         raise InputError(f"it has {n_phones} phones, more than {_LONGEST}; cut it into sentences")
-    kind = f"over {max([0, *(bound for bound in LENGTHS if n_phones > bound)])} phones"
-    kind = "number" if re.search(r"\d", raw) else kind
+    kind = "number" if re.search(r"\d", raw) else f"length {bisect_left(LENGTHS, n_phones)}"
     kind = "single word" if len(raw.split()) == 1 else kind
     words = spoken.normalized.strip()
     words += "" if words[-1] in ".?!,;:" else "."
     # of words that are in no lexicon, the teacher may say other phones
-    spans = (range(w.start, w.end) for w in spoken.words if w.text in spoken.out_of_vocabulary)
-    guessed = {index for span in spans for index in span}
-    pairs = enumerate(pairwise(spoken.phones))
-    diphones = Counter(pair for index, pair in pairs if not {index, index + 1} & guessed)
+    unsure = (range(w.start, w.end) for w in spoken.words if w.text in spoken.out_of_vocabulary)
+    known = {*range(len(spoken.phones))}.difference(*unsure)
+    pairs = enumerate(pairwise(spoken.phones), 1)
+    diphones = Counter(pair for n, pair in pairs if {n - 1, n} <= known)
     kind = _KINDS.get(spoken.phones[-1], kind)
     return PoolText(id, raw, words, kind, n_phones + 2 * n_pauses, diphones)

@@ -189,6 +189,22 @@ def test_a_teacher_that_always_fails_ends_the_run_and_is_asked_again_later(tmp_p
     assert (tmp_path / "out" / "clips.jsonl").read_text() == ""
 
 
+def test_a_corpus_without_usable_clips_is_an_error(tmp_path):
+    (tmp_path / "t.txt").write_text("raise it\n")
+    done = distil("--voices", "anna", texts=tmp_path / "t.txt", out=tmp_path / "out")
+    assert done.returncode == 1
+    assert f"error: {tmp_path}/out: no clip can be used: {TOY} fails: RuntimeError" in done.stderr
+    assert not (tmp_path / "out" / "metadata.csv").exists()
+
+
+def test_samples_that_are_no_numbers_are_not_asked_for_again(tmp_path):
+    texts, log = tmp_path / "t.txt", tmp_path / "out" / "clips.jsonl"
+    texts.write_text(f"It is broken here.\n{GOOD[0]}\n")
+    for _ in range(2):
+        assert distil("--voices", "anna", texts=texts, out=tmp_path / "out").returncode == 0
+        assert len(log.read_text().splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

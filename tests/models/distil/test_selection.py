@@ -26,7 +26,7 @@ def pool(everyday):
     return everyday + read_pool(demo, TextFrontend(TextConfig(), "en-us"))
 
 
-def text(id, diphones, kind="over 0 phones", length=10):
+def text(id, diphones, kind="length 0", length=10):
     return PoolText(id, id, id, kind, length, Counter(diphones))
 
 
@@ -63,7 +63,7 @@ def test_every_kind_has_its_share_as_far_as_there_are_texts(pool):
     for kind in few:
         used_up = sum(text.kind == kind for text in chosen) == available[kind]
         assert used_up or shares[kind] > 0.03
-    lengths = [share for kind, share in shares.items() if kind.startswith("over")]
+    lengths = [share for kind, share in shares.items() if kind.startswith("length")]
     assert max(lengths) - min(lengths) < 0.15
 
 
