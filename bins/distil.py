@@ -6,7 +6,7 @@ from math import inf
 
 from bins._flags.values import COUNT, FILE, FUNCTION, INPUT, SEED, matching, number
 from utils.cli import Parser, UsageError, run
-from utils.errors import listed
+from utils.errors import InputError, listed
 from utils.files import user_path
 from utils.parallel import n_cores
 
@@ -59,10 +59,13 @@ def main() -> None:
     from models.distil.texts import digest, read_pool
     from preprocessors.manifest import Origin
     from processors.metrics.recognition.user_models import load_function
+    from processors.metrics.registry import METRICS
     from processors.text.frontend import TextFrontend
     from utils.logging import get_logger, setup_logging
 
     setup_logging()
+    if given.recogniser and (missing := METRICS["wer"].missing()):
+        raise InputError(f"--recogniser needs other packages: pip install {' '.join(missing)}")
     teacher = find_teacher(given.teacher, given.model)
     names = given.voices.split(",") if given.voices else teacher.voices
     known = teacher.voices or names
