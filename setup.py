@@ -36,7 +36,7 @@ setup(
         "tensorboard>=2.15",
         "tqdm>=4.65",
         "json5>=0.9.25",
-        "joblib>=1.4",
+        "joblib>=1.5",
         # Audio
         "librosa>=0.10.2",
         "soundfile>=0.13",  # writes MP3 of constant bitrate
@@ -73,7 +73,8 @@ setup(
             "resemblyzer>=0.1.4",
         ],
         "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.17"],
-        "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],  # they speak exported voices in tests
+        # they speak exported voices in tests; Piper is a teacher of arion distil, too
+        "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],
         "serve": [
             "fastapi>=0.165",
             "uvicorn>=0.54",

@@ -20,6 +20,7 @@ COMMANDS = {
     "export": SubCommand("export", "write a voice that speaks without PyTorch"),
     "serve": SubCommand("serve", "serve voices over HTTP, as OpenAI's clients ask for them"),
     "align": SubCommand("align", "align recordings with their texts, in any language"),
+    "distil": SubCommand("distil", "have another program speak texts, as a corpus to train on"),
     "check": SubCommand("check", "check a corpus, and whether recordings fit their texts"),
     "voices": SubCommand("voices", "list the voices of this machine"),
     "doctor": SubCommand("doctor", "show what is installed and whether it works"),

@@ -85,10 +85,10 @@ def _read(folder: Path) -> InstalledVoice:
 
 
 def _licence(card: str) -> str:
-    """The licence of the weights in the header of a card; else those in its rows of the data."""
-    weights = re.search(r"^license: \"?([^\"\n]+)", card, re.MULTILINE)
-    if weights and weights[1] != "unknown":
-        return weights[1]
-    recordings = dict.fromkeys(re.findall(r"licence of the recordings: ([^;|]*[^;| ])", card))
-    recordings.pop("unknown", None)
-    return f"{', '.join(recordings)}, of the recordings" if recordings else "unknown"
+    """The licence of the weights in the header of a card; else those of the recordings there."""
+    values = dict(re.findall(r"^(license|recordings_license): (.+)$", card, re.MULTILINE))
+    weights = values.get("license", "unknown").strip('"')
+    recordings = re.findall('"([^"]+)"', values.get("recordings_license", ""))
+    if weights == "unknown" and recordings:
+        return f"{', '.join(recordings)}, of the recordings"
+    return weights

@@ -1,17 +1,18 @@
 """Finds and reads corpora. A format is a file here that ends with `CORPUS = Corpus(...)`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import preprocessors
 from config.preprocess import CorpusConfig
 from preprocessors.fetch import Archive
-from preprocessors.manifest import Listing, check_id
+from preprocessors.manifest import Listing, Origin, check_id
 from utils.definitions import load_definition
 from utils.errors import InputError, nearest
-from utils.files import user_path
+from utils.files import read_json, user_path
 
+ORIGIN = "corpus.json"  # in the folder of a corpus that a program spoke
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -24,6 +25,15 @@ class Corpus:
     archive: Archive | None = None  # that stage 0 fetches
     licence: str = ""  # of the recordings, one line
     hub_name: str = ""  # on the Hugging Face Hub
+
+
+def read_origin(path: Path) -> Origin:
+    """The entry `origin` of corpus.json, or of a report of stage 1; empty without it."""
+    plain = read_json(path) if path.exists() else None
+    origin = plain.get("origin") if isinstance(plain, dict) else None
+    if not isinstance(origin, dict) or origin.keys() != asdict(Origin()).keys():
+        return Origin()
+    return Origin(**origin)
 
 
 def known_formats() -> list[str]:
@@ -105,4 +115,8 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
         fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""
         fault = f"{dataset}: no folder {root}"
         raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the corpus{fetch}")
-    return reader.utterances(root, dataset, options)
+    listing, origin = reader.utterances(root, dataset, options), read_origin(root / ORIGIN)
+    if origin.spoken_by:  # the notice makes the report anew if it changes
+        notice = f"spoken by {origin.spoken_by}, licence {origin.licence or 'unknown'}"
+        listing.notices.append(f"{dataset}: {notice}")
+    return listing._replace(origin=origin)

@@ -39,12 +39,21 @@ class Rejection(NamedTuple):
     reason: str
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The program that spoke a corpus."""
+
+    spoken_by: str = ""  # its name; empty: people spoke it
+    licence: str = ""  # of its speech
+
+
 class Listing(NamedTuple):
     """The result of a corpus reader."""
 
     utterances: list[Utterance]  # sorted by id
     rejected: list[Rejection]
     notices: list[str]  # one line each, for the log
+    origin: Origin = Origin()
 
 
 class Splits(NamedTuple):

@@ -31,6 +31,7 @@ ROOMS = {
         "teacher_forcing": {"base", "checkpoint"},
         "training": {"base", "checkpoint"},
         "voices": set(),
+        "distil": set(),
         "synthesizer": {"base", "plots", "checkpoint", "voices"},
         "evaluation": {"base", "plots", "checkpoint", "synthesizer"},
         "benchmark": {"base", "synthesizer", "training"},

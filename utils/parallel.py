@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
 from utils.errors import InputError
@@ -158,11 +157,12 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
     def tasks() -> Iterator[Any]:
         for key, items in chunks.items():
             in_work[key] = None
-            yield delayed(_in_child)(os.getpid(), function, key, items)
+            yield delayed(_in_worker)(function, key, items)
 
     # joblib runs a single job in this process, where a crash would end the run: use two processes
     # at least. Dispatch no more chunks than jobs, to keep the number of suspects small.
-    with parallel_config(backend="loky", n_jobs=max(2, n_jobs), inner_max_num_threads=1):
+    ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
+    with parallel_config("loky", n_jobs=max(2, n_jobs), inner_max_num_threads=1, **ending):
         parallel = Parallel(batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
         try:
             with _without_ctrl_c():
@@ -174,15 +174,8 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
             raise WorkerDiedError(list(in_work), error) from error
 
 
-def _in_child(parent: int, function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:
-    if os.getpid() != parent:  # within a daemonic process, joblib runs chunks in this one
-        _end_with(parent)
-    return _in_worker(function, key, items)
-
-
-@cache
 def _end_with(parent: int) -> None:
-    """Ends this process within a second after its parent; once for each parent.
+    """Ends this process within a second after its parent, also before its first chunk.
 
     A parent that is killed by SIGKILL cannot end it. Windows does not tell of the parent's end.
     """

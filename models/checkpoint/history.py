@@ -14,7 +14,8 @@ from typing import Any, cast
 from config.preprocess import CorpusConfig
 from config.schema import Config
 from models.base.assets import Assets
-from preprocessors.corpora import licence_of, published
+from preprocessors.corpora import licence_of, published, read_origin
+from preprocessors.manifest import Origin
 from utils.config import build, plain_tree
 from utils.errors import InputError, listed
 from utils.files import read_json, read_text, replacing, write_json
@@ -73,6 +74,7 @@ class History:
     """The history of a model."""
 
     hours: dict[str, float] = field(default_factory=dict)  # of audio, by dataset
+    origins: dict[str, Origin] = field(default_factory=dict)  # of datasets that programs spoke
     # the model whose weights training started from; empty: random weights
     initialised_from: str = ""
     mels_from: str = ""  # the acoustic model whose mels a vocoder was trained on; empty: recordings
@@ -105,7 +107,7 @@ class History:
 
 def history_of(config: Config, folders: Sequence[Path]) -> History:
     """Starts the history of a model with its data, from the reports of stage 1."""
-    hours, acoustic = {}, set()
+    hours, acoustic, origins = {}, set(), {}
     for name, folder in zip(config.dataset, folders, strict=True):
         path = folder / "report.json"
         if path.exists():
@@ -115,7 +117,9 @@ def history_of(config: Config, folders: Sequence[Path]) -> History:
                 acoustic.add(report.get("mels_from", ""))  # older reports are of recordings
             except (LookupError, TypeError, ValueError) as error:
                 raise InputError(f"{path}: not a report of stage 1; run stage 1 again") from error
-    return History(hours=hours, mels_from="; ".join(sorted(acoustic - {""})))
+            if (origin := read_origin(path)).spoken_by:
+                origins[name] = origin
+    return History(hours=hours, origins=origins, mels_from="; ".join(sorted(acoustic - {""})))
 
 
 @dataclass(frozen=True)
@@ -173,15 +177,21 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
     )
 
 
-def licences_of(config: Config) -> dict[str, str]:
+def licences_of(config: Config, history: History) -> dict[str, str]:
     """The licence of each dataset's recordings; empty where it is unknown."""
-    return {name: licence_of(name, options) for name, options in _datasets(config).items()}
+    of_programs = {name: origin.licence for name, origin in history.origins.items()}
+    return {
+        name: options.licence or of_programs.get(name) or licence_of(name, options)
+        for name, options in _datasets(config).items()
+    }
 
 
 def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     config = card.config
     kind = "text-to-speech" if config.task == "tts" else "vocoder"
     yield "license", card.licence
+    licences = licences_of(config, card.history).values()
+    yield "recordings_license", [*dict.fromkeys(filter(None, licences))]
     if config.task == "tts":  # a vocoder has none
         yield "language", sorted({s.language.split("-")[0] for s in card.assets.speakers})
     yield "tags", [kind, "arion", config.model_type.lower()]
@@ -239,9 +249,10 @@ def _data(card: Card) -> str:
     """The datasets with their hours and licences."""
     if n := card.config.train.synthetic_utterances:
         return f"generated (--synthetic), {n} utterances: its output is not speech"
-    hours = card.history.hours
-    amounts = {name: f", {number:.2f} hours" for name, number in hours.items() if number}
+    about = {name: f", {hours:.2f} hours" for name, hours in card.history.hours.items() if hours}
+    for name, origin in card.history.origins.items():
+        about[name] = f"{about.get(name, '')}, spoken by {origin.spoken_by}"
     return "; ".join(
-        f"{name}{amounts.get(name, '')}, licence of the recordings: {licence or UNKNOWN}"
-        for name, licence in licences_of(card.config).items()
+        f"{name}{about.get(name, '')}, licence of the recordings: {licence or UNKNOWN}"
+        for name, licence in licences_of(card.config, card.history).items()
     )

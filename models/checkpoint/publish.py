@@ -86,7 +86,8 @@ def export(
         log.info("%-26s %10.1f kB", file, size / 1e3)
     if licence is None:
         log.warning("no --license: the card says that the licence of the weights is unknown")
-    for name in [name for name, known in history.licences_of(model.config).items() if not known]:
+    licences = history.licences_of(model.config, history.History.load(model.home))
+    for name in [name for name, known in licences.items() if not known]:
         log.warning(
             "unknown licence of the recordings of %s: set preprocess.corpus.%s.licence in %s",
             *(name, name, model.home / CONFIG),

@@ -26,6 +26,7 @@ from models.checkpoint.loading import TrainedModel, load_model
 from models.checkpoint.tensors import weights_digest
 from models.teacher_forcing.durations import VoiceData, load_joint_aligner
 from modules.mel import MelSpectrogram
+from preprocessors.corpora import read_origin
 from preprocessors.manifest import Listing, Utterance, read_splits, read_utterances
 from processors.audio.files import read_audio
 from processors.audio.frames import SpanError, cut_span, mel_of, to_pcm16
@@ -122,7 +123,8 @@ def _plan(
         {fingerprint.MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
     work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
-    run = plan_run(options, dataset, Listing(utterances, [], []), dependence, work)
+    listing = Listing(utterances, [], [], read_origin(source / "report.json"))
+    run = plan_run(options, dataset, listing, dependence, work)
     return replace(run, mels_from=acoustic.origin, splits=splits)
 
 

@@ -6,7 +6,7 @@ docs/architecture.md#what-stage-1-writes shows the folder of a dataset.
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
 
@@ -212,6 +212,7 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     report = {
         "dataset": run.dataset,
         "mels_from": run.mels_from,
+        "origin": asdict(run.listing.origin),
         "utterances": len(total.rows),
         "hours": round(hours, 4),
         "splits": {name: len(ids) for name, ids in splits._asdict().items()},

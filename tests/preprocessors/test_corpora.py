@@ -14,6 +14,7 @@ from preprocessors.corpora import (
     published,
     read_corpus,
 )
+from preprocessors.manifest import Origin
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -115,3 +116,12 @@ def test_the_licence_of_a_published_corpus_is_known_and_that_of_ones_own_is_what
     assert licence_of("mine", CorpusConfig(format="folder", licence="CC0")) == "CC0"
     assert published("LJSpeech", CorpusConfig()).hub_name == "keithito/lj_speech"
     assert published("mine", CorpusConfig(format="ljspeech")) is None
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"origin": "the web"}', '{"origin": {"url": 1}}'])
+def test_a_file_of_others_with_the_name_of_an_origin_says_nothing(tmp_path, content):
+    (tmp_path / "corpus.json").write_text(content)
+    (tmp_path / "metadata.csv").write_text("a|Hello.\n")
+    (tmp_path / "a.wav").touch()
+    listing = read_corpus("mine", tmp_path, CorpusConfig(format="folder"))
+    assert (listing.origin, listing.notices) == (Origin(), [])

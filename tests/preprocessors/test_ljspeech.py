@@ -15,7 +15,7 @@ def listing(root, **options):
 
 
 def test_real_clips_are_all_listed_with_their_normalized_text():
-    utterances_, rejected, notices = listing(DEMO)
+    utterances_, rejected, notices, _ = listing(DEMO)
     assert (len(utterances_), rejected, notices) == (55, [], [])
     assert utterances_[0].audio == DEMO / "wavs/LJ001-0001.flac"
     assert utterances_[0].source == "metadata.csv:1"

@@ -156,17 +156,21 @@ def test_clusters_too_lose_only_the_items_that_kill_their_process(backend, modul
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "said"),
-    [(signal.SIGTERM, 143, "error: stopped by SIGTERM\n"), (signal.SIGKILL, -9, None)],
+    ("number", "code", "said", "names"),
+    [
+        (signal.SIGTERM, 143, "error: stopped by SIGTERM\n", "ab"),
+        (signal.SIGKILL, -9, None, "ab"),
+        (signal.SIGKILL, -9, None, "a"),  # the other worker has nothing to do yet
+    ],
 )
-def test_a_command_that_is_ended_leaves_no_workers(number, code, said, tmp_path):
+def test_a_command_that_is_ended_leaves_no_workers(number, code, said, names, tmp_path):
     (tmp_path / "slow.py").write_text(
         "import os, pathlib, time\n"
         "def work(key, items):\n"
         "    pathlib.Path(items[0]).write_text(str(os.getpid()))\n"
         "    time.sleep(60)\n"
     )
-    pids = [tmp_path / name for name in ("a", "b")]
+    pids = [tmp_path / name for name in names]
     script = (
         "import slow; from utils.cli import run; from utils.parallel import run_chunks\n"
         f"chunks = {{path: [path] for path in {[str(path) for path in pids]}}}\n"

@@ -18,6 +18,7 @@ from models.checkpoint.history import (
     update_card,
     write_card,
 )
+from preprocessors.manifest import Origin
 from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
 
@@ -69,6 +70,12 @@ def test_hours_and_the_origin_of_mels_are_from_the_report_of_stage_1(tmp_path, c
     assert history_of(config, folders) == History(hours={"a": 23.9})
     (tmp_path / "a" / "report.json").write_text(json.dumps({**report, "mels_from": "my_voice"}))
     assert history_of(config, folders) == History(hours={"a": 23.9}, mels_from="my_voice")
+    origin = {"spoken_by": "Toy 1", "licence": ""}
+    (tmp_path / "a" / "report.json").write_text(json.dumps({**report, "origin": origin}))
+    expected = History(hours={"a": 23.9}, origins={"a": Origin("Toy 1")})
+    assert history_of(config, folders) == expected
+    expected.save(tmp_path)
+    assert History.load(tmp_path) == expected
 
 
 @pytest.fixture
@@ -95,6 +102,7 @@ def header_of(text):
 def test_the_header_is_what_the_hub_reads(voice):
     assert header_of(card_text(voice)) == {
         "license": "unknown",
+        "recordings_license": ["public domain"],
         "language": ["de", "en"],
         "tags": ["text-to-speech", "arion", "fastspeech2"],
         "library_name": "arion",
@@ -110,7 +118,7 @@ def test_the_header_is_what_the_hub_reads(voice):
 def test_a_model_of_generated_data_names_no_corpus(voice):
     config = replace(voice.config, train=replace(voice.config.train, synthetic_utterances=4))
     assert "datasets" not in header_of(card_text(replace(voice, config=config)))
-    assert licences_of(config) == {}
+    assert licences_of(config, voice.history) == {}
 
 
 def test_the_table_says_what_it_was_made_of(voice):
@@ -156,9 +164,22 @@ def test_an_imported_models_card_says_whose_it_is_and_what_was_left_out(voice):
 def test_a_licence_that_is_not_given_is_unknown(voice):
     preprocess = replace(voice.config.preprocess, corpus={"b": CorpusConfig(licence="CC0")})
     config = replace(voice.config, dataset=("a", "b"), preprocess=preprocess)
-    assert licences_of(config) == {"a": "", "b": "CC0"}
+    assert licences_of(config, History()) == {"a": "", "b": "CC0"}
     text = card_text(replace(voice, config=config))
     assert "a, licence of the recordings: unknown; b, licence of the recordings: CC0" in text
+
+
+def test_a_corpus_that_a_program_spoke_has_its_name_and_licence_unless_the_config_has_one(voice):
+    program = Origin("Toy 1", "apache-2.0")
+    config = replace(voice.config, dataset=("a", "b"))
+    card = replace(voice, config=config, history=History(hours={"a": 2.0}, origins={"a": program}))
+    spoken = "a, 2.00 hours, spoken by Toy 1, licence of the recordings: apache-2.0"
+    text = card_text(card)
+    assert f"| data | {spoken}; b, licence of the recordings: unknown |" in text
+    assert header_of(text)["recordings_license"] == ["apache-2.0"]
+    corpora = {"a": CorpusConfig(licence="CC0")}
+    config = replace(config, preprocess=replace(config.preprocess, corpus=corpora))
+    assert licences_of(config, card.history) == {"a": "CC0", "b": ""}
 
 
 def test_nothing_that_a_user_names_breaks_the_header(voice):

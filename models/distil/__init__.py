@@ -1,0 +1,1 @@
+"""Corpora of the speech of other programs."""

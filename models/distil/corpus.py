@@ -1,0 +1,208 @@
+"""Writes a corpus that a teacher speaks; a run that is interrupted goes on where it ended."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, exp, inf, log
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from models.distil.selection import PoolText
+from models.distil.teachers import Teacher, checked_sound
+from preprocessors.corpora import ORIGIN
+from preprocessors.manifest import check_id
+from processors.audio.streams import write_audio
+from processors.metrics.checks.sound import CHECKS
+from processors.metrics.families.speech import score_wer
+from processors.metrics.recognition.labelled_speech import LabelledSpeech
+from processors.metrics.recognition.user_models import TextRecogniser, UserModels
+from utils.errors import InputError, refuse
+from utils.files import append_jsonl, read_json, read_jsonl, replacing, write_json, write_jsonl
+from utils.locks import LOCK_FILE, locked
+from utils.logging import get_logger, progress
+from utils.parallel import run_chunks
+
+_CLIPS, _GOOD, _REJECTED = "clips.jsonl", "wavs", "rejected"
+_PILOT, _LONG_S = 20, 6  # most texts, of six seconds, by which the length of others is estimated
+_FAILURES = 5  # of the teacher in a row: others would follow
+_FEWEST = 8  # clips of a voice that have a usual pace
+_NEAR, _DEVIATIONS = log(1.4), 4.5  # from it, no fault: a ratio, robust standard deviations
+_WORST_WER, _FEWEST_ERRORS = 25, 2  # beyond both is a fault: percent, words
+
+
+class Clip(NamedTuple):
+    """A text that was spoken; a line of clips.jsonl."""
+
+    id: str
+    seconds: float = 0.0
+    speech_s: float = 0.0  # without silence at the edges
+    fault: str = ""
+
+
+class VoiceTexts:
+    """The texts of a voice by the ids of their clips."""
+
+    def __init__(
+        self, name: str, pool: Sequence[PoolText], every: Sequence[PoolText], minutes: float | None
+    ) -> None:
+        ids = re.sub("[^A-Za-z0-9_.-]", "_", name) + "_{}"
+        self.name = name
+        self.taken = [(check_id(ids.format(text.id)), text) for text in every]
+        self.waiting = [(check_id(ids.format(text.id)), text) for text in pool]
+        self._wanted_s = None if minutes is None else 60 * minutes
+
+    def advance(self, clips: Mapping[str, Clip]) -> int:
+        """Takes texts to be spoken next, by the clips of the others; gives their number."""
+        n = len(self.waiting)
+        if self._wanted_s is not None:
+            seconds = self.seconds(clips)
+            mean_s = seconds / len(self.taken) if seconds else max(self._wanted_s / _PILOT, _LONG_S)
+            n = min(n, max(0, ceil((self._wanted_s - seconds) / mean_s)))
+        self.taken += self.waiting[:n]
+        del self.waiting[:n]
+        return n
+
+    def seconds(self, clips: Mapping[str, Clip]) -> float:
+        """The length of all clips without a fault."""
+        faults = self.faults(clips)
+        return sum(clips[id].seconds for id, _ in self.taken if id not in faults)
+
+    def faults(self, clips: Mapping[str, Clip]) -> dict[str, str]:
+        """Why clips cannot be used, by id; also those that are unusually long or short."""
+        faults = {id: clips[id].fault for id, _ in self.taken if clips[id].fault}
+        good = [(clips[id], text) for id, text in self.taken if id not in faults]
+        paces = {clip.id: log(clip.speech_s / text.length) for clip, text in good}
+        usual = median([*paces.values()] or [0])
+        deviation = 1.4826 * median([abs(pace - usual) for pace in paces.values()] or [0])
+        limit = max(_NEAR, _DEVIATIONS * deviation) if len(paces) >= _FEWEST else inf
+        for id, pace in paces.items():
+            if abs(pace - usual) > limit:
+                how = "long" if pace > usual else "short"
+                faults[id] = f"too {how}: {exp(pace - usual):.2f} of what its phones take"
+        return faults
+
+
+@dataclass(frozen=True)
+class Studio:
+    """Has texts spoken, checks the sound and writes it; may be sent to other processes."""
+
+    teacher: Teacher
+    language: str
+    recogniser: TextRecogniser | None
+    folder: Path
+
+    def __call__(self, id: str, items: Sequence[tuple[str, str]]) -> tuple[Clip, bool]:
+        """Gives the clip of an id, by text and voice, and whether the teacher failed."""
+        try:
+            if not items:
+                raise InputError("the process of the teacher crashed")
+            wav, rate = checked_sound(self.teacher.speak(*items[0]))
+        except InputError as error:
+            return Clip(id, fault=str(error)), True
+        if np.isfinite(wav).all():
+            clip = self._checked(id, wav, rate, items[0][0])
+        else:
+            clip = Clip(id, fault="samples are NaN or infinite")
+        if clip.seconds:
+            folder = self.folder / (_REJECTED if clip.fault else _GOOD)
+            write_audio(folder / f"{id}.flac", [wav], rate)
+        append_jsonl(self.folder / _CLIPS, clip._asdict())  # now, in case that the run is killed
+        return clip, False
+
+    def _checked(self, id: str, wav: np.ndarray, rate: int, text: str) -> Clip:
+        models = UserModels(self.recogniser)
+        speech = LabelledSpeech(wav, rate, text, self.language, user_models=models)
+        faults = [fault for check in CHECKS if (fault := check.score(speech, None))]
+        wer = None if self.recogniser is None or faults else score_wer(speech)
+        if wer and wer.value > _WORST_WER and wer.value * wer.weight >= 100 * _FEWEST_ERRORS:
+            faults.append(f"word error rate {wer.value:.0f} %, recognised: {wer.note}")
+        spoken = speech.activity
+        speech_s = spoken.end_s - spoken.start_s if spoken else 0.0
+        return Clip(id, len(wav) / rate, speech_s, "; ".join(faults))
+
+
+def write_corpus(
+    voices: Sequence[VoiceTexts], studio: Studio, record: Mapping[str, Any], n_jobs: int
+) -> None:
+    """Has the texts spoken that the studio's folder lacks, and writes its tables.
+
+    Args:
+        record: For corpus.json: `origin`, and `made_of`, what all runs in a folder share.
+
+    Raises:
+        InputError: If the folder holds something else, or the teacher fails again and again.
+    """
+    ids = Counter(id for voice in voices for id, _ in (*voice.taken, *voice.waiting))
+    if doubled := [id for id, n in ids.items() if n > 1]:
+        raise InputError(f"several clips would have the id {doubled[0]}: rename texts, or voices")
+    with locked(studio.folder, "wait until it ends"):
+        clips = _begin(studio.folder, record)
+        _speak_missing(voices, studio, clips, n_jobs)
+        while sum(voice.advance(clips) for voice in voices):
+            _speak_missing(voices, studio, clips, n_jobs)
+        _finish(voices, clips, studio.folder)
+
+
+def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
+    """The clips of earlier runs in a folder, by id."""
+    path, clips = folder / ORIGIN, folder / _CLIPS
+    if path.exists():
+        before = cast("dict[str, Any]", read_json(path)).get("made_of", {})
+        facts = ((name, before.get(name), value) for name, value in record["made_of"].items())
+        lines = [f"{name} was {old}, is {new}" for name, old, new in facts if old != new]
+        refuse(lines, f"{folder} holds a corpus of other settings; choose another folder")
+    elif found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
+        raise InputError(f"{folder} holds {found[0]!r} and no corpus; choose a new folder")
+    write_json(path, record)
+    for unfinished in folder.glob("*/.*.flac"):
+        unfinished.unlink()
+    rows = read_jsonl(clips, unfinished_end=True) if clips.exists() else []
+    write_jsonl(clips, rows)
+    return {clip.id: clip for clip in (Clip(**cast("dict[str, Any]", row)) for row in rows)}
+
+
+def _speak_missing(
+    voices: Sequence[VoiceTexts], studio: Studio, clips: dict[str, Clip], n_jobs: int
+) -> None:
+    """Speaks texts without a clip. Where the teacher fails, later runs try again."""
+    items = {id: (text.spoken, voice.name) for voice in voices for id, text in voice.taken}
+    missing = {id: [item] for id, item in items.items() if id not in clips}
+    n_failed = 0  # in a row
+    with progress(len(items), "clips", initial=len(items) - len(missing)) as bar:
+        for done in run_chunks(studio, missing, n_jobs):
+            clip, failed = done.result
+            clips[clip.id] = clip
+            n_failed = n_failed + 1 if failed else 0
+            if n_failed == _FAILURES:
+                raise InputError(f"the teacher fails again and again: {clip.id}: {clip.fault}")
+            bar.advance()
+
+
+def _finish(voices: Sequence[VoiceTexts], clips: Mapping[str, Clip], folder: Path) -> None:
+    """Writes the tables of good and of rejected clips, and moves their files to their folders."""
+    table, rejected = ["id|speaker|text|normalized"], []
+    for voice in voices:
+        faults = voice.faults(clips)
+        for id, text in voice.taken:
+            names = (_REJECTED, _GOOD) if id in faults else (_GOOD, _REJECTED)
+            path, other = (folder / name / f"{id}.flac" for name in names)
+            if other.exists():
+                path.parent.mkdir(exist_ok=True)
+                other.replace(path)
+            if id in faults:
+                rejected.append({"id": id, "text": text.spoken, "reason": faults[id]})
+            else:
+                cells = (cell.replace("|", " ").split() for cell in (text.raw, text.spoken))
+                table.append("|".join([id, voice.name, *map(" ".join, cells)]))
+        counts = (len(voice.taken) - len(faults), voice.seconds(clips) / 60, len(faults))
+        message = "%s: %d clips, %.1f min; %d are rejected"
+        get_logger(__name__).info(message, voice.name, *counts)
+    write_jsonl(folder / "rejected.jsonl", rejected)
+    if len(table) == 1:
+        raise InputError(f"{folder}: no clip can be used: {rejected[0]['reason']}")
+    with replacing(folder / "metadata.csv") as temporary:
+        temporary.write_text("\n".join([*table, ""]), encoding="utf-8")

@@ -1,0 +1,117 @@
+"""Teachers, programs that speak: a function, an endpoint as OpenAI's, a voice of Piper."""
+
+import io
+import json
+import os
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import soundfile
+
+from processors.metrics.recognition.user_models import load_function
+from utils.errors import InputError, described
+from utils.files import read_json, read_text, user_path
+
+_PAUSES_S = (1, 4, 16, 0)  # after a request that may succeed later
+_DEADLINE_S = 600
+_HIGHEST = 2  # peak, beyond which samples are of another scale
+_LICENCE = re.compile(r"^\W*licen[cs]e\W+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+
+
+class Teacher(NamedTuple):
+    """A program that speaks."""
+
+    name: str
+    # Text and voice to mono samples (S,) in [-1, 1] and their rate in Hz, or an InputError; may be
+    # sent to other processes.
+    speak: Callable[[str, str], Any]
+    licence: str = ""  # of its speech, where it is known
+    voices: tuple[str, ...] = ()  # where they are known
+
+
+def find_teacher(reference: str, model: str | None) -> Teacher:
+    """Finds `http(s)://host/v1` and its model, `voice.onnx`, or `package.module:function`."""
+    is_url = re.match("https?://", reference)
+    if bool(is_url) != bool(model):
+        raise InputError(f"{reference}: an endpoint needs --model, which goes with nothing else")
+    if is_url and model:
+        url = f"{reference.rstrip('/')}/audio/speech"
+        return Teacher(f"{model} at {reference}", partial(_request, url, model))
+    if not reference.endswith(".onnx"):
+        return Teacher(reference, load_function(reference))
+    path = user_path(reference).resolve()
+    voices = tuple(_piper(path).config.speaker_id_map) or (path.stem,)
+    card = path.with_name("MODEL_CARD")
+    licence = _LICENCE.search(read_text(card)) if card.is_file() else None
+    speak = partial(_speak_by_piper, path)
+    return Teacher(f"Piper {path.stem}", speak, licence[1] if licence else "", voices)
+
+
+def checked_sound(sound: Any) -> tuple[np.ndarray, int]:  # noqa: ANN401  # of the user's program
+    """The samples (S,) float32 of a teacher, with a peak of at most 1 or NaN, and their rate."""
+    expected = "the teacher returns mono samples in [-1, 1] and their rate in Hz; found"
+    try:
+        wav, rate = np.asarray(sound[0], dtype=np.float32), int(sound[1])
+    except (TypeError, ValueError, LookupError) as error:
+        raise InputError(f"{expected} {type(sound).__name__} ({error})") from error
+    peak = float(np.abs(wav).max(initial=1))
+    if wav.ndim != 1 or rate < 1 or peak > _HIGHEST:
+        raise InputError(f"{expected} shape {wav.shape}, peak {peak:g}, {rate} Hz")
+    return wav / peak, rate
+
+
+def _request(url: str, model: str, text: str, voice: str) -> tuple[np.ndarray, int]:
+    """Asks an endpoint, as OpenAI's API has it; again if it is overloaded or does not answer."""
+    fields = {"model": model, "input": text, "voice": voice, "response_format": "wav"}
+    headers = {"Content-Type": "application/json"}
+    if key := os.environ.get("OPENAI_API_KEY"):
+        headers["Authorization"] = f"Bearer {key}"
+    request = urllib.request.Request(url, json.dumps(fields).encode(), headers)
+    for pause_s in _PAUSES_S:
+        try:
+            with urllib.request.urlopen(request, timeout=_DEADLINE_S) as response:
+                samples, rate = soundfile.read(io.BytesIO(response.read()), always_2d=True)
+                return samples.mean(axis=1), rate  # (S, C) to (S,)
+        except soundfile.LibsndfileError as error:
+            raise InputError(f"{url}: not answered by a WAV file ({error})") from error
+        except urllib.error.HTTPError as error:
+            fault = f"{error.code} {error.reason}: {error.read(300).decode(errors='replace')}"
+            if error.code != 429 and error.code < 500:
+                break
+        except OSError as error:
+            fault = str(error)
+        time.sleep(pause_s)
+    raise InputError(f"{url}: {fault}")
+
+
+def _speak_by_piper(path: Path, text: str, voice: str) -> tuple[np.ndarray, int]:
+    from piper.config import SynthesisConfig
+
+    piper = _piper(path)
+    settings = SynthesisConfig(speaker_id=piper.config.speaker_id_map.get(voice))
+    sentences = [chunk.audio_float_array for chunk in piper.synthesize(text, settings)]
+    return np.concatenate([*sentences, np.zeros(0)]), piper.config.sample_rate
+
+
+@cache
+def _piper(path: Path) -> Any:  # noqa: ANN401  # a type of a package that may be missing
+    try:
+        from onnxruntime import InferenceSession, SessionOptions
+        from piper import PiperVoice
+        from piper.config import PiperConfig
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is missing: pip install piper-tts") from error
+    config = cast("dict[str, Any]", read_json(Path(f"{path}.json")))
+    options = SessionOptions()  # by default as many threads as the machine has cores
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        return PiperVoice(InferenceSession(str(path), options), PiperConfig.from_dict(config))
+    except Exception as error:
+        raise InputError(f"{path}: not a voice of Piper ({described(error)})") from error

@@ -1,0 +1,99 @@
+"""Texts to speak: read from a file or a corpus, in words, with what their selection needs."""
+
+import hashlib
+import json
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
+from pathlib import Path
+
+from config.preprocess import CorpusConfig
+from models.distil.selection import LENGTHS, PoolText
+from preprocessors.corpora import read_corpus
+from preprocessors.manifest import check_id
+from processors.text.frontend import TextFrontend
+from processors.text.symbols import PAUSES
+from utils.errors import InputError
+from utils.files import read_text
+from utils.logging import get_logger
+
+_LONGEST = 250  # phones, 25 s: programs take no longer texts, and stage 1 takes 30 s
+_KINDS = {"<?>": "question", "<!>": "exclamation"}
+
+
+def read_pool(path: Path, frontend: TextFrontend, excluded: Path | None = None) -> list[PoolText]:
+    """Reads the texts of a corpus' folder, of a table (id|text|normalized), or of lines.
+
+    Texts that cannot be spoken are left out; the log has the first reasons.
+
+    Args:
+        excluded: File of ids or texts to leave out, one in each line, or cell of a table.
+    """
+    unwanted = {*map(_bare, re.split(r"[\n|\t]", read_text(excluded)))} if excluded else set()
+    texts, faults = [], []
+    for id, raw, text in _lines(path):
+        try:
+            if unwanted.isdisjoint(map(_bare, (id, raw, text))):
+                texts.append(_pool_text(check_id(id), raw, text, frontend))
+        except InputError as error:
+            faults.append(f"{id}: {error}")
+    if faults:
+        message = "%s: %d texts are left out: %s"
+        get_logger(__name__).warning(message, path, len(faults), "; ".join(faults[:3]))
+    if not texts:
+        raise InputError(f"{path}: there is no text to speak; expected one in each line")
+    return texts
+
+
+def _bare(text: str) -> str:
+    """A text without spaces, punctuation and case, which two spellings of it share."""
+    return "".join(re.findall(r"\w", text.lower())) or text
+
+
+def digest(texts: Sequence[PoolText]) -> str:
+    """A digest of texts and their ids."""
+    listed = json.dumps([text[:3] for text in texts]).encode()
+    return f"{len(texts)} texts of SHA-256 {hashlib.sha256(listed).hexdigest()[:16]}"
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Ids, texts as written, and texts as normalised where there are such; else the same."""
+    if path.is_dir():
+        corpus = read_corpus("texts", path, CorpusConfig(format="folder"))
+        yield from ((item.id, item.text, item.text) for item in corpus.utterances)
+        return
+    lines = {n: line for n, line in enumerate(read_text(path).split("\n"), 1) if line.strip()}
+    mark = next((mark for mark in "|\t" if all(mark in line for line in lines.values())), "\n")
+    columns = ["id", "text", "normalized"]
+    for n, line in lines.items():
+        cells = [cell.strip() for cell in line.split(mark)]
+        if mark == "\n":
+            cells = [f"{path.stem}-{n:04}", *cells]
+        elif n == min(lines) and {"id", "text"} <= {cell.lower() for cell in cells}:
+            columns = [cell.lower() for cell in cells]
+            continue
+        row = dict(zip_longest(columns, cells, fillvalue=""))
+        yield row["id"], row["text"], row.get("normalized") or row["text"]
+
+
+def _pool_text(id: str, raw: str, text: str, frontend: TextFrontend) -> PoolText:
+    if "{" in text:
+        raise InputError("it has phones in braces, which other programs do not read")
+    spoken = frontend(text)
+    n_pauses = sum(phone in PAUSES for phone in spoken.phones)
+    n_phones = len(spoken.phones) - n_pauses
+    if n_phones > _LONGEST:
+        raise InputError(f"it has {n_phones} phones, more than {_LONGEST}; cut it into sentences")
+    kind = "number" if re.search(r"\d", raw) else f"length {bisect_left(LENGTHS, n_phones)}"
+    kind = "single word" if len(raw.split()) == 1 else kind
+    words = spoken.normalized.strip()
+    words += "" if words[-1] in ".?!,;:" else "."
+    # of words that are in no lexicon, the teacher may say other phones
+    unsure = (range(w.start, w.end) for w in spoken.words if w.text in spoken.out_of_vocabulary)
+    known = {*range(len(spoken.phones))}.difference(*unsure)
+    pairs = enumerate(pairwise(spoken.phones), 1)
+    diphones = Counter(pair for n, pair in pairs if {n - 1, n} <= known)
+    kind = _KINDS.get(spoken.phones[-1], kind)
+    return PoolText(id, raw, words, kind, n_phones + 2 * n_pauses, diphones)

@@ -1,0 +1,79 @@
+"""A voice that is trained on the speech of another program, from its texts to the model card."""
+
+import json
+import os
+
+import pytest
+
+from models.voices import voices_in
+from tests.commands import command
+from tests.recipes.runs import EGS, Place
+from tests.recipes.test_fastpitch import RECIPE, TINY
+from utils.files import read_json
+
+TOY = "tests.models.distil.toy_teacher:speak"
+
+
+@pytest.fixture(scope="module")
+def distilled(tmp_path_factory) -> Place:
+    """Eight texts by two voices, stage 1, and two updates."""
+    folder = tmp_path_factory.mktemp("a recipe")
+    licence = ("--name", "Toy 1", "--licence", "cc-by-4.0")
+    done = command(
+        "distil", TOY, EGS / "_texts" / "everyday.txt", folder / "corpus", *licence,
+        "--voices", "anna,bert", "--texts", "4", "--num_workers", "1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    config = {
+        **TINY,
+        "base_config": os.path.relpath(RECIPE / "exp_config.json", folder),
+        "dataset": ["toy"],
+        "dataset_path": {"toy": str(folder / "corpus")},
+        "log_dir": str(folder / "ckpts"),
+        "preprocess": {
+            "processed_dir": str(folder / "data"),
+            "backend": "sequential",
+            "corpus": {"toy": {"format": "folder"}},
+        },
+    }
+    (folder / "exp.json").write_text(json.dumps(config), encoding="utf-8")
+    place = Place(folder, folder / "exp.json", RECIPE / "run.sh")
+    for stage in "12":
+        done = place.run(
+            "--stage", stage, "--config", "exp.json", "--name", "voice", cwd=folder
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    return place
+
+
+def test_the_speakers_are_the_voices_of_the_program(distilled):
+    speakers = read_json(distilled.folder / "data" / "toy" / "speakers.json")
+    assert [speaker["name"] for speaker in speakers] == ["toy_anna", "toy_bert"]
+
+
+def test_card_and_list_of_voices_name_the_program_and_its_licence(distilled):
+    card = (distilled.folder / "ckpts" / "voice" / "README.md").read_text(encoding="utf-8")
+    assert 'recordings_license: ["cc-by-4.0"]\n' in card
+    assert ", spoken by Toy 1, licence of the recordings: cc-by-4.0 |" in card
+    (voice,) = voices_in(distilled.folder / "ckpts")
+    assert voice.licence == "cc-by-4.0, of the recordings"
+
+
+def test_an_exported_voice_keeps_them(distilled, caplog):
+    done = command("export_model", distilled.folder / "ckpts" / "voice", distilled.folder / "out")
+    assert done.returncode == 0, done.stderr
+    assert "unknown licence of the recordings" not in done.stderr
+    card = (distilled.folder / "out" / "README.md").read_text(encoding="utf-8")
+    assert ", spoken by Toy 1, licence of the recordings: cc-by-4.0 |" in card
+
+
+def test_another_licence_is_in_the_data_after_stage_1(distilled):
+    path = distilled.folder / "corpus" / "corpus.json"
+    recorded = read_json(path)
+    recorded["origin"]["licence"] = "cc0-1.0"
+    path.write_text(json.dumps(recorded))
+    done = distilled.run("--stage", "1", "--config", "exp.json", cwd=distilled.folder)
+    assert done.returncode == 0, done.stderr
+    assert "(0 extracted)" in done.stderr
+    report = read_json(distilled.folder / "data" / "toy" / "report.json")
+    assert report["origin"] == {"spoken_by": "Toy 1", "licence": "cc0-1.0"}
