@@ -16,7 +16,6 @@ from models.training import experiment
 from models.training.experiment import _facts, train
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import (
-    VOICES,
     make_features,
     make_processed,
     write_corpus,
@@ -124,12 +123,18 @@ def test_resuming_does_not_need_the_statistics_of_the_data(root):
     assert run(root, "train.max_steps=5", resume=True) is None
 
 
-@pytest.mark.parametrize("model", VOICES)
-def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, model):
+@pytest.mark.parametrize(
+    ("model", "of_synthesis"),
+    [
+        ("FastSpeech2", ["model.variance_predictor.pitch_gain=1.2"]),
+        ("FlowSpeech", ["model.steps=2", "model.temperature=0.5"]),
+    ],
+)
+def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, model, of_synthesis):
     averaged = ("train.optimizer=lamb", "train.ema_decay=0.5", "train.keep_milestones=[1]")
     longer = (*averaged[:2], "train.keep_milestones=[1,5]", "train.max_steps=6")
     run(root, *averaged, model=model)
-    run(root, *longer, model=model, resume=True)
+    run(root, *longer, *of_synthesis, model=model, resume=True)
     run(root, *longer, model=model, name="whole")
     folder = root / "ckpts" / "voice"
     spoken = load_model(folder)
