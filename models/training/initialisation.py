@@ -188,7 +188,7 @@ def _log_transfer(transfer: Transfer, folder: Path, other_kind: str) -> None:
     if parts := transfer.other_parts:
         remedy = "to take over all of its weights, use the model section of its config.json"
         if other_kind:
-            remedy = f"it is a {other_kind}, and these begin as without --init_from"
+            remedy = f"it is a {other_kind}, of which only common weights are taken over"
         fault = "--init_from: the other model has other weights in"
         _log.warning("%s %s; %s", fault, ", ".join(parts), remedy)
 
