@@ -94,6 +94,10 @@ bench: .venv/.installed
 	$(BENCH) --mode speech,start-up --steps 6 --output docs/benchmarks/speech.json
 	$(BENCH) --mode inference --model fastpitch,fastspeech2,freevgl,hifigan \
 		--longest 100 --steps 8 $(PRECISIONS) --output docs/benchmarks/inference.json
+	$(BENCH) --mode inference --model flowspeech \
+		--longest 100 --steps 8 $(PRECISIONS) --output docs/benchmarks/inference_flowspeech.json
+	$(BENCH) --mode inference --model flowspeech --precision bf16 --steps 8 \
+		--compare model.steps=4 model.steps=8 --output docs/benchmarks/steps_flowspeech.json
 	$(BENCH) --mode inference --model tacotron2 --longest 100 --steps 6 \
 		--compare precision=fp32 precision=int8 --output docs/benchmarks/inference_tacotron2.json
 	$(BENCH) --mode inference --model waveglow \
@@ -102,6 +106,8 @@ bench: .venv/.installed
 		--steps 12 --compare lengths=new lengths=repeated --output docs/benchmarks/lengths.json
 	$(BENCH) --mode training --model fastpitch,fastspeech2,freevgl,hifigan \
 		--batch_size 1 --steps 8 $(PRECISIONS) --output docs/benchmarks/training.json
+	$(BENCH) --mode training --model flowspeech \
+		--batch_size 1 --steps 8 $(PRECISIONS) --output docs/benchmarks/training_flowspeech.json
 	$(BENCH) --mode training --model tacotron2 \
 		--batch_size 1 --steps 2 $(PRECISIONS) --output docs/benchmarks/training_tacotron2.json
 	$(BENCH) --mode training --model waveglow \

@@ -40,13 +40,13 @@ class InferenceConfig:
     # Models that align by attention: attempts at a sentence, each with another seed, until nothing
     # is skipped or repeated and the speech ends
     attention_attempts: int = 3
-    # Precision of the acoustic model. FastSpeech 2 and FastPitch have "bf16": the decoder, not the
-    # durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has "fp16", twice as
-    # fast on x86 CPUs, and "int8" (CPUs only), four times: weights of the decoder's LSTMs.
-    # "auto" is "bf16" for the first two on CPUs with bfloat16, otherwise "fp32".
+    # Precision of the acoustic model. FastSpeech 2, FastPitch and FlowSpeech have "bf16":
+    # decoder or flow, not durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has
+    # "fp16", twice as fast on x86 CPUs, and "int8" (CPUs only), four times: its LSTMs' weights.
+    # "auto" is "bf16" for the first three on CPUs with bfloat16, otherwise "fp32".
     acoustic_precision: AcousticChoice = "auto"
-    # FastSpeech 2 and FastPitch as two graphs, encoder and decoder, with one number read between
-    # them: "dynamic", for any length, or "buckets", for lengths padded to a few, on a GPU with CUDA
+    # The same three as graphs, encoders and decoder or flow, with one number read between them:
+    # "dynamic", for any length, or "buckets", for lengths padded to a few, on a GPU with CUDA
     # graphs. The first calls take long; docs/compilation.md.
     compile: CompileMode = "off"
     griffin_lim_iterations: int = 30

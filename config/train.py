@@ -128,6 +128,7 @@ class TrainConfig:
     scheduler: SchedulerName = "NoamLR"
     lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
     # Share of the moving average of the weights that each update keeps, such as 0.999; 0: none.
+    # Update n keeps (1 + n) / (10 + n) if that is less: initial weights are forgotten at once.
     # The average is validated, scored and used for synthesis (`inference.ema`); checkpoints hold
     # the weights of the last update, too.
     ema_decay: float = 0.0

@@ -5,7 +5,17 @@ Acoustic models share the form of their mel.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 import torch
 from torch import Tensor, nn
@@ -123,6 +133,14 @@ class AcousticModel(Protocol):
         """
 
 
+@runtime_checkable
+class Scaled(Protocol):
+    """A network with tensors that are only valid on one scale."""
+
+    def scales(self) -> Mapping[str, str]:
+        """Returns their names and scales; --init_from leaves out tensors of another scale."""
+
+
 class AttentiveModel(AcousticModel, Protocol):
     """Interface of networks of task `tts` that align by attention; `infer` gives it."""
 
@@ -177,10 +195,6 @@ class Model(Generic[C]):
     aligner: Callable[[C], JointAlignerConfig] | None = None
     # raises a ValueError that names the keys if the network cannot read the mels of stage 1
     check: Callable[[C, PreprocessConfig], None] = lambda _model, _preprocess: None
-    # names of tensors that are only valid on one scale, and that scale: --init_from leaves out
-    # tensors of another one
-    scales: Callable[[Any], Mapping[str, str]] = lambda _network: {}
-
     # precision of synthesis where "auto" is asked for, on CPUs with bfloat16
     cpu_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
 

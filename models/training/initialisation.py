@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from models.base.assets import Assets
-from models.base.registry import model_of
+from models.base.model import Scaled
 from models.base.task import Task
 from models.checkpoint.foreign import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, TrainedModel, load_model
@@ -93,7 +93,8 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
             "tensors fits the model of this config; give one of the same kind"
         )
-    _log_transfer(transfer, source.folder)
+    is_same_kind = type(source.network) is type(task.networks[task.exported])
+    _log_transfer(transfer, source.folder, "" if is_same_kind else source.config.model_type)
     return transfer
 
 
@@ -118,11 +119,8 @@ def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
 
 
 def _rescaled(source: TrainedModel, network: nn.Module) -> list[str]:
-    """Tensors that have another scale in the network than in the model of the same kind."""
-    if type(network) is not type(source.network):
-        return []
-    scales_of = model_of(source.config).scales
-    before, after = scales_of(source.network), scales_of(network)
+    """Tensors that have another scale in the network than in the other model."""
+    before, after = (n.scales() if isinstance(n, Scaled) else {} for n in (source.network, network))
     return sorted(name for name in before if before[name] != after.get(name, before[name]))
 
 
@@ -169,14 +167,15 @@ def _check_tensors(
             faults.append(f"{name} is {old} in that model and {new} in this one")
     if faults:
         raise InputError(
-            f"--init_from: tensors of other shapes: {listed(faults)}; use the model section of that"
-            " model's config.json"
+            f"--init_from: tensors of other shapes: {listed(faults)}; use the sizes in the model"
+            " section of that model's config.json"
         )
     if names := not_finite(source):
         raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
 
 
-def _log_transfer(transfer: Transfer, folder: Path) -> None:
+def _log_transfer(transfer: Transfer, folder: Path, other_kind: str) -> None:
+    """Logs what became of the weights of a model, of another kind if one is named."""
     _log.info("weights of %s: %d reused", folder, len(transfer.reused))
     kinds = {
         "of other phones, which begin as the nearest": transfer.similar,
@@ -187,11 +186,11 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
         if names:
             _log.info("weights of %s: %d %s: %s", folder, len(names), kind, listed(names, 20))
     if parts := transfer.other_parts:
-        _log.warning(
-            "--init_from: the other model has other weights in %s; to take over all of its weights,"
-            " use the model section of its config.json",
-            ", ".join(parts),
-        )
+        remedy = "to take over all of its weights, use the model section of its config.json"
+        if other_kind:
+            remedy = f"it is a {other_kind}, of which only common weights are taken over"
+        fault = "--init_from: the other model has other weights in"
+        _log.warning("%s %s; %s", fault, ", ".join(parts), remedy)
 
 
 def extend_assets(voice: Assets, data: Assets) -> Assets:

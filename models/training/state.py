@@ -61,6 +61,8 @@ _MAY_CHANGE = (
     "dataset_path",
     "inference",
     "log_dir",
+    "model.steps",
+    "model.temperature",
     "model.variance_predictor.pitch_gain",
     "preprocess.backend",
     "preprocess.corpus.*.licence",

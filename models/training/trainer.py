@@ -128,9 +128,9 @@ class Trainer:
             task.begin_update(position.step)
         with self._compilation.counting(window, position.step + 1):
             report = self._updater.run(window)
-        if self._average is not None and task.exported in report.updated:
-            self._average.update()
         position.step += 1
+        if self._average is not None and task.exported in report.updated:
+            self._average.update(position.step)
         position.batch += len(window)
         self._check_finite(report)
         self._meter.add(report)

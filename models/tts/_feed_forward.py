@@ -319,6 +319,11 @@ class FeedForwardNetwork(nn.Module):
         mels_hat = output.mel_hat, output.refined_mel_hat
         return self._finished(mels_hat, length_mask(batch.mel_lengths, batch.mel.shape[2]))
 
+    def scales(self) -> dict[str, str]:
+        """Tensors that make sense on one scale only, and that scale."""
+        contours = (("pitch", self.pitch), ("energy", self.energy))
+        return {f"{n}.edges": c.quantization for n, c in contours if isinstance(c, Contour)}
+
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
         """Arguments of `forward`; the batch must have durations."""
         phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids

@@ -162,7 +162,6 @@ MODEL = Model(
     network=_network,
     task=_task,
     aligner=lambda model: model.aligner,
-    scales=FastPitch.scales,
     cpu_precision="bf16",
     graphs=feed_forward_graphs,
 )

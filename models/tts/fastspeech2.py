@@ -118,11 +118,6 @@ class FastSpeech2(FeedForwardNetwork):
         if config.use_postnet:
             self.postnet = PostNet(mel.n_mels, centred=config.centred_postnet)
 
-    def scales(self) -> dict[str, str]:
-        """Tensors that make sense on one scale only, and that scale."""
-        contours = (("pitch", self.pitch), ("energy", self.energy))
-        return {f"{n}.edges": c.quantization for n, c in contours if isinstance(c, Contour)}
-
     def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         phones: Tensor = self.encoder(self.phone_embedding(phone_ids), mask)
         if self.speaker_embedding is None:
@@ -197,7 +192,6 @@ MODEL = Model(
     network=_network,
     task=_task,
     aligner=lambda model: model.aligner,
-    scales=FastSpeech2.scales,
     cpu_precision="bf16",
     graphs=feed_forward_graphs,
 )

@@ -352,6 +352,5 @@ MODEL = Model(
     network=_network,
     task=_task,
     needs_durations=False,
-    scales=Tacotron2.scales,
     graphs=_graphs,
 )

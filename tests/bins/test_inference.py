@@ -56,6 +56,13 @@ def test_transforms_and_fade_reach_stage_3(monkeypatch):
     assert ramp.pitch_transform == PitchContour((0.5, 1.5), "ramp:0.5:1.5")
 
 
+def test_steps_and_temperature_reach_stage_3(monkeypatch):
+    settings = settings_of(monkeypatch, "--steps", "8", "--temperature", "0")
+    assert (settings.steps, settings.temperature) == (8, 0.0)
+    usual = settings_of(monkeypatch)
+    assert (usual.steps, usual.temperature) == (None, None)
+
+
 def test_a_contour_that_cannot_be_read_is_a_usage_error(monkeypatch, tmp_path):
     (tmp_path / "c.txt").write_text("1\nhigh\n")
     for spec, message in (

@@ -38,8 +38,8 @@ def say(monkeypatch, folder, tmp_path):
     """Runs the command in an empty folder, with something on standard input."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*words, stdin=b""):
-        monkeypatch.setattr("sys.argv", ["arion say", *words, "--voice", str(folder)])
+    def run(*words, stdin=b"", voice=folder):
+        monkeypatch.setattr("sys.argv", ["arion say", *words, "--voice", str(voice)])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         main()
 
@@ -89,6 +89,20 @@ def test_the_controls_reach_the_voice(say, voice, tmp_path):
     settings = {"pitch_control": 1.2, "energy_control": 0.8, "seed": 3}
     expected = spoken(voice, duration_control=1 / 1.25, **settings)
     assert np.abs(soundfile.read(tmp_path / "a.wav")[0] - expected).max() < 1e-4
+
+
+def test_steps_and_temperature_reach_a_voice_with_a_flow_and_are_refused_by_others(say, tmp_path):
+    flow = make_voice(tmp_path / "flow", model="FlowSpeech")
+    flags = ("--steps", "2", "--temperature", "0.8", "--seed", "3")
+    say(TEXT, *flags, "-o", "a.wav", voice=flow)
+    expected = spoken(Synthesizer(flow), steps=2, temperature=0.8, seed=3)
+    assert np.abs(soundfile.read(tmp_path / "a.wav")[0] - expected).max() < 1e-4
+    assert not np.array_equal(spoken(Synthesizer(flow)), expected)
+    with pytest.raises(InputError, match=r"^FastSpeech2 has no control of steps, temperature"):
+        say(TEXT, *flags, "-o", "b.wav")
+    assert not (tmp_path / "b.wav").exists()
+    with pytest.raises(UsageError, match="--steps '0': expected a whole number from 1 to 50"):
+        say(TEXT, "--steps", "0", voice=flow)
 
 
 def test_subtitles_are_written_with_any_output(say, voice, tmp_path, capsysbinary):

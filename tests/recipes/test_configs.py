@@ -11,6 +11,7 @@ from models.base.registry import find_model, load_config
 from models.tts._fastpitch_settings import FastPitchConfig
 from models.tts._fastspeech2_settings import FastSpeech2Config
 from models.tts.fastspeech2 import FastSpeech2
+from models.tts.flowspeech import FlowSpeechConfig
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
 from processors.dataset.batch import VocoderBatch
@@ -21,6 +22,7 @@ VOCODER_CONFIGS = REPOSITORY / "config" / "vocoder"
 EVERY_VOCODER = sorted(VOCODER_CONFIGS.glob("*.json"))
 EVERY_HIFIGAN = sorted(VOCODER_CONFIGS.glob("hifigan*.json"))
 FASTPITCH = REPOSITORY / "egs" / "tts" / "FastPitch"
+FLOWSPEECH = REPOSITORY / "egs" / "tts" / "FlowSpeech"
 FASTSPEECH2 = REPOSITORY / "egs" / "tts" / "FastSpeech2"
 TENSORFLOWTTS = FASTSPEECH2 / "exp_config_tensorflowtts.json"
 PITCH = ContourStats(*torch.tensor([[200.0], [50], [80], [400]]))
@@ -44,6 +46,21 @@ def test_the_full_size_model_is_the_default_of_its_dataclass():
     assert config.train.adam.lr == pytest.approx(config.model.transformer.encoder_hidden**-0.5)
 
 
+def test_flowspeech_is_one_network_for_all_corpora():
+    configs = {path.stem: load_config(path) for path in FLOWSPEECH.glob("*.json")}
+    assert configs.keys() == {
+        *("exp_config", "exp_config_vctk", "exp_config_libritts", "exp_config_folder"),
+        "exp_config_small",
+    }
+    for config in configs.values():
+        train = config.train
+        assert config.model == FlowSpeechConfig()
+        assert (train.optimizer, train.scheduler, train.ema_decay) == ("adamw", "cosine", 0.999)
+    small, full = configs["exp_config_small"].train, configs["exp_config"].train
+    assert small.max_steps < full.max_steps
+    assert (small.mixed_precision, full.mixed_precision) == ("bf16", "fp32")
+
+
 def test_fastpitch_of_full_size_is_trained_as_nvidias():
     config = load_config(FASTPITCH / "exp_config.json")
     aligner = JointAlignerConfig(
@@ -62,8 +79,8 @@ def test_fastpitch_of_full_size_is_trained_as_nvidias():
     assert (first.preprocess.aligner, first.model.variant) == ("pocketsphinx", "1.0")
 
 
-def test_all_recipes_of_the_full_size_model_share_one_mel():
-    paths = {*FASTSPEECH2.glob("exp_config*.json")} - {TENSORFLOWTTS}
+def test_all_recipes_of_fastspeech_2_and_flowspeech_share_one_mel():
+    paths = {*FASTSPEECH2.glob("*.json"), *FLOWSPEECH.glob("*.json")} - {TENSORFLOWTTS}
     assert len({load_config(path).preprocess.mel for path in paths}) == 1
 
 
@@ -150,6 +167,9 @@ def test_vocoder_and_acoustic_model_of_the_recipes_fit_but_for_half_a_hop():
 
 def test_recipes_with_the_same_features_share_them_and_stage_1_of_the_bundled_voice_does():
     folders = {path: load_config(path).preprocess.processed_dir for path in CONFIGS}
+    for name in ("", "_vctk", "_libritts", "_folder", "_small"):
+        file = f"exp_config{name}.json"
+        assert folders[FASTSPEECH2 / file] == folders[FLOWSPEECH / file]
     learned, small = "exp_config_learned.json", "exp_config_small.json"
     assert folders[FASTSPEECH2 / learned] == folders[FASTPITCH / "exp_config.json"]
     bundled = load_config(REPOSITORY / "egs/_voices/kathleen/config.json")

@@ -67,6 +67,7 @@ def experiment(model_type: str, task: str = "tts") -> Config:
     [
         ("FastSpeech2", "tts", "bf16"),
         ("FastPitch", "tts", "bf16"),
+        ("FlowSpeech", "tts", "bf16"),
         ("Tacotron2", "tts", "fp32"),
         ("HiFiGAN", "vocoder", "mixed"),
         ("FreeVGL", "vocoder", "fp32"),

@@ -14,6 +14,7 @@ from processors.audio.streams import encoded
 from processors.durations.subtitles import subtitles
 from processors.text.ssml.document import Ssml
 from tests.models.server.servers import running
+from tests.models.synthesizer.test_synthesizer import make_voice
 
 TEXT = "It was so. Was it? Yes, in 1813."
 RATE = 22050
@@ -51,6 +52,19 @@ def test_the_fields_of_prosody_are_the_controls(server, voice):
     )
     assert speak(server, speed=1.25, extra_body=extra) == expected
     assert expected != bytes_of(voice)
+
+
+def test_steps_and_temperature_are_those_of_a_voice_with_a_flow(server, tmp_path):
+    folder, extra = make_voice(tmp_path / "flow", model="FlowSpeech"), {"steps": 2, "seed": 7}
+    expected = bytes_of(Synthesizer(folder), temperature=0.8, **extra)
+    with running({"flow": folder}) as flowing:
+        found = speak(flowing, voice="flow", extra_body=extra | {"temperature": 0.8})
+        usual = speak(flowing, voice="flow", extra_body={"steps": None, "temperature": None})
+    assert found == expected
+    assert usual == bytes_of(Synthesizer(folder)) != expected
+    for field, value in (("steps", 4), ("temperature", 0.3)):
+        with pytest.raises(openai.BadRequestError, match=f"FastSpeech2 has no control of {field}"):
+            speak(server, extra_body={field: value})
 
 
 def test_speaker_and_language_choose_the_speaker(server, folders):
@@ -169,6 +183,8 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
         ({"input": "..."}, openai.BadRequestError, "no word"),
         ({"extra_body": {"pitch": 11}}, openai.BadRequestError, "pitch: .* 10"),
         ({"extra_body": {"seed": -1}}, openai.BadRequestError, "seed"),
+        ({"extra_body": {"steps": 51}}, openai.BadRequestError, "steps: .* 50"),
+        ({"extra_body": {"temperature": 2.5}}, openai.BadRequestError, "temperature: .* 2"),
         ({"extra_body": {"sped": 1}}, openai.BadRequestError, "sped"),
         ({"extra_body": {"timestamps": True}}, openai.BadRequestError, "stream_format"),
         ({"extra_body": {"subtitles": "srt"}}, openai.BadRequestError, "stream_format"),

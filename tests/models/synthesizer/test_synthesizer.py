@@ -2,6 +2,7 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,26 @@ SHORT_TEXT = "It was so. Was it? Yes."
 MEL = MelConfig()
 
 
+VOICES = {  # of 20,000 parameters
+    "FastSpeech2": {
+        "transformer": {
+            "n_encoder_layers": 1,
+            "n_decoder_layers": 1,
+            "encoder_hidden": 16,
+            "decoder_hidden": 16,
+            "conv_filter_size": 32,
+            "conv_kernel_size": [3, 1],
+        },
+        "variance_predictor": {"filter_size": 16},
+        "use_postnet": False,
+    },
+    "FlowSpeech": {
+        "hidden": 16,
+        "encoder": {"n_layers": 1, "filter_size": 32, "kernel_size": 3},
+        "prosody": {"channels": 16, "kernel_size": 3, "n_bins": 16},
+        "estimator": {"channels": 16, "n_blocks": 3, "kernel_size": 5},
+    },
+}
 LEXICON_GONE = {"preprocess": {"text": {"lexicon_path": "/gone/lexicon.txt"}}}
 
 
@@ -43,26 +64,17 @@ def make_voice(
     pause_s: float = 0.25,
     vocabulary: Vocabulary | None = None,
     phone_extractor: str = "lexicon",
+    model: str = "FastSpeech2",
 ) -> Path:
-    """An untrained FastSpeech 2 of 20,000 parameters that takes about five frames per phone."""
-    sizes = {
-        "n_encoder_layers": 1,
-        "n_decoder_layers": 1,
-        "encoder_hidden": 16,
-        "decoder_hidden": 16,
-    }
+    """An untrained voice that takes about five frames per phone."""
     config = {
         "task": "tts",
-        "model_type": "FastSpeech2",
+        "model_type": model,
         "dataset": ["tiny"],
         "dataset_path": {"tiny": "data/tiny"},
         "log_dir": "ckpts/tts",
         "preprocess": {"text": {"phone_extractor": phone_extractor}},
-        "model": {
-            "transformer": {**sizes, "conv_filter_size": 32, "conv_kernel_size": [3, 1]},
-            "variance_predictor": {"filter_size": 16},
-            "use_postnet": False,
-        },
+        "model": VOICES[model],
         "train": {"max_steps": 1},
         "inference": {
             "acoustic_precision": "fp32",
@@ -84,11 +96,12 @@ def make_voice(
     )
     assets.save(folder)
     torch.manual_seed(0)
-    network = find_model("tts", "fastspeech2").build_network(
-        load_config(folder / "config.json"), assets
-    )
+    network = find_model("tts", model).build_network(load_config(folder / "config.json"), assets)
     torch.nn.init.constant_(network.duration_predictor.linear.bias, np.log(6.0))
-    torch.nn.init.constant_(network.mel_linear.bias, -4.0)
+    if model == "FlowSpeech":
+        torch.nn.init.normal_(network.estimator.velocity.weight, std=0.1)  # 0 before training
+    else:
+        torch.nn.init.constant_(network.mel_linear.bias, -4.0)
     save_file(network.state_dict(), folder / "model.safetensors")
     return folder
 
@@ -96,6 +109,16 @@ def make_voice(
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory) -> Synthesizer:
     return Synthesizer(make_voice(tmp_path_factory.mktemp("voice")))
+
+
+@pytest.fixture(scope="module")
+def flow_voice(tmp_path_factory) -> Synthesizer:
+    return Synthesizer(make_voice(tmp_path_factory.mktemp("flow"), model="FlowSpeech"))
+
+
+@pytest.fixture(scope="module", params=["voice", "flow_voice"])
+def every_voice(request) -> Synthesizer:
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +219,8 @@ def test_mel_curves_and_wav_have_the_length_of_the_durations(long_speech):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
-def test_what_is_heard_does_not_depend_on_the_batches(voice, long_speech, batch_size):
-    alone, together = batched(voice, batch_size)(LONG_TEXT), long_speech
+def test_what_is_heard_does_not_depend_on_the_batches(every_voice, batch_size):
+    alone, together = batched(every_voice, batch_size)(LONG_TEXT), every_voice(LONG_TEXT)
     assert alone.durations.tolist() == together.durations.tolist()
     assert alone.mel == pytest.approx(together.mel, abs=1e-4)
     # Griffin-Lim magnifies the rounding errors of the mel, which are about 1e-6
@@ -208,13 +231,49 @@ def rms(wav):
     return np.sqrt(np.mean(np.square(wav)))
 
 
-def test_a_sentence_sounds_alone_as_it_does_in_a_text(voice):
-    first, alone = voice("The first one. And another, longer one."), voice("The first one.")
+def test_a_sentence_sounds_alone_as_it_does_in_a_text(every_voice):
+    first = every_voice("The first one. And another, longer one.")
+    alone = every_voice("The first one.")
     assert rms(first.wav[: len(alone.wav)] - alone.wav) < 0.01 * rms(alone.wav)
 
 
-def test_the_same_call_gives_the_same_samples(voice):
-    assert (voice("Again.", seed=3).wav == voice("Again.", seed=3).wav).all()
+def test_the_same_call_gives_the_same_samples(every_voice):
+    assert (every_voice("Again.", seed=3).wav == every_voice("Again.", seed=3).wav).all()
+
+
+def test_seed_temperature_and_steps_choose_what_a_flow_says(flow_voice):
+    mels = {
+        name: flow_voice("Hello there.", **settings).mel
+        for name, settings in {
+            "plain": {},
+            "its own": {"steps": 4, "temperature": 0.3, "seed": 0},
+            "another seed": {"seed": 1},
+            "without noise": {"temperature": 0},
+            "without noise, another seed": {"temperature": 0.0, "seed": 1},
+            "more steps": {"steps": 9},
+        }.items()
+    }
+    equal = {
+        frozenset((one, other))
+        for one in mels
+        for other in mels
+        if one < other and np.array_equal(mels[one], mels[other])
+    }
+    assert equal == {
+        frozenset(("plain", "its own")),
+        frozenset(("without noise", "without noise, another seed")),
+    }
+
+
+def test_a_voice_without_a_flow_refuses_steps_and_temperature_before_it_speaks(voice, monkeypatch):
+    monkeypatch.setattr(voice, "_passages", SimpleNamespace(controls=voice._passages.controls))
+    for name, value in (("steps", 4), ("temperature", 0.3)):
+        message = rf"^FastSpeech2 has no control of {name} \(it has: .*\); leave it out, or choose"
+        with pytest.raises(InputError, match=message):
+            voice.checked(**{name: value})
+        for say in (voice, voice.generate):
+            with pytest.raises(InputError, match=message):
+                say("Hello.", **{name: value})
 
 
 def test_the_seed_is_that_of_the_vocoder_too_in_texts_and_in_pieces(tmp_path):
@@ -509,9 +568,14 @@ def trained_voice(voice, tmp_path_factory) -> Synthesizer:
     return Synthesizer(voice.model.folder, folder)
 
 
-def test_pieces_of_a_text_join_up_to_its_speech(trained_voice):
-    pieces = list(trained_voice.generate(LONG_TEXT))
-    speech = trained_voice(LONG_TEXT)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("voice", {}), ("flow_voice", {"steps": 2, "temperature": 0.8, "seed": 5})],
+)
+def test_pieces_of_a_text_join_up_to_its_speech(trained_voice, request, name, settings):
+    voice = Synthesizer(request.getfixturevalue(name).model.folder, trained_voice.vocoder_name)
+    pieces = list(voice.generate(LONG_TEXT, **settings))
+    speech = voice(LONG_TEXT, **settings)
     assert len(pieces) > 10
     assert all(piece.dtype == np.float32 for piece in pieces)
     assert np.abs(np.concatenate(pieces) - speech.wav).max() < 1e-6

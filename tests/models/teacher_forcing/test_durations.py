@@ -27,7 +27,7 @@ from processors.durations.importing import import_durations
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.checkpoint.importers.tacotron2_originals import SMALL as SMALL_ORIGINAL
 from tests.models.checkpoint.importers.tacotron2_originals import original
-from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice
+from tests.models.teacher_forcing.voices import FLOW, TACOTRON, VOICE, write_config, write_voice
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
@@ -166,7 +166,8 @@ def test_the_report_has_the_quality_of_each_utterance_worst_first(made, tmp_path
 
 @pytest.mark.usefixtures("_known_attention")
 @pytest.mark.parametrize(
-    ("model_type", "model"), [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE)]
+    ("model_type", "model"),
+    [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)],
 )
 def test_models_that_need_durations_train_with_them(model_type, model, made, tmp_path):
     root, _ = made

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from models.base.registry import find_model, load_config
 from models.checkpoint.loading import load_model
@@ -25,7 +25,7 @@ from modules.mel import MelSpectrogram
 from preprocessors.manifest import read_splits
 from processors.audio.frames import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
-from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice
+from tests.models.teacher_forcing.voices import FLOW, TACOTRON, VOICE, write_config, write_voice
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
 from tests.processors.stores import damaged_ids
 from utils.config import to_plain
@@ -118,6 +118,24 @@ def predict(model, features) -> np.ndarray:
         torch.from_numpy(features.energy)[None],
     )
     return output.refined_mel_hat[0].T.detach().numpy()
+
+
+def test_a_flow_samples_for_each_utterance_the_mel_that_it_gives_it_alone(place):
+    data = place / "data"
+    write_config(place / "voice.json", "tts", "FlowSpeech", FLOW, processed_dir=str(data))
+    folder = write_voice(place, "flow", seed=0)
+    weights = load_file(folder / "model.safetensors")
+    torch.nn.init.normal_(weights["estimator.velocity.weight"], std=0.1)  # 0 before training
+    save_file(weights, folder / "model.safetensors")
+    prepare_from_acoustic(vocoder_config(place), folder)
+    voice = VoiceData(load_model(folder), FeatureStore(data / "LJSpeech"))
+    network, store = voice.voice.network, store_of(place)
+    assert list(store.ids) == IDS
+    for id in IDS:
+        alone = network.teacher_forced_mel(voice.batch([id]))
+        np.testing.assert_allclose(store.read(id).mel, alone[0].numpy(), atol=1e-4)
+    higher = voice.batch([id])._replace(f0=1.3 * voice.batch([id]).f0)
+    assert (network.teacher_forced_mel(higher) - alone).abs().mean() > 0.01
 
 
 def test_the_splits_are_those_of_the_acoustic_model(place):

@@ -23,6 +23,12 @@ VOICE = {
     "variance_predictor": {"filter_size": 8},
     "variance_embedding": {"n_bins": 8},
 }
+FLOW = {
+    "hidden": 16,
+    "encoder": {"n_layers": 1, "filter_size": 16, "kernel_size": 3},
+    "prosody": {"channels": 8, "kernel_size": 3, "n_bins": 8},
+    "estimator": {"channels": 8, "n_blocks": 2, "kernel_size": 3},
+}
 TACOTRON = {
     "encoder": {"hidden": 8},
     "decoder": {"prenet_size": 8, "attention_lstm_size": 8, "decoder_lstm_size": 8},

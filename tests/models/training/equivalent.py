@@ -41,6 +41,8 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
         ('model.variant="1.0"', "preprocess.aligner=pocketsphinx", *_NO_DROPOUT),
     ),
     "FastPitch 1.1": ("fastpitch", ("preprocess.aligner=learned", *_NO_DROPOUT)),
+    "FlowSpeech": ("flowspeech", ()),
+    "FlowSpeech with learned durations": ("flowspeech", ("preprocess.aligner=learned",)),
     "Tacotron 2": ("tacotron2", ()),
     "HiFi-GAN": ("hifigan", ()),
     "WaveGlow": ("waveglow", ()),

@@ -148,27 +148,40 @@ def make_trainer(
     return Trainer(run)
 
 
-def write_voice_config(root: Path, dataset: str = "mini", **train: object) -> Path:
-    """A configuration of a very small FastSpeech 2 over <root>/data/<dataset>."""
+VOICES = {  # the `model` section of very small ones, whose common parts have the same sizes
+    "FastSpeech2": {
+        "transformer": {
+            "n_encoder_layers": 1,
+            "encoder_hidden": 8,
+            "n_decoder_layers": 1,
+            "decoder_hidden": 8,
+            "conv_filter_size": 8,
+            "conv_kernel_size": [3, 1],
+        },
+        "variance_predictor": {"filter_size": 8},
+        "variance_embedding": {"n_bins": 8},
+        "use_postnet": False,
+    },
+    "FlowSpeech": {
+        "hidden": 8,
+        "encoder": {"n_layers": 1, "filter_size": 8, "kernel_size": 3},
+        "prosody": {"channels": 8, "kernel_size": 3, "n_bins": 8},
+        "estimator": {"channels": 8, "n_blocks": 2, "kernel_size": 3},
+    },
+}
+
+
+def write_voice_config(
+    root: Path, dataset: str = "mini", model: str = "FastSpeech2", **train: object
+) -> Path:
+    """A configuration of a very small voice over <root>/data/<dataset>."""
     config = {
         "task": "tts",
-        "model_type": "FastSpeech2",
+        "model_type": model,
         "dataset": [dataset],
         "dataset_path": {dataset: "corpus"},
         "log_dir": str(root / "ckpts"),
-        "model": {
-            "transformer": {
-                "n_encoder_layers": 1,
-                "encoder_hidden": 8,
-                "n_decoder_layers": 1,
-                "decoder_hidden": 8,
-                "conv_filter_size": 8,
-                "conv_kernel_size": [3, 1],
-            },
-            "variance_predictor": {"filter_size": 8},
-            "variance_embedding": {"n_bins": 8},
-            "use_postnet": False,
-        },
+        "model": VOICES[model],
         "preprocess": to_plain(replace(PREPROCESS, processed_dir=str(root / "data"))),
         "train": to_plain(train_config(**({"save_steps": 2, "valid_steps": 2} | train))),
     }

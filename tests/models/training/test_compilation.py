@@ -10,7 +10,7 @@ from accelerate.state import AcceleratorState
 from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.checkpoint.folders import latest_checkpoint
-from models.tts import fastpitch, fastspeech2, tacotron2
+from models.tts import fastpitch, fastspeech2, flowspeech, tacotron2
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import set_backend
 from tests.models.training.small_tasks import (
@@ -21,7 +21,7 @@ from tests.models.training.small_tasks import (
     make_trainer,
     train_config,
 )
-from tests.models.tts import test_fastpitch, test_fastspeech2, test_tacotron2
+from tests.models.tts import test_fastpitch, test_fastspeech2, test_flowspeech, test_tacotron2
 from tests.models.tts.batches import PITCH
 
 BUCKETS = {"compile": "buckets", "compile_buckets": 2}
@@ -47,6 +47,10 @@ def small_model(name):
     elif name == "FastPitch":
         network = fastpitch.FastPitch(test_fastpitch.SMALL, n_phones, mel, PITCH)
         module = fastpitch
+    elif name == "FlowSpeech":
+        statistics = PITCH, test_flowspeech.ENERGY
+        network = flowspeech.FlowSpeech(test_flowspeech.SMALL, n_phones, mel, *statistics)
+        module = flowspeech
     else:
         statistics = PITCH, test_fastspeech2.ENERGY
         network = fastspeech2.FastSpeech2(test_fastspeech2.SMALL, n_phones, mel, *statistics)
@@ -54,7 +58,7 @@ def small_model(name):
     return AcousticTask(network, Assets(PREPROCESS.mel), module.losses_of)
 
 
-@pytest.mark.parametrize("name", ["FastSpeech2", "FastPitch", "Tacotron2"])
+@pytest.mark.parametrize("name", ["FastSpeech2", "FastPitch", "FlowSpeech", "Tacotron2"])
 def test_nothing_is_compiled_after_every_shape_was_seen(store, tmp_path, caplog, name):
     """In three epochs, with validation, whose shapes are others."""
     caplog.set_level(logging.INFO, "arion")

@@ -38,9 +38,9 @@ def root(tmp_path):
     return tmp_path
 
 
-def run(root, *overrides, name="voice", **flags):
+def run(root, *overrides, name="voice", model="FastSpeech2", **flags):
     AcceleratorState._reset_state(reset_partial_state=True)
-    return train(load_config(write_voice_config(root), overrides), name, **flags)
+    return train(load_config(write_voice_config(root, model=model), overrides), name, **flags)
 
 
 def test_an_experiment_is_self_contained(root, monkeypatch):
@@ -123,11 +123,19 @@ def test_resuming_does_not_need_the_statistics_of_the_data(root):
     assert run(root, "train.max_steps=5", resume=True) is None
 
 
-def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, caplog):
+@pytest.mark.parametrize(
+    ("model", "of_synthesis"),
+    [
+        ("FastSpeech2", ["model.variance_predictor.pitch_gain=1.2"]),
+        ("FlowSpeech", ["model.steps=2", "model.temperature=0.5"]),
+    ],
+)
+def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, model, of_synthesis):
     averaged = ("train.optimizer=lamb", "train.ema_decay=0.5", "train.keep_milestones=[1]")
-    with caplog.at_level(logging.INFO):
-        run(root, *averaged)
-    run(root, *averaged[:2], "train.keep_milestones=[1,5]", "train.max_steps=6", resume=True)
+    longer = (*averaged[:2], "train.keep_milestones=[1,5]", "train.max_steps=6")
+    run(root, *averaged, model=model)
+    run(root, *longer, *of_synthesis, model=model, resume=True)
+    run(root, *longer, model=model, name="whole")
     folder = root / "ckpts" / "voice"
     spoken = load_model(folder)
     raw = load_model(folder, overrides=["inference.ema=false"])
@@ -138,10 +146,14 @@ def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, c
         in (folder / "README.md").read_text()
     )
 
-    run(root, "train.adam.lr=0", "train.max_steps=1", name="second", init_from=str(folder))
-    initial = load_model(root / "ckpts" / "second").network.mel_linear.weight
-    assert torch.equal(initial, spoken.network.mel_linear.weight)
-    assert not torch.equal(initial, raw.network.mel_linear.weight)
+    same = load_model(root / "ckpts" / "whole").network.state_dict()
+    assert all(torch.equal(same[name], t) for name, t in spoken.network.state_dict().items())
+
+    still = ("train.adam.lr=0", "train.max_steps=1")
+    run(root, *still, model=model, name="second", init_from=str(folder))
+    initial = load_model(root / "ckpts" / "second").network.phone_embedding.weight
+    assert torch.equal(initial, spoken.network.phone_embedding.weight)
+    assert not torch.equal(initial, raw.network.phone_embedding.weight)
 
 
 def test_the_average_is_neither_added_nor_removed_on_resume(root):

@@ -11,23 +11,38 @@ from models.base.registry import find_model, load_config
 from models.checkpoint.loading import load_model
 from models.training.data import collect_assets
 from models.training.experiment import train
-from models.training.initialisation import initialise
+from models.training.initialisation import initialise, tensors_of
+from modules.layers.basic import PhoneEmbedding
 from processors.text.voice_phones import Vocabulary
-from tests.models.training.small_tasks import make_processed, write_voice_config
+from tests.models.training.small_tasks import VOICES, make_processed, write_voice_config
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
-POSTNET = "model.use_postnet=true"  # its running statistics must stay, too
+# running statistics of the postnet must stay, too
+OPTIONS = {"FastSpeech2": ["model.use_postnet=true"], "FlowSpeech": ["train.ema_decay=0.9"]}
+
+
+# with the parts of a FastSpeech 2 that a FlowSpeech has
+LIKE_FLOWSPEECH = ("model.variance_predictor.own_encoder=true", "model.harmonics=true")
+
+
+def trained_voice(root, model, *overrides):
+    """A voice of anna and ben."""
+    AcceleratorState._reset_state(reset_partial_state=True)
+    make_processed(root / "data" / "mini", speakers=("anna", "ben"))
+    train(load_config(write_voice_config(root, model=model, max_steps=2), overrides), "voice")
+    return root / "ckpts" / "voice"
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A voice of anna and ben."""
-    root = tmp_path_factory.mktemp("trained")
-    AcceleratorState._reset_state(reset_partial_state=True)
-    make_processed(root / "data" / "mini", speakers=("anna", "ben"))
-    train(load_config(write_voice_config(root, max_steps=2)), "voice")
-    return root / "ckpts" / "voice"
+    return trained_voice(tmp_path_factory.mktemp("trained"), "FastSpeech2")
+
+
+@pytest.fixture(scope="module", params=VOICES)
+def every_trained(request, tmp_path_factory):
+    """One of each model."""
+    return trained_voice(tmp_path_factory.mktemp(request.param), request.param)
 
 
 def task_of(trained, *overrides, vocabulary=None, speakers=None):
@@ -37,53 +52,86 @@ def task_of(trained, *overrides, vocabulary=None, speakers=None):
     named = own.speakers if speakers is None else tuple(Speaker(s, "en-us") for s in speakers)
     assets = Assets(own.mel, vocabulary or own.vocabulary, named, own.stats)
     torch.manual_seed(5)
-    return find_model("tts", "fastspeech2").build_task(config, assets), assets
+    return find_model("tts", config.model_type).build_task(config, assets), assets
 
 
-def test_every_tensor_of_the_same_model_is_copied(trained):
-    task, assets = task_of(trained)
-    transfer = initialise(task, assets, trained)
-    source = load_model(trained).network.state_dict()
+def test_every_tensor_of_the_same_model_is_copied(every_trained):
+    task, assets = task_of(every_trained)
+    transfer = initialise(task, assets, every_trained)
+    source = load_model(every_trained).network.state_dict()
 
     assert all(torch.equal(t, source[n]) for n, t in task.networks["model"].state_dict().items())
     assert (transfer.new, transfer.dropped) == ([], [])
 
 
-def test_rows_of_phones_are_matched_by_symbol(trained, caplog):
-    source = load_model(trained)
-    symbols = source.vocabulary.symbols
-    task, assets = task_of(trained, vocabulary=Vocabulary([symbols[0], "XX", *symbols[:1:-1]]))
-    fresh = task.networks["model"].phone_embedding.weight.detach().clone()
-    with caplog.at_level(logging.INFO):
+def test_what_a_fastspeech_2_shares_with_a_flowspeech_is_copied(tmp_path, caplog):
+    log = "model.variance_embedding.pitch_quantization=log"
+    trained = trained_voice(tmp_path, "FastSpeech2", *LIKE_FLOWSPEECH, log)
+    write_voice_config(tmp_path, model="FlowSpeech")
+    task, assets = task_of(trained)
+    network = task.networks["model"]
+    fresh = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    with caplog.at_level(logging.WARNING):
         transfer = initialise(task, assets, trained)
-    rows, old = task.networks["model"].phone_embedding.weight, source.network.phone_embedding.weight
+    source, copied = load_model(trained).network.state_dict(), network.state_dict()
+    own = {name for name in copied if name.startswith(("estimator.", "prior."))}
 
-    assert torch.equal(rows[2], old[len(symbols) - 1])
-    assert torch.equal(rows[1], fresh[1])
-    assert "phone_embedding.weight: XX" in transfer.new
-    assert f"phone_embedding.weight: {symbols[1]}" in transfer.dropped
-    assert "phone_embedding.weight: <.>" in transfer.reused
-    assert "1 new, initialised as without --init_from: phone_embedding.weight: XX" in caplog.text
+    assert set(transfer.new) == own | {"pitch.edges"}  # of its bins, which are linear
+    assert {name.split(".")[0] for name in transfer.dropped} == {
+        *("decoder", "mel_linear", "harmonics", "pitch"),
+    }
+    assert torch.equal(copied["pitch.edges"], fresh["pitch.edges"])
+    for name in copied.keys() - own - {"pitch.edges"}:
+        assert torch.equal(copied[name], source[name]), name
+    (warning,) = [record.getMessage() for record in caplog.records]
+    parts = "decoder, estimator, harmonics, mel_linear, pitch, prior"
+    assert f"other weights in {parts}; it is a FastSpeech2, of which only common" in warning
 
 
-def test_phones_of_another_set_begin_as_the_nearest_ones(trained):
-    source = load_model(trained)
+def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
+    source = load_model(every_trained)
     symbols = source.vocabulary.symbols
-    task, assets = task_of(trained, vocabulary=Vocabulary([*symbols[:8], "ˈɑ", "z", "<_>"]))
-    transfer = initialise(task, assets, trained)
-    rows, old = task.networks["model"].phone_embedding.weight, source.network.phone_embedding.weight
+    other = Vocabulary([symbols[0], "XX", *symbols[:1:-1]])
+    task, assets = task_of(every_trained, vocabulary=other)
+    fresh = {name: t.clone() for name, t in task.networks["model"].state_dict().items()}
+    with caplog.at_level(logging.INFO):
+        transfer = initialise(task, assets, every_trained)
+    copied, old = task.networks["model"].state_dict(), source.network.state_dict()
+    names = tensors_of(source.network, PhoneEmbedding)
+
+    assert "phone_embedding.weight" in names
+    for name in names:
+        assert torch.equal(copied[name][2], old[name][len(symbols) - 1])
+        assert torch.equal(copied[name][1], fresh[name][1])
+        assert f"{name}: {symbols[1]}" in transfer.dropped
+        assert f"{name}: <.>" in transfer.reused
+    assert transfer.new == [f"{name}: XX" for name in names]
+    listed = ", ".join(transfer.new)
+    assert f"{len(names)} new, initialised as without --init_from: {listed}" in caplog.text
+
+
+def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained):
+    source = load_model(every_trained)
+    symbols = source.vocabulary.symbols
+    other = Vocabulary([*symbols[:8], "ˈɑ", "z", "<_>"])
+    task, assets = task_of(every_trained, vocabulary=other)
+    transfer = initialise(task, assets, every_trained)
+    copied, old = task.networks["model"].state_dict(), source.network.state_dict()
+    names = tensors_of(source.network, PhoneEmbedding)
 
     assert "Z" not in source.assets.known_phones  # S is what was trained
-    assert torch.equal(rows[8], old[symbols.index("AA1")])
-    assert torch.equal(rows[9], old[symbols.index("S")])
-    assert transfer.similar == [f"phone_embedding.weight: {row}" for row in ("ˈɑ=AA1", "z=S")]
-    assert "phone_embedding.weight: <_>" in transfer.new
+    for name in names:
+        assert torch.equal(copied[name][8], old[name][symbols.index("AA1")])
+        assert torch.equal(copied[name][9], old[name][symbols.index("S")])
+    pairs = ("ˈɑ=AA1", "z=S")
+    assert transfer.similar == [f"{name}: {pair}" for name in names for pair in pairs]
+    assert transfer.new == [f"{name}: <_>" for name in names]
 
 
-def test_rows_of_speakers_are_matched_by_name(trained):
-    source = load_model(trained).network
-    task, assets = task_of(trained, speakers=("ben", "anna"))
-    initialise(task, assets, trained)
+def test_rows_of_speakers_are_matched_by_name(every_trained):
+    source = load_model(every_trained).network
+    task, assets = task_of(every_trained, speakers=("ben", "anna"))
+    initialise(task, assets, every_trained)
     network = task.networks["model"]
 
     assert torch.equal(network.speaker_embedding.weight, source.speaker_embedding.weight.flip(0))
@@ -175,21 +223,20 @@ def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
     assert set(read_json(trained.with_name("remembering") / path.name)) == {*before, "OY1"}
 
 
-def voice_of(root, speakers):
+def voice_of(root, speakers, model="FastSpeech2"):
     """A short training on the data of some speakers; returns its folder."""
     make_processed(root / "data" / "mini", speakers=speakers)
     AcceleratorState._reset_state(reset_partial_state=True)
-    train(load_config(write_voice_config(root, max_steps=2), [POSTNET]), "voice")
+    train(load_config(write_voice_config(root, model=model, max_steps=2), OPTIONS[model]), "voice")
     return root / "ckpts" / "voice"
 
 
-def add_speaker(root, voice, *overrides, speaker="cara", **flags):
+def add_speaker(root, voice, *overrides, speaker="cara", model="FastSpeech2", **flags):
     """Trains only the rows of a speaker on new data; returns the extended voice's folder."""
     make_processed(root / "data" / "mini", speakers=(speaker,))
     AcceleratorState._reset_state(reset_partial_state=True)
-    config = load_config(
-        write_voice_config(root, max_steps=3), [POSTNET, "train.trained=speakers", *overrides]
-    )
+    path = write_voice_config(root, model=model, max_steps=3)
+    config = load_config(path, [*OPTIONS[model], "train.trained=speakers", *overrides])
     train(config, "extended", init_from=None if voice is None else str(voice), **flags)
     return root / "ckpts" / "extended"
 
@@ -199,10 +246,11 @@ def speak(model, speaker):
     return model.network.infer(ids, torch.tensor([4]), speaker_ids=torch.tensor([speaker])).mel
 
 
+@pytest.mark.parametrize("model", VOICES)
 @pytest.mark.parametrize("speakers", [("anna",), ("anna", "ben")])
-def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, speakers):
-    old = voice_of(tmp_path / "old", speakers)
-    new = add_speaker(tmp_path / "new", old)
+def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, speakers, model):
+    old = voice_of(tmp_path / "old", speakers, model)
+    new = add_speaker(tmp_path / "new", old, model=model)
     before, after = load_model(old), load_model(new)
 
     assert [s.name for s in after.speakers] == [*speakers, "cara"]

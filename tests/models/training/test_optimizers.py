@@ -378,16 +378,16 @@ def change(network, step):
             tensor.add_(step) if tensor.is_floating_point() else tensor.fill_(step)
 
 
-def test_the_average_follows_weights_and_buffers_from_the_initial_ones_on():
+def test_the_average_follows_weights_and_buffers_with_its_decay_after_a_warm_up():
     network = make_network()
     expected = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    average = WeightAverage(network, decay=0.75)
-    for step in (1, 2, 3):
+    average = WeightAverage(network, decay=0.25)
+    for step, kept in ((1, 2 / 11), (2, 0.25), (3, 0.25)):  # 3 / 12 after two updates
         change(network, step)
-        average.update()
+        average.update(step)
         for name, tensor in network.state_dict().items():
             if tensor.is_floating_point():
-                expected[name] = 0.75 * expected[name] + 0.25 * tensor
+                expected[name] = kept * expected[name] + (1 - kept) * tensor
             else:
                 expected[name] = tensor.clone()
 
@@ -398,11 +398,27 @@ def test_the_average_follows_weights_and_buffers_from_the_initial_ones_on():
         torch.testing.assert_close(found[name], tensor)
 
 
+def test_the_average_forgets_the_initial_weights_long_before_a_thousand_updates():
+    layer = nn.Linear(1, 1)
+    nn.init.ones_(layer.weight)
+    average = WeightAverage(layer, decay=0.999)
+    nn.init.zeros_(layer.weight)
+    shares = []
+    for n_updates in range(1, 501):
+        average.update(n_updates)
+        shares.append(average.state_dict()["weight"].item())
+
+    assert shares[0] == pytest.approx(2 / 11)
+    assert shares[9] == pytest.approx(math.prod((1 + n) / (10 + n) for n in range(1, 11)))
+    assert shares[9] < 1e-4
+    assert shares[-1] < 1e-15  # 0.61 without a warm-up
+
+
 def test_the_network_has_the_average_within_a_block_and_its_own_weights_afterwards():
     network = make_network()
     average = WeightAverage(network, decay=0.5)
     change(network, 1)
-    average.update()
+    average.update(8)  # 9 / 18: its decay
     own = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     with average.in_network():
         assert torch.equal(network[0].weight, average.state_dict()["0.weight"])
@@ -417,10 +433,10 @@ def test_a_restored_average_continues():
     network = make_network()
     first, second = (WeightAverage(network, decay=0.9) for _ in range(2))
     change(network, 1)
-    first.update()
+    first.update(1)
     second.load_state_dict({name: t.clone() for name, t in first.state_dict().items()})
     for average in (first, second):
-        average.update()
+        average.update(2)
 
     assert all(torch.equal(first.state_dict()[n], t) for n, t in second.state_dict().items())
 

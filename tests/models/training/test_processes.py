@@ -40,9 +40,9 @@ for task, optimizer in (
     data = make_data(FeatureStore(Path(sys.argv[1])), config, place)
     updater = updater_of(task, optimizer, max_norm=0.5)
     average = WeightAverage(task.networks[task.exported], decay=0.5)
-    for window in windows(data.train, config.gradient_accumulation_step):
+    for n_updates, window in enumerate(windows(data.train, config.gradient_accumulation_step), 1):
         updater.run(window)
-        average.update()
+        average.update(n_updates)
     result += [p.detach().flatten() for n in task.networks.values() for p in n.parameters()]
     result += [tensor.flatten() for tensor in average.state_dict().values()]
 if accelerator.is_main_process:
