@@ -22,12 +22,15 @@ POSTNET = "model.use_postnet=true"  # its running statistics must stay, too
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A voice of anna and ben."""
+    """A voice of anna and ben, who speaks by default."""
     root = tmp_path_factory.mktemp("trained")
     AcceleratorState._reset_state(reset_partial_state=True)
     make_processed(root / "data" / "mini", speakers=("anna", "ben"))
     train(load_config(write_voice_config(root, max_steps=2)), "voice")
-    return root / "ckpts" / "voice"
+    voice = root / "ckpts" / "voice"
+    config = read_json(voice / "config.json")
+    write_json(voice / "config.json", config | {"inference": {"speaker": "ben"}})
+    return voice
 
 
 def task_of(trained, *overrides, vocabulary=None, speakers=None):
@@ -161,6 +164,15 @@ def test_a_new_experiment_starts_from_the_old_weights(trained):
 
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
         assert torch.allclose(before, after, atol=1e-7)
+
+
+def test_the_default_speaker_of_the_old_voice_is_not_that_of_the_new_one(trained, tmp_path):
+    make_processed(tmp_path / "data" / "mini", speakers=("cara",))
+    AcceleratorState._reset_state(reset_partial_state=True)
+    train(load_config(write_voice_config(tmp_path, max_steps=1)), "new", init_from=str(trained))
+    assert load_model(trained).default_speaker() == "ben"
+    new = load_model(tmp_path / "ckpts" / "new")
+    assert (new.config.inference.speaker, new.default_speaker()) == ("", "cara")
 
 
 def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
