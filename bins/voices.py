@@ -5,10 +5,10 @@ from utils.cli import Parser, print_text, run
 
 
 def main() -> None:
-    """Prints a line for each voice."""
+    """Prints a line for each voice, and one with its speakers."""
     Parser(
         "Lists the voices of this machine, the bundled one and those that recipes trained: name,"
-        " languages, speakers, size, licence, folder."
+        " languages, speakers, size, licence, folder; below, the names of its speakers."
     ).parse_args()
     for voice in installed_voices():
         n = len(voice.speakers)
@@ -16,6 +16,8 @@ def main() -> None:
             f"{voice.name}  {','.join(voice.languages)}  {n} speaker{'s' * (n > 1)}"
             f"  {voice.megabytes:.0f} MB  licence {voice.licence}  {voice.folder}\n"
         )
+        names = (name + " (default)" * (name == voice.speaker) for name in voice.speakers)
+        print_text(f"    {', '.join(names)}\n")
 
 
 if __name__ == "__main__":

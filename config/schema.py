@@ -28,6 +28,8 @@ class InferenceConfig:
     # Use the moving average of the weights, if the model was trained with `train.ema_decay`; false:
     # the weights of the last update, which published models do not have
     ema: bool = True
+    # speaker of a voice with several, where none is asked for; empty: one must be named
+    speaker: str = ""
     batch_size: int = 8  # sentences per forward pass
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses

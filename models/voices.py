@@ -23,6 +23,7 @@ class InstalledVoice(NamedTuple):
     licence: str  # in the model card: of the weights, else of the recordings, or "unknown"
     languages: tuple[str, ...]  # espeak codes
     speakers: tuple[str, ...]
+    speaker: str  # of several, where none is asked for; empty: one must be named
 
     @property
     def megabytes(self) -> float:
@@ -44,7 +45,7 @@ def voices_in(folder: Path) -> list[InstalledVoice]:
                 raise InputError(f"{config}: expected an object with keys")
             weights = (*home.glob("model.safetensors"), *home.glob("checkpoints/step-*/"))
             if tree.get("task") == "tts" and weights:
-                voices.append(_read(home))
+                voices.append(_read(home, tree))
         except InputError as error:
             get_logger(__name__).warning("voice %s left out: %s", config.parent.name, error)
     return [voice for voice in voices if voice.speakers]
@@ -71,9 +72,10 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
     return name
 
 
-def _read(folder: Path) -> InstalledVoice:
+def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
     path = folder / "speakers.json"
     speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
+    inference = config.get("inference")
     card = read_text(folder / "README.md") if (folder / "README.md").is_file() else ""
     return InstalledVoice(
         folder.name,
@@ -81,6 +83,7 @@ def _read(folder: Path) -> InstalledVoice:
         _licence(card),
         tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
         tuple(str(speaker["name"]) for speaker in speakers),
+        str(inference.get("speaker", "")) if isinstance(inference, dict) else "",
     )
 
 

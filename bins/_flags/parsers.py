@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # of commands that are no stage: the help, if another than in recipes
 _CONTROLS = {
-    "speaker": "one of the voice's speakers (default: the only one)",
+    "speaker": "one that `arion voices` lists (default: the one marked there, or the only one)",
     "pace": "1.25 is 25 % faster",
     "pitch_control": "",
     "energy_control": "",

@@ -171,7 +171,7 @@ FLAGS = (
     Flag("resample", None, (3, 4), kinds=TTS).with_help("""
         accept a vocoder of another mel or sample rate, at lower quality"""),
     Flag("speaker", v.WORD, (3,), kinds=TTS).with_help("""
-        speaker (default: the only one; batch: that of the recording)"""),
+        speaker (default: inference.speaker, or the only one; batch: that of the recording)"""),
     Flag("pitch_control", v.FACTOR, (3,), "1.2 is 20 % higher", kinds=TTS, default=1.0),
     Flag("energy_control", v.FACTOR, (3,), "1.2 is 20 % louder", kinds=TTS, default=1.0),
     Flag("duration_control", v.FACTOR, (3,), "1.2 is 20 % slower", kinds=TTS),

@@ -97,10 +97,11 @@ def speak_book(
         InputError: If the folder holds something else, or a text cannot be spoken; this is found
             before the first sentence.
     """
+    speaker = voice.speakers[voice.speaker_id(settings.speaker)].name
     made_of = {
         "text": fingerprint(book.title, book.chapters),
         "voice": voice.fingerprint(),
-        "settings": fingerprint(settings.speaker, voice.checked(settings).record()),
+        "settings": fingerprint(speaker, voice.checked(settings).record()),
         "format": format,
     }
     names = file_names(book, format)

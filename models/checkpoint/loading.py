@@ -24,7 +24,7 @@ from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
 from utils.config import Tree
 from utils.config_tree import overridden, read_tree
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 from utils.hub import origin_of
 from utils.logging import get_logger
 
@@ -100,6 +100,24 @@ class TrainedModel:
     def speakers(self) -> tuple[Speaker, ...]:
         """Speakers in the order of their ids."""
         return self.assets.speakers
+
+    def default_speaker(self, config: Config | None = None) -> str | None:
+        """Returns who speaks where no speaker is asked for; None: one of several must be named.
+
+        Args:
+            config: With the user's overrides; None: that of the model.
+
+        Raises:
+            InputError: If `inference.speaker` is not a speaker of the model.
+        """
+        chosen = (config or self.config).inference.speaker
+        names = [speaker.name for speaker in self.speakers]
+        if chosen and chosen not in names:
+            raise InputError(
+                f"{self.tree.path}: the model has no speaker {chosen!r}, its inference.speaker"
+                f"{nearest(chosen, names)} (known: {', '.join(names)}; or leave it empty)"
+            )
+        return chosen or (names[0] if len(names) == 1 else None)
 
     @property
     def stats(self) -> CorpusStats | None:

@@ -44,11 +44,12 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
     """Loads a voice and its vocoder, both as `Synthesizer` takes them.
 
     Raises:
-        InputError: If a model cannot be loaded, is of the wrong kind, has no graphs, or if the
-            vocoder was made for another mel.
+        InputError: If a model cannot be loaded, is of the wrong kind, has no graphs or not its
+            default speaker, or if the vocoder was made for another mel.
     """
     opened = open_model(find_voice(reference) if isinstance(reference, str) else reference)
     opened.require_task("tts", reference)
+    opened.default_speaker()  # refuses an unknown one
     of_vocoder = open_vocoder(vocoder, opened.assets.mel)
     graphs, settings = _graphs_of(opened, opened.network), opened.config.inference
     if of_vocoder.model is None:
@@ -92,6 +93,7 @@ def _description_of(voice: ExportedVoice) -> dict[str, object]:
         "n_mels": model.mel.n_mels,
         "sentence_pause_s": model.config.inference.sentence_pause_s,
         "speakers": [speaker._asdict() for speaker in model.speakers],
+        "speaker": model.default_speaker(),
         "controls": [name for name in ("duration", "pitch", "energy") if name in inputs],
         "model": model.config.model_type,
         "vocoder": GRIFFIN_LIM if voice.vocoder is None else voice.vocoder.config.model_type,

@@ -107,7 +107,7 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
     graph = parse_graph(
         _BEFORE.format(
             sid=", int64[1] sid" if several else "",
-            speaker="Identity (sid)" if several else "Constant <value_ints = [0]> ()",
+            speaker="Gather (speaker_of_sid, sid)" if several else "Constant <value_ints = [0]> ()",
             n_dropped=N_DROPPED,
             silence=symbols.index(SILENCE),
             full_stop=symbols.index(FULL_STOP),
@@ -117,10 +117,18 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
         "phone_of_id": [0] * N_DROPPED + [*range(len(symbols))],
         "is_open": [symbol not in PUNCTUATION_PAUSES for symbol in symbols],
     }
+    if several:
+        tables["speaker_of_sid"] = _speakers(voice)
     graph.initializer.extend(
         numpy_helper.from_array(np.array(values, np.int64), name) for name, values in tables.items()
     )
     return graph
+
+
+def _speakers(voice: ExportedVoice) -> list[int]:
+    """The ids of the speakers by `sid`: 0, which programs take unasked, is the default speaker."""
+    speakers, default = voice.model.speakers, voice.model.default_speaker()
+    return sorted(range(len(speakers)), key=lambda i: speakers[i].name != default)
 
 
 def _model(graph: onnx.GraphProto, like: onnx.ModelProto) -> onnx.ModelProto:
@@ -201,7 +209,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
         "inference": {"noise_scale": 0, "length_scale": 1, "noise_w": 0},
         "phoneme_id_map": _AROUND | unspoken | ids,
         "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
-        "speaker_id_map": {speaker.name: index for index, speaker in enumerate(model.speakers)},
+        "speaker_id_map": {model.speakers[i].name: sid for sid, i in enumerate(_speakers(voice))},
         "hop_length": model.mel.hop_length,
     }
 

@@ -76,7 +76,7 @@ class Voice:
         """Speaks a text clause by clause.
 
         Args:
-            speaker: Name; None: the only one.
+            speaker: Name; None: the default one.
             pace: Factor on the speed; 1.2 is 20 % faster.
             pitch: Factor on F0.
             energy: Factor on the energy of the mel.
@@ -136,8 +136,7 @@ class Voice:
 
     def _speaker(self, name: str | None) -> int:
         names = [speaker["name"] for speaker in self.facts["speakers"]]
-        if name is None and len(names) == 1:
-            return 0
+        name = self.facts["speaker"] if name is None else name
         if name not in names:
             raise ValueError(f"speaker {name}: expected one of {', '.join(names)}")
         return names.index(name)
@@ -179,7 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Speaks a text with the voice in this folder.")
     parser.add_argument("text", help="the text; - for standard input")
     parser.add_argument("-o", "--output", type=Path, default=Path("speech.wav"), metavar="FILE")
-    parser.add_argument("--speaker", help="name, of a voice with several")
+    parser.add_argument("--speaker", help="name (default: that in voice.json)")
     for name in ("pace", "pitch", "energy"):
         parser.add_argument(f"--{name}", type=float, default=1, help="factor, 0.1 to 10")
     parser.add_argument("--seed", type=int, default=0, help="of models that draw noise")

@@ -59,7 +59,7 @@ def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
-        voices.check(request.voice)
+        request = voices.resolved(request)
         sound = synthesis.speak(request)
         first = await anext(sound)  # wrong texts are refused before the response begins
         headers = {} if request.instructions is None else {"X-Arion-Ignored": "instructions"}
@@ -86,8 +86,7 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 
     @api.get("/v1/audio/voices")
     async def list_voices() -> dict[str, Any]:
-        rows = [{"id": name, **about} for name, about in voices.descriptions.items()]
-        return {"object": "list", "data": rows}
+        return {"object": "list", "data": [*voices.rows()]}
 
     @api.get("/health")
     async def health() -> dict[str, str]:
@@ -170,7 +169,7 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
             known = ", ".join(sorted({s.language for s in speakers}))
             message = f"language: not {request.language!r}; this voice speaks {known}"
             raise ApiError(400, message, param="language")
-        speaker = spoken[0]
+        speaker = voice.default_speaker if voice.default_speaker in spoken else spoken[0]
     return Settings(
         speaker=speaker,
         pitch_control=request.pitch,

@@ -45,13 +45,13 @@ class SpeechRequest(BaseModel):
 
     model: ModelName
     input: Annotated[str, Field(max_length=MAX_CHARACTERS)]
-    voice: str
+    voice: str  # NAME, NAME/SPEAKER, or a SPEAKER that only one voice has
     instructions: str | None = None  # ignored
     response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "mp3"
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
     stream_format: Literal["audio", "sse"] = "audio"
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = 0
-    language: str | None = None  # espeak code; chooses the first speaker of this language
+    language: str | None = None  # espeak code: the default or first speaker of this language
     speaker: str | None = None
     pitch: Factor = 1.0
     energy: Factor = 1.0

@@ -1,11 +1,12 @@
 """The voices of a server: opened when first asked for, closed when memory is short."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from models.checkpoint.loading import open_model
-from models.server.requests import ApiError
+from models.server.requests import ApiError, SpeechRequest
 from models.synthesizer.synthesizer import Synthesizer
 from models.voices import find_voice, installed_voices, voices_in
 from utils.errors import InputError, nearest
@@ -13,6 +14,15 @@ from utils.files import user_path
 from utils.logging import get_logger
 
 _COPIES = 2  # of the weights in memory at most: as loaded, and laid out for the CPU
+
+
+class Description(NamedTuple):
+    """What a client may know of a voice."""
+
+    speaker: str | None  # who speaks where none is asked for; None: one must be named
+    speakers: tuple[str, ...]
+    languages: tuple[str, ...]  # of the speakers, espeak codes
+    sample_rate: int
 
 
 class VoiceStore:
@@ -25,7 +35,7 @@ class VoiceStore:
         self._references = references
         self._memory_mb = memory_mb
         self._open: OrderedDict[str, Synthesizer] = OrderedDict()
-        self.descriptions: dict[str, dict[str, object]] = {}
+        self.descriptions: dict[str, Description] = {}
         faults: list[InputError] = []
         for name, reference in references.items():
             try:
@@ -46,12 +56,30 @@ class VoiceStore:
         """Memory of the weights of open voices; safe while another thread opens one."""
         return sum(_COPIES * voice.weight_bytes / 1e6 for voice in [*self._open.values()])
 
-    def check(self, name: str) -> None:
-        """Makes sure that there is a voice."""
-        if name not in self.descriptions:
-            near, known = nearest(name, self.descriptions), ", ".join(self.descriptions)
-            message = f"no voice {name!r}{near} (expected one of {known})"
+    def rows(self) -> Iterator[dict[str, object]]:
+        """Yields each voice for clients, and each of several speakers as a voice of its own."""
+        for name, about in self.descriptions.items():
+            yield {"id": name, **about._asdict()}
+            if len(about.speakers) > 1:
+                for speaker, language in zip(about.speakers, about.languages, strict=True):
+                    alone = Description(speaker, (speaker,), (language,), about.sample_rate)
+                    yield {"id": f"{name}/{speaker}", **alone._asdict()}
+
+    def resolved(self, request: SpeechRequest) -> SpeechRequest:
+        """Returns the request with the voice and the speaker that its `voice` stands for."""
+        id, found = request.voice, [(request.voice, request.speaker)]
+        if id not in self.descriptions:
+            pairs = ((name, s) for name, about in self.descriptions.items() for s in about.speakers)
+            found = [(name, s) for name, s in pairs if id in (s, f"{name}/{s}")]
+        if len(found) != 1:
+            known = [f"{name}/{s}" for name, s in found] or [str(row["id"]) for row in self.rows()]
+            message = f"no voice {id!r}{nearest(id, known)} (expected one of {', '.join(known)})"
             raise ApiError(400, message, param="voice")
+        [(name, speaker)] = found
+        if request.speaker not in (None, speaker):
+            message = f"speaker: {request.speaker!r}, but the voice {id!r} is that of {speaker!r}"
+            raise ApiError(400, f"{message}; leave one of them out", param="speaker")
+        return request.model_copy(update={"voice": name, "speaker": speaker})
 
     def get(self, name: str) -> Synthesizer:
         """Returns a voice, opened if need be."""
@@ -92,13 +120,13 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
     return dict(named)
 
 
-def _describe(reference: str | Path) -> dict[str, object]:
-    """What a client may know of a voice; the languages are codes of espeak."""
+def _describe(reference: str | Path) -> Description:
     opened = open_model(reference)
     opened.require_task("tts", reference)
     speakers = opened.assets.speakers
-    return {
-        "speakers": [speaker.name for speaker in speakers],
-        "languages": [speaker.language for speaker in speakers],
-        "sample_rate": opened.assets.mel.sample_rate,
-    }
+    return Description(
+        opened.default_speaker(),
+        tuple(speaker.name for speaker in speakers),
+        tuple(speaker.language for speaker in speakers),
+        opened.assets.mel.sample_rate,
+    )

@@ -42,7 +42,7 @@ def fingerprint(*facts: object) -> str:
 
 
 def model_facts(model: TrainedModel, config: Config, device: str) -> list[object]:
-    """Lists what a model's output depends on, except its input.
+    """Lists what a model's output depends on, except its input, a speaker included.
 
     The type of the device counts: random numbers and rounding differ between CPU and GPU, and with
     "auto" precision between CPUs.
@@ -50,7 +50,8 @@ def model_facts(model: TrainedModel, config: Config, device: str) -> list[object
     preprocess, lexicon = config.preprocess, user_path(config.preprocess.text.lexicon_path)
     content = sha256_of(lexicon) if lexicon.is_file() else ""
     text = replace(preprocess.text, lexicon_path=content)  # the experiment may be moved
-    sections = (config.model, replace(preprocess, text=text), config.inference)
+    inference = replace(config.inference, speaker="")
+    sections = (config.model, replace(preprocess, text=text), inference)
     stats = None if model.stats is None else model.stats.to_plain()
     return [
         weights_digest(model.network),

@@ -194,7 +194,7 @@ class Settings:
     Factors act on what the model predicts, from 0.1 to 10: 1.2 is 20 % higher, louder or slower.
     """
 
-    speaker: str | None = None  # name; None: the model's only one; in batch mode, as recorded
+    speaker: str | None = None  # name; None: the model's default; in batch mode, as recorded
     # Fields with a control need that of the model, whose `infer` takes them by name.
     # `pitch_control` is a factor on f0 in Hz, after the transform
     pitch_control: float = field(default=1.0, metadata={"control": "pitch"})

@@ -49,8 +49,8 @@ class Synthesizer:
         overrides: `key.path=value` for the text and inference settings that the model came with.
 
     Raises:
-        InputError: If a model cannot be loaded, is of the wrong kind, or if the vocoder was made
-            for another mel.
+        InputError: If a model cannot be loaded, is of the wrong kind, or lacks its default speaker,
+            or if the vocoder was made for another mel.
     """
 
     def __init__(
@@ -70,6 +70,8 @@ class Synthesizer:
         self.model.load(self._device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
         self.config = config = with_overrides(self.model, overrides)
+        # who speaks where no speaker is asked for; None: one of several must be named
+        self.default_speaker = self.model.default_speaker(config)
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._mel = self.model.mel
         text = config.preprocess.text
@@ -102,8 +104,8 @@ class Synthesizer:
                 `duration_control=1.2`.
 
         Raises:
-            InputError: If the text contains no word, the speaker is unknown, there
-                are several and none is named, the model lacks a control, a setting is unknown, of
+            InputError: If the text contains no word, the speaker is unknown, none of several is
+                named and none is the default, the model lacks a control, a setting is unknown, of
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
@@ -185,19 +187,20 @@ class Synthesizer:
         return self._reader.phone_names(text, language, pauses=pauses)
 
     def speaker_id(self, name: str | None) -> int:
-        """The id of the speaker with this name, or, for None, of the only speaker.
+        """The id of the speaker with this name, or, for None, of the default speaker.
 
         Raises:
-            InputError: If there is no such speaker, or for None with several.
+            InputError: If there is no such speaker, or for None no default.
         """
         names = [speaker.name for speaker in self.speakers]
         listed = f"known: {', '.join(names)}"
-        if name is None and len(names) > 1:
+        name = self.default_speaker if name is None else name
+        if name is None:
             raise InputError(f"the model has {len(names)} speakers; choose one ({listed})")
-        if name is not None and name not in names:
+        if name not in names:
             near = nearest(str(name), names)
             raise InputError(f"the model has no speaker {name!r}{near} ({listed})")
-        return 0 if name is None else names.index(name)
+        return names.index(name)
 
     def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text."""

@@ -14,7 +14,7 @@ from utils.errors import InputError
 
 
 def test_voices_are_listed_with_licence_languages_and_size(tmp_path):
-    make_voice(tmp_path / "b", Speaker("anna", "en-us"), Speaker("bert", "de"))
+    make_voice(tmp_path / "b", Speaker("anna", "en-us"), Speaker("bert", "de"), default="bert")
     make_voice(tmp_path / "a")
     (tmp_path / "a" / "README.md").write_text('---\nlicense: "cc0-1.0"\n---\n')
     (tmp_path / "vocoder").mkdir()
@@ -23,7 +23,8 @@ def test_voices_are_listed_with_licence_languages_and_size(tmp_path):
     first, second = voices_in(tmp_path)
     assert (first.name, first.licence, first.languages) == ("a", "cc0-1.0", ("en-us",))
     assert (second.licence, second.languages) == ("unknown", ("en-us", "de"))
-    assert second.speakers == ("anna", "bert")
+    assert (second.speakers, second.speaker) == (("anna", "bert"), "bert")
+    assert (first.speakers, first.speaker) == (("one",), "")
     size = sum(file.stat().st_size for file in second.folder.iterdir())
     assert second.megabytes == pytest.approx(size / 1e6)
 

@@ -34,7 +34,8 @@ async function* events(answer) {
 
 export async function listVoices() {
   const { data } = await (await asked("/v1/audio/voices")).json();
-  return { sampleRate: 24000, voices: data };  // the rate of "pcm"
+  const voices = data.filter(({ speaker }) => speaker !== null);  // those that need no speaker
+  return { sampleRate: 24000, voices };  // the rate of "pcm"
 }
 
 export async function* speak({ text, voice, speed, pitch }, signal) {

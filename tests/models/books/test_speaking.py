@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from models.base.assets import Speaker
 from models.books.book import Book, Chapter
 from models.books.speaking import file_names, speak_book
 from models.synthesizer.settings import Settings
@@ -90,6 +91,18 @@ def test_a_folder_holds_chapters_a_playlist_and_the_times_of_sentences(voice, tm
     seconds = [round(chapter["seconds"]) for chapter in manifest["chapters"]]
     assert lines[:2] == ["#EXTM3U", "#PLAYLIST:A tale"]
     assert lines[2:4] == [f"#EXTINF:{seconds[0]},One: the start", NAMES[0]]
+
+
+def test_the_default_speaker_and_its_name_are_the_same_book(tmp_path):
+    speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+    home = make_voice(tmp_path / "two", *speakers, default="bert")
+    speak(Synthesizer(home), tmp_path / "book")
+    files = files_of(tmp_path / "book")
+    speak(Synthesizer(home), tmp_path / "book", speaker="bert")
+    assert files_of(tmp_path / "book") == files
+    other = Synthesizer(home, overrides=["inference.speaker=anna"])
+    with pytest.raises(InputError, match="different settings; choose another folder"):
+        speak(other, tmp_path / "book")
 
 
 def test_chapters_of_different_levels_have_one_loudness(voice, loud, tmp_path):

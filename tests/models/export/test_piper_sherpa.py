@@ -130,6 +130,29 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
         export_sherpa(espeak, tmp_path / "sherpa")
 
 
+def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
+    speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+    home = make_voice(tmp_path / "two", *speakers, default="bert")  # with the weights of `voice`
+    chosen = open_voice(home, voice.vocoder.home)
+    assert piper_settings(chosen)["speaker_id_map"] == {"bert": 0, "anna": 1}
+    assert piper_settings(voice)["speaker_id_map"] == {"anna": 0, "bert": 1}
+    ids = ids_of(voice, SPOKEN)
+    inputs = {
+        "input": np.array([ids]),
+        "input_lengths": np.array([len(ids)]),
+        "scales": np.ones(3, np.float32),
+    }
+
+    def wavs(session):
+        return [session.run(["output"], inputs | {"sid": np.array([sid])})[0] for sid in (0, 1)]
+
+    anna, bert = wavs(onnxruntime.InferenceSession(exported / "model.onnx"))
+    first, second = wavs(onnxruntime.InferenceSession(merged_graph(chosen).SerializeToString()))
+    assert np.array_equal(first, bert)
+    assert np.array_equal(second, anna)
+    assert anna.shape != bert.shape or not np.allclose(anna, bert)
+
+
 def test_a_voice_of_one_speaker_has_no_input_for_speakers(tmp_path):
     one = make_voice(tmp_path / "one")
     export_piper(open_voice(one, make_vocoder(tmp_path / "v", rates=RATES)), tmp_path / "out")

@@ -12,10 +12,12 @@ import torch
 from onnx.compose import merge_models
 
 from models.base.assets import Speaker
+from models.export.folder import open_voice
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.export.voices import RATES, TEXTS, export, runner_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
+from utils.errors import InputError
 
 SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 
@@ -146,6 +148,18 @@ def test_the_command_names_a_damaged_folder(folder, tmp_path, name):
 def test_what_the_voice_cannot_do_is_refused(voice, settings, message):
     with pytest.raises(ValueError, match=message):
         voice(TEXTS[0], **settings)
+
+
+def test_the_default_speaker_speaks_where_none_is_asked_for(voice, monkeypatch):
+    assert voice.facts["speaker"] is None
+    monkeypatch.setattr(voice, "facts", voice.facts | {"speaker": "bert"})
+    assert np.array_equal(voice(TEXTS[0]), voice(TEXTS[0], speaker="bert"))
+
+
+def test_an_unknown_default_speaker_is_refused_before_the_export(tmp_path):
+    home = make_voice(tmp_path / "voice", *SPEAKERS, default="carl")
+    with pytest.raises(InputError, match=r"config\.json: the model has no speaker 'carl'"):
+        open_voice(home, "griffin_lim")
 
 
 def test_a_control_that_the_voice_lacks_is_refused(voice, monkeypatch):

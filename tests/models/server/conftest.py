@@ -1,4 +1,4 @@
-"""A server of two small voices, for tests that do not change it."""
+"""A server of three small voices, for tests that do not change it."""
 
 import pytest
 
@@ -11,10 +11,11 @@ from tests.models.synthesizer.test_synthesizer import make_voice
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("voices")
-    speakers = (Speaker("anna", "en-us"), Speaker("bert", "en-gb"), Speaker("carl", "en-gb"))
+    anna, bert, carl = Speaker("anna", "en-us"), Speaker("bert", "en-gb"), Speaker("carl", "en-gb")
     return {
         "tiny": make_voice(folder / "tiny"),
-        "three": make_voice(folder / "three", *speakers),
+        "three": make_voice(folder / "three", anna, bert, carl),
+        "two": make_voice(folder / "two", carl, bert, default="bert")
     }
 
 

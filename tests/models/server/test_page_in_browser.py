@@ -7,6 +7,7 @@ import pytest
 import soundfile
 from praatio.textgrid import openTextgrid
 
+from models.synthesizer.synthesizer import Synthesizer
 from processors.durations.subtitles import subtitles as as_subtitles
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.test_page_in_browser import wait_for
@@ -35,7 +36,7 @@ def speak(browser, text=TEXT):
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_words_light_up_one_by_one_while_they_are_spoken(browser, server, voice, width, scheme):
     browser.open(server.url, width=width, scheme=scheme)
-    wait_for(browser, "form.voice.options.length === 2")
+    wait_for(browser, "form.voice.options.length === 7")
     assert browser.run("form.voice.options[0].textContent") == "tiny (en-us)"
     browser.run(
         "lit = []; new MutationObserver((changes) => changes.forEach(({target}) => "
@@ -57,7 +58,7 @@ def test_words_light_up_one_by_one_while_they_are_spoken(browser, server, voice,
 
 def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server, voice, tmp_path):
     browser.open(server.url)
-    wait_for(browser, "form.voice.options.length === 2")
+    wait_for(browser, "form.voice.options.length === 7")
     browser.run("form.speed.value = 2; form.speed.dispatchEvent(new Event('input', {bubbles: 1}))")
     assert browser.run("document.querySelector('output').value") == "2.00"
     speak(browser)
@@ -85,9 +86,22 @@ def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server
     assert browser.faults == []
 
 
+def test_a_speaker_can_be_chosen_and_a_voice_that_needs_one_is_no_choice(browser, server, folders):
+    browser.open(server.url)
+    wait_for(browser, "form.voice.options.length === 7")
+    shown = browser.run("[...form.voice.options].map((option) => option.textContent)")
+    assert shown[:3] == ["tiny (en-us)", "three/anna (en-us)", "three/bert (en-gb)"]
+    assert shown[3:] == [f"{id} (en-gb)" for id in ("three/carl", "two", "two/carl", "two/bert")]
+    browser.run("form.voice.value = 'two/carl'")
+    speak(browser, "Yes, it was.")
+    wait_for(browser, IDLE)
+    expected = Synthesizer(folders["two"])("Yes, it was.", speaker="carl").seconds
+    assert browser.run("player.duration") == pytest.approx(expected, abs=0.01)
+
+
 def test_errors_are_shown_and_a_second_text_replaces_the_first(browser, server):
     browser.open(server.url)
-    wait_for(browser, "form.voice.options.length === 2")
+    wait_for(browser, "form.voice.options.length === 7")
     speak(browser, "...")
     wait_for(browser, "document.querySelector('.error')")
     assert "no word" in browser.run("document.getElementById('status').textContent")
@@ -106,5 +120,5 @@ def test_a_server_with_a_token_asks_for_it(browser, folders):
         wait_for(browser, "!document.getElementById('token').hidden")
         browser.run("form.token.value = 'secret'")
         browser.run("form.token.dispatchEvent(new Event('change', {bubbles: true}))")
-        wait_for(browser, "form.voice.options.length === 2")
-        assert browser.run("form.voice.options.length") == 2
+        wait_for(browser, "form.voice.options.length === 7")
+        assert browser.run("form.voice.options.length") == 7

@@ -78,6 +78,24 @@ def test_speaker_and_language_choose_the_speaker(server, folders):
         assert found == bytes_of(three, speaker=name)
 
 
+@pytest.mark.parametrize(
+    ("id", "extra", "speaker"),
+    [
+        ("three/anna", {}, "three/anna"),
+        ("anna", {}, "three/anna"),  # only that voice has it
+        ("three/carl", {"speaker": "carl", "language": "en-gb"}, "three/carl"),
+        ("two", {}, "two/bert"),  # its default
+        ("two", {"language": "en-gb"}, "two/bert"),  # not the first one of the language
+        ("two/carl", {"language": "en-gb"}, "two/carl"),
+        ("tiny/one", {}, "tiny/one"),
+    ],
+)
+def test_a_voice_may_be_that_of_one_speaker(server, folders, id, extra, speaker):
+    voice, _, name = speaker.partition("/")
+    expected = bytes_of(Synthesizer(folders[voice]), "Yes.", speaker=name)
+    assert speak(server, "Yes.", voice=id, extra_body=extra) == expected
+
+
 def test_events_hold_the_sound_and_the_times_of_its_words(server, voice):
     with server.client().audio.speech.with_streaming_response.create(
         model="tts-1",
@@ -176,6 +194,20 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
     ("fields", "error", "message"),
     [
         ({"voice": "tinny"}, openai.BadRequestError, "did you mean tiny"),
+        ({"voice": "bert"}, openai.BadRequestError, r"expected one of three/bert, two/bert\)"),
+        ({"voice": "three/berta"}, openai.BadRequestError, "did you mean three/bert"),
+        ({"voice": "Anna"}, openai.BadRequestError, "no voice 'Anna'"),
+        ({"voice": "three"}, openai.BadRequestError, "3 speakers; choose one"),
+        (
+            {"voice": "anna", "extra_body": {"speaker": "carl"}},
+            openai.BadRequestError,
+            "speaker: 'carl', but the voice 'anna' is that of 'anna'; leave one of them out",
+        ),
+        (
+            {"voice": "three/anna", "extra_body": {"language": "en-gb"}},
+            openai.BadRequestError,
+            "language: not 'en-gb'; this voice speaks en-us",
+        ),
         ({"model": "gpt"}, openai.BadRequestError, "model: .*'tts-1'.*found 'gpt'"),
         ({"response_format": "aac"}, openai.BadRequestError, "'mp3', 'opus'.*found 'aac'"),
         ({"speed": 4.5}, openai.BadRequestError, "speed: .* 4"),
@@ -212,9 +244,15 @@ def test_text_that_is_no_unicode_is_refused(server):
 
 def test_models_voices_health_and_metrics(server):
     assert "tts-1" in [model.id for model in server.client().models.list()]
-    voices = json.loads(server.request("GET", "/v1/audio/voices")[1])["data"]
-    three = next(voice for voice in voices if voice["id"] == "three")
-    assert three["speakers"] == ["anna", "bert", "carl"]
+    rows = json.loads(server.request("GET", "/v1/audio/voices")[1])["data"]
+    voices = {row["id"]: row for row in rows}
+    two = {"two": "bert", "two/carl": "carl", "two/bert": "bert"}
+    three = {"three": None} | {f"three/{name}": name for name in ("anna", "bert", "carl")}
+    assert {id: row["speaker"] for id, row in voices.items()} == {"tiny": "one"} | three | two
+    assert voices["three"]["speakers"] == ["anna", "bert", "carl"]
+    assert voices["three/carl"]["speakers"] == ["carl"]
+    assert voices["three/carl"]["languages"] == ["en-gb"]
+    assert voices["three/carl"]["sample_rate"] == RATE
     assert server.request("GET", "/health") == (200, '{"status":"ok"}')
     before = server.metric("arion_sound_seconds_total")
     samples = np.frombuffer(speak(server)[44:], dtype="<i2")

@@ -65,6 +65,7 @@ def make_voice(
     vocabulary: Vocabulary | None = None,
     phone_extractor: str = "lexicon",
     model: str = "FastSpeech2",
+    default: str = "",
 ) -> Path:
     """An untrained voice that takes about five frames per phone."""
     config = {
@@ -82,6 +83,7 @@ def make_voice(
             "vocoder_precision": "fp32",
             "batch_size": 3,
             "sentence_pause_s": pause_s,
+            "speaker": default,
         },
     }
     write_json(folder / "config.json", config)
@@ -529,6 +531,31 @@ def test_of_several_speakers_one_must_be_chosen(two_voices):
     with pytest.raises(InputError, match=r"has 2 speakers; choose one \(known: anna, bert\)"):
         two_voices("Hello.")
     assert two_voices("Hello.", speaker="bert").speaker == "bert"
+
+
+def test_the_default_speaker_speaks_where_none_is_asked_for(tmp_path):
+    speakers = Speaker("anna", "en-us"), Speaker("bert", "en-gb")
+    voice = Synthesizer(make_voice(tmp_path, *speakers, default="bert"))
+    speech = voice("Hello.")
+    assert (speech.speaker, voice.default_speaker) == ("bert", "bert")
+    assert np.array_equal(speech.wav, voice("Hello.", speaker="bert").wav)
+    assert voice.phone_names("path") == voice.phone_names("path", speaker="bert")
+    assert voice("Hello.", speaker="anna").speaker == "anna"
+    other = Synthesizer(tmp_path, overrides=["inference.speaker=anna"])
+    assert other("Hello.").speaker == "anna"
+    assert other.fingerprint() == voice.fingerprint()  # which speaks is no fact of the model
+
+
+def test_a_default_speaker_whom_the_voice_lacks_is_refused_when_it_is_opened(tmp_path):
+    speakers = Speaker("anna", "en-us"), Speaker("bert", "en-gb")
+    folder = make_voice(tmp_path / "two", *speakers, default="berta")
+    with pytest.raises(
+        InputError,
+        match=r"two/config\.json: the model has no speaker 'berta', its inference\.speaker; did you"
+        r" mean bert\? \(known: anna, bert; or leave it empty\)",
+    ):
+        Synthesizer(folder)
+    assert Synthesizer(folder, overrides=["inference.speaker=bert"])("Yes.").speaker == "bert"
 
 
 def test_speakers_sound_different(two_voices):

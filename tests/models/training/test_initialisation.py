@@ -36,7 +36,11 @@ def trained_voice(root, model, *overrides):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    return trained_voice(tmp_path_factory.mktemp("trained"), "FastSpeech2")
+    """A voice of anna and ben, who speaks by default."""
+    voice = trained_voice(tmp_path_factory.mktemp("trained"), "FastSpeech2")
+    config = read_json(voice / "config.json")
+    write_json(voice / "config.json", config | {"inference": {"speaker": "ben"}})
+    return voice
 
 
 @pytest.fixture(scope="module", params=VOICES)
@@ -209,6 +213,15 @@ def test_a_new_experiment_starts_from_the_old_weights(trained):
 
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
         assert torch.allclose(before, after, atol=1e-7)
+
+
+def test_the_default_speaker_of_the_old_voice_is_not_that_of_the_new_one(trained, tmp_path):
+    make_processed(tmp_path / "data" / "mini", speakers=("cara",))
+    AcceleratorState._reset_state(reset_partial_state=True)
+    train(load_config(write_voice_config(tmp_path, max_steps=1)), "new", init_from=str(trained))
+    assert load_model(trained).default_speaker() == "ben"
+    new = load_model(tmp_path / "ckpts" / "new")
+    assert (new.config.inference.speaker, new.default_speaker()) == ("", "cara")
 
 
 def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):

@@ -57,7 +57,7 @@ export class Voice {
    *
    * Yields the sound `wav` (n,) of each clause, and of the silence between sentences, with the
    * `words` in it: {word, start, end} in seconds from the start of the speech. Factors: `pace` on
-   * the speed, `pitch` on F0, `energy` on the energy of the mel. `speaker`: name; null: the only one.
+   * the speed, `pitch` on F0, `energy` on the energy of the mel. `speaker`: name; null: the default.
    */
   async *generate(text, { speaker = null, pace = 1, pitch = 1, energy = 1 } = {}) {
     const index = this.#speaker(speaker);
@@ -97,7 +97,7 @@ export class Voice {
 
   #speaker(name) {
     const names = this.facts.speakers.map((speaker) => speaker.name);
-    if (name === null && names.length === 1) return 0;
+    name ??= this.facts.speaker;
     if (!names.includes(name))
       throw new Error(`speaker ${name}: expected one of ${names.join(", ")}`);
     return names.indexOf(name);

@@ -6,8 +6,9 @@ let voice = null;
 
 export async function listVoices() {
   voice = await Voice.open();
-  const voices = voice.facts.speakers.map(({ name, language }) =>
-    ({ id: name, languages: [language] }));
+  const { speaker, speakers } = voice.facts;
+  const voices = speakers.map(({ name, language }) => ({ id: name, languages: [language] }))
+    .sort((one, other) => (other.id === speaker) - (one.id === speaker));  // the default first
   return { sampleRate: voice.sampleRate, voices };
 }
 

@@ -59,7 +59,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory):
     speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us")
-    home = make_voice(tmp_path_factory.mktemp("voice") / "two", *speakers)
+    home = make_voice(tmp_path_factory.mktemp("voice") / "two", *speakers, default="bert")
     return open_voice(home, make_vocoder(home.parent / "vocoder"))
 
 
@@ -90,7 +90,8 @@ def browser(url, tmp_path_factory):
 
 
 def test_the_page_speaks_without_a_network_while_words_light_up(browser):
-    assert browser.run("form.voice.options[1].textContent") == "bert (en-us)"
+    shown = browser.run("[...form.voice.options].map((option) => option.textContent)")
+    assert shown == ["bert (en-us)", "anna (en-us)"]  # the default speaker is the first
     browser.run("form.text.value = 'It was so. Was it?'; form.requestSubmit()")
     wait_for(browser, "document.querySelectorAll('.spoken').length")
     wait_for(browser, "!player.hidden")
@@ -125,9 +126,9 @@ def test_five_hundred_texts_have_the_phones_of_the_toolkit(browser, voice):
 def test_the_sound_is_that_of_the_runner_in_python(browser, voice, tmp_path):
     export_voice(voice, tmp_path / "python")
     expected = runner_in(tmp_path / "python").Voice(tmp_path / "python", threads=1)
-    changes = {"pace": 0.7, "pitch": 1.3, "energy": 0.8}
-    for text, settings in zip(TEXTS, [{}, changes] * 5, strict=True):
-        given = {"speaker": "bert", **settings}
+    assert expected.facts["speaker"] == "bert"
+    changes = {"speaker": "anna", "pace": 0.7, "pitch": 1.3, "energy": 0.8}
+    for text, given in zip(TEXTS, [{}, changes] * 5, strict=True):
         wav = browser.run(f"other.speak({text!r}, {json.dumps(given)}).then((wav) => [...wav])")
         np.testing.assert_allclose(wav, expected(text, **given), rtol=0, atol=1e-3)
 
@@ -147,7 +148,7 @@ def test_words_have_the_times_of_their_phones(browser, voice):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "speaker null: expected one of anna, bert"),
+        ({"speaker": "carl"}, "speaker carl: expected one of anna, bert"),
         ({"speaker": "anna", "pitch": 11}, "the factor 11 on the pitch is not from 0.1 to 10"),
     ],
 )

@@ -54,6 +54,7 @@ class FakeSynthesizer:
     def __init__(self, config, *names: str) -> None:
         self.config = config
         self.speakers = tuple(Speaker(name, "en-us") for name in names)
+        self.default_speaker = names[0] if len(names) == 1 else None
         self.weights = "of step 1000"
         self.calls: list[tuple[str, str, Settings]] = []
         self.pitches: list[tuple[float, ...] | None] = []
@@ -201,6 +202,15 @@ def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
 def test_of_several_speakers_none_is_chosen_for_the_user(tmp_path):
     with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
         synthesise_texts(make_synthesis(tmp_path, "one", "two"), plain(["Hi."]), Settings())
+
+
+def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    synthesis.synthesizer.default_speaker = "two"
+    texts = [InputText("Hi."), InputText("Hi.", speaker="one")]
+    synthesise_texts(synthesis, texts, Settings())
+    lines = lines_of(tmp_path / "out" / "single")
+    assert [line["speaker"] for line in lines] == ["two", "one"]
 
 
 def test_a_bad_text_is_listed_at_the_end_and_the_others_are_spoken(tmp_path):
