@@ -15,7 +15,7 @@ def folders(tmp_path_factory):
     return {
         "tiny": make_voice(folder / "tiny"),
         "three": make_voice(folder / "three", anna, bert, carl),
-        "two": make_voice(folder / "two", carl, bert, default="bert")
+        "two": make_voice(folder / "two", carl, bert, default="bert"),
     }
 
 
