@@ -49,11 +49,15 @@ def time_features(times: Tensor, n_channels: int) -> Tensor:
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
-def seeds_of_phones(phone_ids: Tensor, seed: int) -> Tensor:
-    """Returns a seed of each item for `frame_noise`, (B, N) -> (B,); padding, 0, does not count."""
+def seeds_of_phones(phone_ids: Tensor, seed: int | Tensor) -> Tensor:
+    """Returns a seed of each item for `frame_noise`, (B, N) -> (B,); padding, 0, does not count.
+
+    Args:
+        seed: From 0 to 2^63 - 1; one for all, or (B,).
+    """
     places = torch.arange(phone_ids.shape[1], device=phone_ids.device)
     terms = _mixed(phone_ids * _PHONES + places) * (phone_ids > 0)  # (B, N)
-    return _mixed((terms.sum(dim=1) + seed + (seed >> 32) * _HIGH) % _WORD)
+    return _mixed((terms.sum(dim=1) + seed + (seed // _WORD) * _HIGH) % _WORD)
 
 
 def frame_noise(seeds: Tensor, n_frames: int, n_channels: int) -> Tensor:

@@ -34,35 +34,40 @@ def vocoder_graphs(module: nn.Module, n_mels: int) -> Graphs:
 
 
 class FeedForward(nn.Module):
-    """Phones to mel, with factors on durations, pitch and energy."""
+    """Phones to mel, with more arguments of `infer`, by name."""
 
-    def __init__(self, network: nn.Module, factors: tuple[str, ...]) -> None:
+    def __init__(self, network: nn.Module, arguments: tuple[str, ...]) -> None:
         super().__init__()
         self.network = network
-        self.factors = factors
+        self.arguments = arguments
 
-    def forward(
-        self, phone_ids: Tensor, speaker_id: Tensor, *factors: Tensor
-    ) -> tuple[Tensor, ...]:
-        """Synthesises one item: (1, N), (1,), factors (1, N) -> (1, M, T), durations (1, N)."""
+    def forward(self, phone_ids: Tensor, speaker_id: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+        """Synthesises one item: (1, N), (1,), values of arguments -> (1, M, T), durations (1, N)."""
         infer = cast("Any", self.network).infer
-        names = (f"{factor}_control" for factor in self.factors)
         output = infer(
             phone_ids,
             torch.full((1,), phone_ids.shape[1]),
             speaker_ids=speaker_id,
-            **dict(zip(names, factors, strict=True)),
+            **dict(zip(self.arguments, values, strict=True)),
         )
         return output.mel, output.durations
 
 
 def feed_forward_graphs(network: Any) -> Graphs:  # noqa: ANN401  # a network with `controls`
-    """The graph "acoustic" of a network, with those factors that the network has."""
+    """The graph "acoustic" of a network, with those factors that the network has.
+
+    That of a flow has temperature and seed of its noise, (1,) each; steps are the configuration's.
+    """
     factors = tuple(name for name in _FACTORS if name in network.controls)
+    arguments = tuple(f"{name}_control" for name in factors)
     phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
     inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
     inputs |= {name: torch.ones(1, EXAMPLE_LENGTH) for name in factors}
+    if "temperature" in network.controls:
+        noise = {"temperature": torch.ones(1), "seed": torch.zeros(1, dtype=torch.int64)}
+        inputs |= noise
+        arguments += (*noise,)
     lengths = {name: {1: "n_phones"} for name in ("phone_ids", *factors)}
     lengths["mel"] = {2: "n_frames"}
-    outputs, shapes = ("mel", "durations"), dict.fromkeys(factors, "phone_ids")
-    return {"acoustic": Graph(FeedForward(network, factors), inputs, outputs, lengths, shapes)}
+    module, shapes = FeedForward(network, arguments), dict.fromkeys(factors, "phone_ids")
+    return {"acoustic": Graph(module, inputs, ("mel", "durations"), lengths, shapes)}

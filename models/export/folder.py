@@ -5,7 +5,7 @@ import shutil
 from dataclasses import asdict, replace
 from modulefinder import ModuleFinder
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import onnx
 from torch import nn
@@ -38,6 +38,14 @@ class ExportedVoice(NamedTuple):
     model: TrainedModel
     vocoder: TrainedModel | None  # None: Griffin-Lim
     graphs: dict[str, Graph]  # by the names of their files
+
+    @property
+    def temperature(self) -> float | None:
+        """The voice's own factor on the noise of its flow; None: it has no flow."""
+        if not any("temperature" in graph.inputs for graph in self.graphs.values()):
+            return None
+        own: float = cast("Any", self.model.network).config.temperature
+        return own
 
 
 def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:
@@ -95,6 +103,7 @@ def _description_of(voice: ExportedVoice) -> dict[str, object]:
         "speakers": [speaker._asdict() for speaker in model.speakers],
         "speaker": model.default_speaker(),
         "controls": [name for name in ("duration", "pitch", "energy") if name in inputs],
+        "temperature": voice.temperature,
         "model": model.config.model_type,
         "vocoder": GRIFFIN_LIM if voice.vocoder is None else voice.vocoder.config.model_type,
     }

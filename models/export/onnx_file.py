@@ -12,7 +12,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from onnxscript import opset20
-from onnxscript.ir.passes.common import RemoveUnusedNodesPass
+from onnxscript.ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
 from torch import Tensor, nn
 
 from models.base.graphs import Graph
@@ -57,6 +57,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
             verbose=False,
         )
     RemoveUnusedNodesPass()(program.model)
+    ClearMetadataAndDocStringPass()(program.model)  # where each node comes from: paths, megabytes
     model: onnx.ModelProto = program.model_proto
     _name_lengths(model.graph, graph)
     for name, like in graph.broadcast.items():

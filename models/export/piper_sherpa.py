@@ -38,7 +38,8 @@ _GRAPHS = ("acoustic", "vocoder")
 _BEFORE = """
 before (int64[1, n_ids] input, int64[1] input_lengths, float[3] scales{sid}) => (
   int64[1, n_phones] phone_ids, int64[1] speaker_id,
-  float[1, 1] duration, float[1, 1] pitch, float[1, 1] energy
+  float[1, 1] duration, float[1, 1] pitch, float[1, 1] energy,
+  float[1] temperature, int64[1] seed
 ) {{
   row = Constant <value_ints = [-1]> ()
   ids = Reshape (input, row)
@@ -64,6 +65,10 @@ before (int64[1, n_ids] input, int64[1] input_lengths, float[3] scales{sid}) => 
   neutral = Constant <value_floats = [1.0]> ()
   pitch = Unsqueeze (neutral, batch)
   energy = Unsqueeze (neutral, batch)
+  seed = Constant <value_ints = [0]> ()
+  noise_scale = Gather (scales, seed)
+  per_noise_scale = Constant <value_floats = [{per_noise_scale}]> ()
+  temperature = Mul (noise_scale, per_noise_scale)
 }}
 """
 _AFTER = """
@@ -74,15 +79,18 @@ after (float[1, n] wav) => (float[1, 1, 1, n_samples] output) {
 """
 _AROUND = {"_": [0], "^": [1], "$": [2]}  # Piper's names of what is between phones and at the ends
 _BETWEEN_WORDS = " "
+_SHERPA_NOISE_SCALE = 0.667  # by default in all programs of sherpa-onnx, which take VITS for granted
 
 
-def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
+def merged_graph(
+    voice: ExportedVoice, weight_type: WeightType = "fp32", per_noise_scale: float = 1.0
+) -> onnx.ModelProto:
     """The graph.
 
     Its inputs are `input` (1, N) ids, `input_lengths` (1,) which is not used, `scales` (3,) of
-    which the second is the factor on durations, and with several speakers `sid` (1,); its output
-    is (1, 1, 1, S). It starts the text with a silence and ends it with a full stop if it ends
-    with no pause.
+    which the first times `per_noise_scale` is the temperature of a flow and the second the factor
+    on durations, and with several speakers `sid` (1,); its output is (1, 1, 1, S). It starts the
+    text with a silence and ends it with a full stop if it ends with no pause.
 
     Raises:
         InputError: If the voice takes more than one pass, or noise.
@@ -94,13 +102,14 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     )
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     before, after = (
-        _model(graph, like=acoustic) for graph in (_before(voice), parse_graph(_AFTER))
+        _model(graph, like=acoustic)
+        for graph in (_before(voice, per_noise_scale), parse_graph(_AFTER))
     )
     model = merge_models(before, networks, inputs, outputs=["wav"])
     return merge_models(model, after, [("wav", "wav")])
 
 
-def _before(voice: ExportedVoice) -> onnx.GraphProto:
+def _before(voice: ExportedVoice, per_noise_scale: float) -> onnx.GraphProto:
     """The inputs of the acoustic model from those of the whole."""
     symbols = voice.model.assets.required_vocabulary().symbols
     several = len(voice.model.speakers) > 1
@@ -111,6 +120,7 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
             n_dropped=N_DROPPED,
             silence=symbols.index(SILENCE),
             full_stop=symbols.index(FULL_STOP),
+            per_noise_scale=per_noise_scale,
         )
     )
     tables: dict[str, Sequence[int]] = {
@@ -153,7 +163,8 @@ def check_one_pass(voice: ExportedVoice) -> None:
     if set(voice.graphs) != set(_GRAPHS) or "noise" in voice.graphs["vocoder"].inputs:
         raise InputError(
             f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
-            " without noise: FastSpeech 2 or FastPitch, and FreeVGL, HiFi-GAN or griffin_lim"
+            " without noise: FastSpeech 2, FastPitch or FlowSpeech, and FreeVGL, HiFi-GAN or"
+            " griffin_lim"
         )
 
 
@@ -206,7 +217,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
         "phoneme_type": "espeak",
         "num_symbols": N_DROPPED + len(vocabulary),
         "num_speakers": len(model.speakers),
-        "inference": {"noise_scale": 0, "length_scale": 1, "noise_w": 0},
+        "inference": {"noise_scale": voice.temperature or 0, "length_scale": 1, "noise_w": 0},
         "phoneme_id_map": _AROUND | unspoken | ids,
         "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
         "speaker_id_map": {model.speakers[i].name: sid for sid, i in enumerate(_speakers(voice))},
@@ -236,7 +247,9 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
         "this format has a lexicon of ARPAbet",
         "for phones of espeak-ng use --format piper",
     )
-    model = merged_graph(voice, weight_type)
+    # the programs' default is the voice's own temperature
+    per_noise_scale = (voice.temperature or 0) / _SHERPA_NOISE_SCALE
+    model = merged_graph(voice, weight_type, per_noise_scale)
     helper.set_model_props(
         model,
         {

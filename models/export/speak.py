@@ -71,6 +71,7 @@ class Voice:
         pace: float = 1,
         pitch: float = 1,
         energy: float = 1,
+        temperature: float | None = None,
         seed: int = 0,
     ) -> Iterator[np.ndarray]:
         """Speaks a text clause by clause.
@@ -80,6 +81,7 @@ class Voice:
             pace: Factor on the speed; 1.2 is 20 % faster.
             pitch: Factor on F0.
             energy: Factor on the energy of the mel.
+            temperature: Factor on the noise of a flow, from 0 to 2; None: the voice's own.
             seed: Seeds the noise of models that take it.
 
         Yields:
@@ -89,21 +91,22 @@ class Voice:
             ValueError: If the voice has no such speaker, or cannot change what is asked for.
         """
         number = self._speaker(speaker)
-        factors = self._factors({"pace": pace, "pitch": pitch, "energy": energy})
+        controls = self._factors({"pace": pace, "pitch": pitch, "energy": energy})
+        controls |= self._flow(temperature, seed)
         noise = np.random.default_rng(seed)
         sentences = self._reader(text, self.facts["speakers"][number]["language"])
         for i, sentence in enumerate(sentences):
             if i > 0:
                 yield np.zeros(self._pause_samples(1 / pace), np.float32)
             for clause in sentence:
-                mel = self.mel(clause.phone_ids, number, factors, noise)
+                mel = self.mel(clause.phone_ids, number, controls, noise)
                 yield self._faded(self.wav(mel, noise))
 
     def mel(
         self,
         phone_ids: list[int],
         speaker: int,
-        factors: dict[str, np.ndarray],
+        controls: dict[str, np.ndarray],
         noise: np.random.Generator,
     ) -> np.ndarray:
         """The acoustic model on a clause.
@@ -111,8 +114,9 @@ class Voice:
         Args:
             phone_ids: N of them.
             speaker: From 0.
-            factors: On "duration", "pitch" and "energy", where the voice has it: (1, 1), or one
-                for each phone, (1, N), float32.
+            controls: Factors on "duration", "pitch" and "energy", where the voice has it: (1, 1), or
+                one for each phone, (1, N), float32. Of a flow also "temperature", (1,) float32, and
+                "seed", (1,) int64.
             noise: For models with dropout in synthesis.
 
         Returns:
@@ -121,7 +125,7 @@ class Voice:
         inputs = {"phone_ids": np.array([phone_ids]), "speaker_id": np.array([speaker])}
         if "acoustic" not in self._graphs:
             return decode(self._graphs, inputs, noise)
-        mel: np.ndarray = self._graphs["acoustic"].run(["mel"], inputs | factors)[0]
+        mel: np.ndarray = self._graphs["acoustic"].run(["mel"], inputs | controls)[0]
         return mel
 
     def wav(self, mel: np.ndarray, noise: np.random.Generator) -> np.ndarray:
@@ -150,6 +154,21 @@ class Voice:
                 raise ValueError(f"this voice has no control of {name}")
         factors = {**asked, "duration": 1 / asked["pace"]}
         return {name: np.full((1, 1), factors[name], np.float32) for name in known}
+
+    def _flow(self, temperature: float | None, seed: int) -> dict[str, np.ndarray]:
+        """Inputs of a flow; none of a voice without one."""
+        own = self.facts["temperature"]
+        if not 0 <= seed < 2**63:
+            raise ValueError(f"the seed {seed} is not from 0 to 2^63 - 1")
+        if temperature is None:
+            temperature = own
+        elif own is None:
+            raise ValueError("this voice has no control of temperature")
+        elif not 0 <= temperature <= 2:
+            raise ValueError(f"the temperature {temperature:g} is not from 0 to 2")
+        if temperature is None:
+            return {}
+        return {"temperature": np.array([temperature], np.float32), "seed": np.array([seed])}
 
     def _pause_samples(self, slower: float) -> int:
         """Silence between sentences, in whole frames."""
@@ -181,6 +200,7 @@ def main() -> None:
     parser.add_argument("--speaker", help="name (default: that in voice.json)")
     for name in ("pace", "pitch", "energy"):
         parser.add_argument(f"--{name}", type=float, default=1, help="factor, 0.1 to 10")
+    parser.add_argument("--temperature", type=float, help="of the noise of a flow, 0 to 2")
     parser.add_argument("--seed", type=int, default=0, help="of models that draw noise")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     given = vars(parser.parse_args())

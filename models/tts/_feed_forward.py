@@ -104,7 +104,7 @@ class FeedForwardNetwork(nn.Module):
         super().__init__()
         self.n_speakers = n_speakers
         self.log_floor = log_floor
-        self.longest_phone_frames = longest_phone_frames
+        self.longest_phone_frames = float(longest_phone_frames)  # graphs mix no types of limits
         # whether contours are predicted from `_prosody` alone, not with the contours before them
         self.contours_read_prosody = False
         # encoder of the predictors; None: they read that of the mel
@@ -268,7 +268,7 @@ class FeedForwardNetwork(nn.Module):
         lengths, slower = durations  # (B, N)
         if lengths is None:
             log_durations = self.duration_predictor(prosody, mask).float()
-            lengths = (log_durations.exp() - 1).clamp(0, self.longest_phone_frames)
+            lengths = (log_durations.exp() - 1).clamp(0.0, self.longest_phone_frames)
         lengths = round_durations(lengths * slower * mask, max_frames)
         return self._framed(phones, prosody, mask, lengths, speaker_ids, asked)
 

@@ -50,10 +50,20 @@ class DilatedDepthwise(nn.Module):
         super().__init__()
         self.dilation = dilation
         self.margin = kernel_size // 2
-        self.conv = nn.Conv1d(channels, channels, kernel_size, groups=channels)
+        self.conv = nn.Conv1d(
+            channels,
+            channels,
+            kernel_size,
+            padding=self.margin * dilation,
+            dilation=dilation,
+            groups=channels,
+        )
 
     def forward(self, frames: Tensor) -> Tensor:
         """Convolves (B, T, C) -> (B, T, C)."""
+        if torch.compiler.is_exporting():  # onnxruntime needs no image, and lengths are simpler
+            convolved: Tensor = self.conv(frames.mT)
+            return convolved.mT
         B, T, C = frames.shape
         if n_missing := -T % self.dilation:
             frames = F.pad(frames, (0, 0, 0, n_missing))

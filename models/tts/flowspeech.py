@@ -219,7 +219,7 @@ class FlowSpeech(FeedForwardNetwork):
         phone_lengths: Tensor,
         *,
         speaker_ids: Tensor | None = None,
-        seed: int = 0,
+        seed: int | Tensor = 0,
         pitch_control: float | Tensor = 1.0,
         energy_control: float | Tensor = 1.0,
         duration_control: float | Tensor = 1.0,
@@ -230,7 +230,7 @@ class FlowSpeech(FeedForwardNetwork):
         pitch: Tensor | None = None,
         energy: Tensor | None = None,
         steps: int | None = None,
-        temperature: float | None = None,
+        temperature: float | Tensor | None = None,
         noise: Tensor | None = None,
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
@@ -238,9 +238,9 @@ class FlowSpeech(FeedForwardNetwork):
         Other arguments and errors are those of `FeedForwardNetwork.infer`.
 
         Args:
-            seed: Of the noise of each item; it does not depend on the batch.
+            seed: Of the noise of each item; it does not depend on the batch. A number, or (B,).
             steps: Euler steps; None: those of the configuration.
-            temperature: Factor on the noise; None: that of the configuration.
+            temperature: Factor on the noise, a number or (1,); None: that of the configuration.
             noise: Normal, (B, M, T or more), instead of drawn noise.
         """
         plan = self._plan(

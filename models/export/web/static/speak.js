@@ -58,10 +58,15 @@ export class Voice {
    * Yields the sound `wav` (n,) of each clause, and of the silence between sentences, with the
    * `words` in it: {word, start, end} in seconds from the start of the speech. Factors: `pace` on
    * the speed, `pitch` on F0, `energy` on the energy of the mel. `speaker`: name; null: the default.
+   * Of a flow: `temperature` of its noise, from 0 to 2; null: the voice's own; `seed` of the noise.
    */
-  async *generate(text, { speaker = null, pace = 1, pitch = 1, energy = 1 } = {}) {
+  async *generate(
+    text,
+    { speaker = null, pace = 1, pitch = 1, energy = 1, temperature = null, seed = 0 } = {},
+  ) {
     const index = this.#speaker(speaker);
     const factors = this.#factors({ pace, pitch, energy });
+    const flow = this.#flow(temperature, seed);
     const { hop_length: hop, sentence_pause_s: pause, speakers } = this.facts;
     let start = 0;  // of the next piece, in samples
     for (const [i, sentence] of (await this.read(text, speakers[index].language)).entries()) {
@@ -71,7 +76,7 @@ export class Voice {
         start += wav.length;
       }
       for (const { phone_ids, words } of sentence) {
-        const { wav, durations } = await this.#ask("speak", phone_ids, index, factors);
+        const { wav, durations } = await this.#ask("speak", phone_ids, index, factors, flow);
         const edges = [start];  // of the phones
         for (const frames of durations) edges.push(edges.at(-1) + frames * hop);
         yield {
@@ -113,6 +118,17 @@ export class Voice {
     }
     const factors = { ...asked, duration: 1 / asked.pace };
     return Object.fromEntries(known.map((name) => [name, factors[name]]));
+  }
+
+  #flow(temperature, seed) {
+    const own = this.facts.temperature;
+    if (!Number.isSafeInteger(seed) || seed < 0)
+      throw new Error(`the seed ${seed} is not from 0 to 2^53 - 1`);
+    if (own === null && temperature !== null)
+      throw new Error("this voice has no control of temperature");
+    if (temperature !== null && !(0 <= temperature && temperature <= 2))
+      throw new Error(`the temperature ${temperature} is not from 0 to 2`);
+    return own === null ? null : { temperature: temperature ?? own, seed };
   }
 
   /** Fades the ends by half cosines. */

@@ -49,7 +49,7 @@ const answers = {
   },
 
   /** The sound of phones (S,), and the frames of each phone. */
-  async speak(phoneIds, speaker, factors) {
+  async speak(phoneIds, speaker, factors, flow) {
     const [, acoustic, vocoder] = await opened;
     const integers = (values) => BigInt64Array.from(values, BigInt);
     const inputs = {
@@ -58,6 +58,10 @@ const answers = {
     };
     for (const [name, factor] of Object.entries(factors))
       inputs[name] = new ort.Tensor("float32", [factor], [1, 1]);
+    if (flow) {
+      inputs.temperature = new ort.Tensor("float32", [flow.temperature], [1]);
+      inputs.seed = new ort.Tensor("int64", integers([flow.seed]), [1]);
+    }
     const { mel, durations } = await acoustic.run(inputs);
     const { wav } = await vocoder.run({ mel });
     return { wav: wav.data, durations: Array.from(durations.data, Number) };
