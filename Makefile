@@ -55,8 +55,8 @@ demo: .venv/.installed
 	fi
 
 # The second pitch extractor, PESQ and the speaker encoder are optional: pip has to compile them or
-# what they bring. So are the programs that
-# speak with exported voices: not every machine has their wheels. Tests are skipped without them.
+# what they bring. So are the programs that speak with exported voices: not every machine has their
+# wheels. Tests are skipped without them.
 .venv/.optional: .venv/.installed
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[pyworld]'
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[eval]'

@@ -43,7 +43,7 @@ def solve(velocity: Callable[[Tensor, Tensor], Tensor], start: Tensor, n_steps: 
 def time_features(times: Tensor, n_channels: int) -> Tensor:
     """Returns sines and cosines of times from 0 to 1, (B,) -> (B, n_channels), an even number."""
     n_rates = n_channels // 2
-    # periods from 1000 times the unit of time down to a thousandth of it, as for steps of diffusion
+    # angular frequencies from 1000 down to 0.1 per unit of time, as for a thousand diffusion steps
     rates = torch.arange(n_rates, device=times.device) * (-math.log(10000.0) / (n_rates - 1))
     angles = 1000 * times.float()[:, None] * rates.exp()
     return torch.cat([angles.sin(), angles.cos()], dim=1)
@@ -75,6 +75,11 @@ def frame_noise(seeds: Tensor, n_frames: int, n_channels: int) -> Tensor:
     second = _mixed((first + seeds[:, None, None] + 1) % _WORD)
     radius = (-2 * ((first + 1).float() / _WORD).log()).clamp(min=0).sqrt()
     return radius * (second.float() * (2 * math.pi / _WORD)).cos()
+
+
+def uniform_times(seeds: Tensor) -> Tensor:
+    """Returns a time from 0 to 1 for each seed of `seeds_of_phones`, (B,) -> (B,)."""
+    return seeds.float() / _WORD
 
 
 def _mixed(bits: Tensor) -> Tensor:

@@ -14,7 +14,13 @@ from models.base.acoustic import durations_in
 from models.base.model import TtsOutput, finished_mel, resolve_speakers
 from modules.execution.prepared import packed
 from modules.harmonics import F0Residual, HarmonicHead
-from modules.layers.basic import Linear, length_mask
+from modules.layers.basic import (
+    Linear,
+    PhoneEmbedding,
+    SpeakerEmbedding,
+    clear_padding,
+    length_mask,
+)
 from modules.layers.postnet import PostNet
 from modules.variance.adaptor import (
     VariancePredictor,
@@ -33,6 +39,8 @@ from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 Network = TypeVar("Network", bound="FeedForwardNetwork")
+
+LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop
 
 
 class Frames(NamedTuple):
@@ -95,6 +103,9 @@ class FeedForwardNetwork(nn.Module):
     }
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
 
+    phone_embedding: PhoneEmbedding
+    encoder: nn.Module
+    speaker_embedding: SpeakerEmbedding | None
     duration_predictor: VariancePredictor
     pitch: Contour | ConvolvedContour
     decoder: nn.Module
@@ -331,7 +342,10 @@ class FeedForwardNetwork(nn.Module):
 
     def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
-        raise NotImplementedError
+        phones: Tensor = self.encoder(self.phone_embedding(phone_ids), mask)
+        if self.speaker_embedding is None:
+            return phones
+        return clear_padding(phones + self.speaker_embedding(speaker_ids)[:, None], mask)
 
     def _prosody(
         self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor, encoded: Tensor

@@ -2,8 +2,8 @@
 
 Blocks of Liu et al. 2022, arXiv:2201.03545, with the modulation of Peebles and Xie 2023,
 arXiv:2212.09748 (adaLN-Zero), whose map of the time the blocks share (adaLN-single of Chen et al.
-2023, arXiv:2310.00426). A frame depends on those within the kernels' reach, so that a long mel can
-be computed in windows.
+2023, arXiv:2310.00426). Only the last layer starts at zero, not the gates. A frame depends on those
+within the kernels' reach, so that a long mel can be computed in windows.
 """
 
 from dataclasses import dataclass

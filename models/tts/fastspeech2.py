@@ -30,8 +30,6 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 from functools import partial
 from typing import ClassVar, Literal
 
-from torch import Tensor
-
 from config.schema import Config
 from models.base.acoustic import AcousticTask, contour_stats, durations_in
 from models.base.aligner import build_aligner_training
@@ -40,12 +38,11 @@ from models.base.graphs import feed_forward_graphs
 from models.base.model import PROSODY, Control, Model
 from models.base.task import LossTerm, Unit
 from models.tts._fastspeech2_settings import FastSpeech2Config
-from models.tts._feed_forward import FeedForwardNetwork, FeedForwardOutput
+from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork, FeedForwardOutput
 from modules.harmonics import F0Residual, HarmonicHead
 from modules.layers.basic import (
     Linear,
     PhoneEmbedding,
-    clear_padding,
     length_mask,
     speaker_embedding,
 )
@@ -57,8 +54,6 @@ from modules.variance.adaptor import VariancePredictor
 from modules.variance.contours import Contour, ContourStats, ConvolvedContour, Level
 from modules.variance.prosody_encoder import ProsodyEncoder, duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
-
-_LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop
 
 
 class FastSpeech2(FeedForwardNetwork):
@@ -80,7 +75,7 @@ class FastSpeech2(FeedForwardNetwork):
         pitch: ContourStats,
         energy: ContourStats,
     ) -> None:
-        super().__init__(len(pitch.mean), mel.log_floor_value, _LONGEST_PHONE_FRAMES)
+        super().__init__(len(pitch.mean), mel.log_floor_value, LONGEST_PHONE_FRAMES)
         sizes, bins = config.transformer, config.variance_embedding
         hidden = sizes.encoder_hidden
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
@@ -117,12 +112,6 @@ class FastSpeech2(FeedForwardNetwork):
                 self.f0_residual = F0Residual(hidden)
         if config.use_postnet:
             self.postnet = PostNet(mel.n_mels, centred=config.centred_postnet)
-
-    def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
-        phones: Tensor = self.encoder(self.phone_embedding(phone_ids), mask)
-        if self.speaker_embedding is None:
-            return phones
-        return clear_padding(phones + self.speaker_embedding(speaker_ids)[:, None], mask)
 
 
 def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float) -> FFTStack:

@@ -90,4 +90,6 @@ def test_seeds_differ_by_phones_order_and_seed_and_not_by_padding():
 def test_times_differ_in_their_features():
     features = time_features(torch.tensor([0.0, 0.5, 1.0]), 8)
     assert features[0].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert features[1, 0] == pytest.approx(math.sin(500), abs=1e-4)
+    assert features[1, 3] == pytest.approx(math.sin(0.05), abs=1e-4)
     assert torch.cdist(features, features)[~torch.eye(3, dtype=torch.bool)].min() > 0.5

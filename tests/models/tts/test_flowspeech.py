@@ -159,7 +159,7 @@ def test_the_flow_loss_is_the_squared_error_of_the_velocity_over_valid_frames():
     for item, T in enumerate(batch.mel_lengths):
         velocity = mel[item, :T] - (1 - 1e-4) * noise[item, :T]
         error = output.velocity_hat[item, :T] - velocity
-        expected += float(error.square().mean(dim=1).sum())
+        expected += error.square().mean(dim=1).sum().item()
     assert losses_of(network, batch)["flow"].total.item() == pytest.approx(expected, rel=1e-4)
 
 
@@ -216,16 +216,13 @@ def speech(network: FlowSpeech, **asked) -> torch.Tensor:
     return network.infer(ids, lengths, durations=torch.full_like(ids, 5), **asked).mel
 
 
-def test_seed_temperature_and_noise_choose_the_speech():
+def test_seed_and_temperature_choose_the_speech():
     network = network_of().eval()
     plain = speech(network)
     assert torch.equal(speech(network), plain)
     assert not torch.equal(speech(network, seed=1), plain)
     silent = speech(network, temperature=0.0)
     assert torch.equal(silent, speech(network, temperature=0.0, seed=1))
-    torch.testing.assert_close(silent, speech(network, noise=torch.zeros(1, N_MELS, 20)))
-    noise = frame_noise(seeds_of_phones(torch.tensor([[1, 2, 3]]), 0), 15, N_MELS).mT
-    torch.testing.assert_close(speech(network, noise=noise), plain)
     assert torch.equal(speech(network, temperature=0.3), plain)
 
 
@@ -285,7 +282,9 @@ def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision():
     [
         (FlowSpeechConfig, {"steps": 0}, "steps is 0, expected 1 or more"),
         (FlowSpeechConfig, {"temperature": -0.1}, "temperature is -0.1, expected 0 or more"),
-        (FlowSpeechConfig, {"hidden": 33}, "heads 2 does not divide 33"),
+        (FlowSpeechConfig, {"steps": 51}, "steps are 51 .*, expected at most 50 and 2"),
+        (FlowSpeechConfig, {"temperature": 2.5}, "temperature is 2.5, expected at most 50 and 2"),
+        (FlowSpeechConfig, {"hidden": 33}, "hidden is 33, expected a multiple of encoder.heads, 2"),
         (EncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
         (ProsodyConfig, {"channels": 15}, "channels is 15, expected an even number"),
         (EstimatorConfig, {"channels": 15}, "channels is 15, expected an even number"),
