@@ -7,6 +7,7 @@ be computed in windows.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -58,7 +59,8 @@ class DilatedDepthwise(nn.Module):
         if n_missing := -T % self.dilation:
             frames = F.pad(frames, (0, 0, 0, n_missing))
         image = frames.reshape(B, -1, self.dilation, C)
-        weight, bias = (part.to(frames.dtype) for part in (self.conv.weight, self.conv.bias))
+        parts = self.conv.weight, cast("Tensor", self.conv.bias)
+        weight, bias = (part.to(frames.dtype) for part in parts)
         image = F.conv2d(
             image.permute(0, 3, 1, 2),
             weight.unsqueeze(3),  # (C, 1, K, 1)
