@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from tests.recipes.runs import EGS, HELD_OUT, TEST_SET, Place, lines_of, prepare, train_and_speak
 
 RECIPE = EGS / "tts" / "FlowSpeech"
-SPEAK = ("--stage", "3", "--infer_mode", "single", "--infer_text", "No.")
+SPEAK = ("--stage", "3", "--infer_mode", "single", "--infer_text", "No, it was not.")
 SPEAK += ("--vocoder_dir", "griffin_lim")
 TINY = {
     "model": {
@@ -21,6 +21,8 @@ TINY = {
     "train": {
         "batch_size": 2,
         "max_steps": 2,
+        "adam": {"lr": 0.05},  # so that the flow moves
+        "lr_scheduler": {"num_warmup": 0},
         "valid_samples": 0,
         "tracker": "none",
         "dataloader": {"num_worker": 0},
