@@ -18,7 +18,7 @@ that the filter bank of the mel gives. It departs from FreeV in that
 import copy
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 import torch
@@ -38,10 +38,7 @@ from models.base.graphs import Graphs, vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from models.vocoder._freevgl_discriminators import (
-    MagnitudeDiscriminator,
-    MagnitudeDiscriminatorConfig,
-)
+from models.vocoder._freevgl_discriminators import MagnitudeDiscriminator
 from modules.layers.basic import Linear
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram, fit_mel, spread_mel
@@ -73,9 +70,9 @@ class FreeVGLConfig:
     adversarial_start: int = (
         60  # updates before, in which the discriminators alone use their losses
     )
-    discriminator: MagnitudeDiscriminatorConfig = field(
-        default_factory=MagnitudeDiscriminatorConfig
-    )
+    # of each discriminator, from and to, as shares of half the sample rate
+    bands: tuple[tuple[float, float], ...] = ((0.0, 0.215), (0.175, 0.49), (0.45, 1.0))
+    band_channels: int = 32
     # of training segments
     gain_db: float = 15.0  # largest change of level, up or down
     blurred: float = 0.5  # share of segments whose input mel is blurred
@@ -84,11 +81,17 @@ class FreeVGLConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "channels", "n_layers", "expansion", "kernel_size")
+        require_at_least(self, 1, "band_channels")
         require_at_least(self, 0, "mel_updates", "iterations", "lambda_linear", "lambda_mel")
         require_at_least(self, 0, "lambda_adversarial", "lambda_feature", "adversarial_start")
         require_at_least(self, 0, "gain_db", "blur_frames", "blur_bands")
         require_share(self, "blurred")
         require_odd(self, "kernel_size")
+        if not self.bands or any(not 0 <= low < high <= 1 for low, high in self.bands):
+            raise ValueError(
+                f"bands are {[list(band) for band in self.bands]}, expected one or more, each from"
+                " a share of half the sample rate to a larger one, 0 to 1"
+            )
 
 
 class ConvNeXtBlock(nn.Module):
@@ -247,6 +250,19 @@ class FreeVGLTask:
             weights = (0.0, 0.0)
         return adversarial_losses(self.networks["discriminator"], *_images(spectra), *weights)
 
+    def validation_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
+        """Losses that choose the best checkpoint.
+
+        A distance of magnitudes prefers blurred ones. With discriminators, the level and deviation
+        of magnitudes around each bin count instead.
+        """
+        losses = self.reconstruction_losses(spectra)
+        if "discriminator" not in self.networks:
+            return losses
+        recorded, predicted = (_deviation(images[:, :1]) for images in _images(spectra))
+        contrast = mean_per_item([(recorded - predicted).abs()])
+        return {"mel": losses["mel"]._replace(weight=1.0), "contrast": contrast}
+
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
         """Losses of whole recordings, and the STFT distance of their resynthesis."""
@@ -255,7 +271,7 @@ class FreeVGLTask:
         for item, T in enumerate(batch.mel_lengths.tolist()):
             mel = batch.mel[item : item + 1, :, :T]
             wav = batch.wav[item : item + 1, : T * self._mel.config.hop_length]
-            for name, term in self.reconstruction_losses(self.spectra(mel, wav)).items():
+            for name, term in self.validation_losses(self.spectra(mel, wav)).items():
                 before = totals[name].total if name in totals else 0.0
                 totals[name] = term._replace(total=term.total + before)
             stft += float(self._stft.to(wav.device)(self.network.infer(mel), wav).sum())
@@ -307,6 +323,12 @@ def _audible_log(magnitude: Tensor) -> Tensor:
     return magnitude.clamp(min=math.exp(_QUIET)).log()
 
 
+def _deviation(images: Tensor) -> Tensor:
+    """Standard deviation of log magnitudes around each bin, (B, 1, K, T); edges are cut."""
+    means, squares = (F.avg_pool2d(values, (7, 3), 1) for values in (images, images.square()))
+    return (squares - means.square()).clamp(min=0).sqrt()
+
+
 def _images(spectra: Spectra) -> tuple[Tensor, Tensor]:
     """Inputs of the discriminators: recorded and predicted log magnitudes, (B, 2, K, T) each.
 
@@ -331,7 +353,7 @@ def _task(model: FreeVGLConfig, config: Config, assets: Assets) -> FreeVGLTask:
         )
     discriminator = None
     if model.lambda_adversarial:
-        discriminator = MagnitudeDiscriminator(model.discriminator, assets.mel)
+        discriminator = MagnitudeDiscriminator(model.bands, model.band_channels, assets.mel)
     return FreeVGLTask(_network(model, assets), discriminator, model, assets.mel)
 
 

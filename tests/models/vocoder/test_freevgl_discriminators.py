@@ -4,25 +4,26 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.vocoder._freevgl_discriminators import (
-    MagnitudeDiscriminator,
-    MagnitudeDiscriminatorConfig,
-    bins_of,
-)
+from models.vocoder._freevgl_discriminators import MagnitudeDiscriminator
+from models.vocoder.freevgl import FreeVGLConfig
 from modules.mel import MelConfig
 
 MEL = MelConfig()
-SMALL = MagnitudeDiscriminatorConfig(channels=4)
+BANDS = FreeVGLConfig().bands
 
 
 @pytest.fixture
 def network():
     torch.manual_seed(0)
-    return MagnitudeDiscriminator(SMALL, MEL)
+    return MagnitudeDiscriminator(BANDS, 4, MEL)
 
 
 def images(n_items=2, seed=0):
-    return torch.randn(n_items, 2, 513, 16, generator=torch.Generator().manual_seed(seed)) - 3
+    return torch.randn(n_items, 2, 513, 16, generator=torch.Generator().manual_seed(seed)) - 4
+
+
+def bins_of(bands, mel):
+    return [part.bins for part in MagnitudeDiscriminator(bands, 4, mel).discriminators]
 
 
 def test_bands_are_shares_of_half_the_sample_rate():
@@ -33,8 +34,7 @@ def test_bands_are_shares_of_half_the_sample_rate():
 
 
 def test_together_the_bands_cover_every_bin_and_overlap():
-    low, middle, high = bins_of(MagnitudeDiscriminatorConfig().bands, MEL)
-    assert (low, middle, high) == (slice(0, 111), slice(89, 251), slice(230, 513))
+    assert bins_of(BANDS, MEL) == [slice(0, 111), slice(89, 251), slice(230, 513)]
 
 
 def test_each_discriminator_reads_its_bins_of_both_channels_and_no_others(network):
@@ -50,7 +50,7 @@ def test_each_discriminator_reads_its_bins_of_both_channels_and_no_others(networ
 
 def test_a_score_is_that_of_plain_layers(network):
     discriminator, x = network.discriminators[1], images()
-    hidden = (x[:, :, 89:251] + 3) / 2.5
+    hidden = (x[:, :, 89:251] + 4) / 2.5
     strides = [(2, 1), (2, 1), (2, 2), (1, 1)]
     for conv, stride in zip(discriminator.convs, strides, strict=True):
         margin = [size // 2 for size in conv.weight.shape[2:]]
@@ -78,4 +78,4 @@ def test_items_of_a_batch_are_scored_as_if_alone(network):
 @pytest.mark.parametrize("bands", [(), ((0.5, 0.5),), ((0.0, 1.1),), ((-0.1, 0.5),)])
 def test_bands_that_are_none_are_refused(bands):
     with pytest.raises(ValueError, match=r"bands are .*expected one or more"):
-        MagnitudeDiscriminatorConfig(bands=bands)
+        FreeVGLConfig(bands=bands)

@@ -9,11 +9,8 @@ from accelerate.state import AcceleratorState
 
 from models.checkpoint.folders import latest_checkpoint
 from models.training.trainer import Updater, weighted_mean
-from models.vocoder._freevgl_discriminators import (
-    MagnitudeDiscriminator,
-    MagnitudeDiscriminatorConfig,
-)
-from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask, edge_frames
+from models.vocoder._freevgl_discriminators import MagnitudeDiscriminator
+from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask, Spectra, edge_frames
 from modules.mel import MelSpectrogram
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.training.small_tasks import make_trainer
@@ -33,7 +30,7 @@ SMALL = FreeVGLConfig(
     iterations=4,
     lambda_adversarial=0.5,
     adversarial_start=0,
-    discriminator=MagnitudeDiscriminatorConfig(channels=4),
+    band_channels=4,
 )
 CPU = torch.device("cpu")
 
@@ -54,7 +51,7 @@ def make_task(**changes: object) -> FreeVGLTask:
     torch.manual_seed(0)
     network = FreeVGL(config, MEL)
     torch.nn.init.normal_(network.residual.weight, std=0.05)
-    discriminator = MagnitudeDiscriminator(config.discriminator, MEL)
+    discriminator = MagnitudeDiscriminator(config.bands, config.band_channels, MEL)
     return FreeVGLTask(network, discriminator, config, MEL)
 
 
@@ -90,14 +87,9 @@ def test_every_weight_of_both_networks_gets_a_gradient():
         assert all(weight.grad.abs().max() > 0 for weight in network.parameters())
 
 
-def test_discriminators_compare_predicted_with_recorded_magnitudes_given_the_mel(monkeypatch):
+def test_discriminators_compare_predicted_with_recorded_magnitudes_given_the_mel():
     task, batch, seen = make_task(), make_batch(0, 1), []
-    discriminator = task.networks["discriminator"]
-    monkeypatch.setattr(
-        discriminator,
-        "forward",
-        lambda *given: seen.extend(given) or MagnitudeDiscriminator.forward(discriminator, *given),
-    )
+    task.networks["discriminator"].register_forward_pre_hook(lambda _, given: seen.extend(given))
     next(task.training_step(batch))
     recorded, predicted = seen[0].chunk(2)
     edge = edge_frames(MEL)
@@ -111,30 +103,47 @@ def test_discriminators_compare_predicted_with_recorded_magnitudes_given_the_mel
     assert (bands - batch.mel[..., edge:-edge]).abs().mean() < 0.2  # the level of the mel
 
 
-def test_before_the_start_only_the_discriminators_use_their_losses():
+def test_before_the_start_the_network_is_trained_as_without_discriminators():
     plain, late, started = make_task(), make_task(adversarial_start=2), make_task()
     del plain.networks["discriminator"]
-    for task, step in ((plain, 0), (late, 1), (started, 0)):
-        task.begin_update(step)
+    for task in (plain, late, started):
+        task.begin_update(1)
         updater_of(task).run([make_batch(0, 1)])
-    weights = [weights_of(task) for task in (plain, late, started)]
-    for name in weights[0]:  # of the network
-        assert torch.allclose(weights[1][name], weights[0][name], atol=1e-6)
-    assert not torch.allclose(
-        weights[2]["model.residual.weight"], weights[0]["model.residual.weight"], atol=1e-4
-    )
-    assert all(
-        torch.equal(weights[1][name], weights[2][name])
-        for name in weights[1]
-        if name.startswith("disc")
-    )
-    late.begin_update(2)
-    assert {
-        term.weight
-        for term in late.adversarial_losses(
-            late.spectra(make_batch(0).mel, make_batch(0).wav)
-        ).values()
-    } == {0.5, 2.0}
+    without, before, after = map(weights_of, (plain, late, started))
+    assert all(torch.allclose(before[name], without[name], atol=1e-6) for name in without)
+    assert not torch.allclose(after["model.residual.weight"], before["model.residual.weight"])
+    discriminators = before.keys() - without.keys()
+    assert all(torch.equal(before[name], after[name]) for name in discriminators)
+
+
+def test_from_the_start_on_the_losses_have_the_weights_of_the_config():
+    task, batch = make_task(adversarial_start=2), make_batch(0)
+    spectra = task.spectra(batch.mel, batch.wav)
+    for step, expected in ((1, [0.0, 0.0]), (2, [0.5, 2.0])):
+        task.begin_update(step)
+        losses = task.adversarial_losses(spectra)
+        assert [losses[name].weight for name in ("gen_adv", "feature_matching")] == expected
+
+
+def test_validation_prefers_magnitudes_as_rough_as_those_of_the_recording_to_blurred_ones():
+    torch.manual_seed(0)
+    task = make_task()
+    recorded, other = torch.randn(2, 1, 129, 40).mul(0.6).exp()
+    blurred, level = torch.zeros_like(recorded), torch.zeros_like(recorded)
+    rough = task.validation_losses(Spectra(other.log(), recorded, level))
+    flat = task.validation_losses(Spectra(blurred, recorded, level))
+    assert rough.keys() == flat.keys() == {"mel", "contrast"}
+    assert float(flat["contrast"].total) == pytest.approx(0.6, abs=0.03)  # its deviation
+    assert float(rough["contrast"].total) < 0.2
+    with_l1 = [float((hat - recorded.log()).abs().mean()) for hat in (other.log(), blurred)]
+    assert with_l1[0] > with_l1[1]  # what L1 would choose
+
+
+def test_without_discriminators_validation_measures_what_is_trained():
+    task, batch = make_task(), make_batch(0)
+    del task.networks["discriminator"]
+    spectra = task.spectra(batch.mel, batch.wav)
+    assert task.validation_losses(spectra) == task.reconstruction_losses(spectra)
 
 
 def test_two_micro_batches_of_one_make_the_update_of_one_batch_of_two():
