@@ -12,7 +12,7 @@ gradient of the weight is one product of two matrices.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -20,15 +20,14 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from torch.nn.grad import conv1d_weight, conv2d_input
-from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
 from config.checks import require_at_least
+from models.base.adversarial import DiscriminatorOutput, SubDiscriminator
 from modules.layers.normalisation import spectral_norm
 
 _MAX_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
 _FEWEST_CHANNELS = 16  # per group; with fewer, likewise
-_SLOPE = 0.1  # of leaky ReLU
 _SCALE_LAYERS = (  # kernel, stride, groups
     (15, 1, 1),
     (41, 2, 4),
@@ -222,50 +221,6 @@ def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups
     return torch.cat(parts, dim=2)
 
 
-class DiscriminatorOutput(NamedTuple):
-    """Output of one sub-discriminator for a batch."""
-
-    score: Tensor  # (B, L), 1 = real, 0 = generated
-    feature_distance: Tensor  # to the recordings' features, summed over layers and items
-
-
-class SubDiscriminator(nn.Module):
-    """Convolutions over a view of the waveform, each but the last followed by a leaky ReLU."""
-
-    def __init__(self, convs: Sequence[nn.Module], conv_post: nn.Module) -> None:
-        super().__init__()
-        self.convs = nn.ModuleList(convs)
-        self.conv_post = conv_post
-
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
-        """Scores wavs, (B, S), and compares with recordings, (B, S), if there are any."""
-        if recorded is None:
-            score = self._features(wav)[-1]
-            return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
-        with parametrize.cached():  # normalises the weights once
-            features = self._features(wav)
-            with torch.no_grad():
-                expected = self._features(recorded)
-        distances = [
-            (feature - other).abs().mean(dtype=torch.float32)
-            for feature, other in zip(features, expected, strict=True)
-        ]
-        distance = torch.stack(distances).sum() * len(wav)
-        return DiscriminatorOutput(features[-1].flatten(1), distance)
-
-    def _features(self, wav: Tensor) -> list[Tensor]:
-        """Output of each layer, (B, C, ...); the last one is the score."""
-        hidden, features = self._view(wav), []
-        for conv in self.convs:
-            hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
-            features.append(hidden)
-        return [*features, self.conv_post(hidden)]
-
-    def _view(self, wav: Tensor) -> Tensor:
-        """(B, S) -> (B, 1, ...)."""
-        return wav[:, None]
-
-
 class PeriodDiscriminator(SubDiscriminator):
     """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ..."""
 
@@ -281,10 +236,10 @@ class PeriodDiscriminator(SubDiscriminator):
         )
         self.period = period
 
-    def _view(self, wav: Tensor) -> Tensor:
+    def _view(self, signal: Tensor) -> Tensor:
         """(B, S) -> (B, 1, p, S / p)."""
-        B, S = wav.shape
-        wav = F.pad(wav[:, None], (0, -S % self.period), mode="reflect")
+        B, S = signal.shape
+        wav = F.pad(signal[:, None], (0, -S % self.period), mode="reflect")
         return wav.view(B, 1, -1, self.period).transpose(2, 3)
 
 

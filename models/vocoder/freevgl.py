@@ -4,8 +4,9 @@ The network is the amplitude part of FreeV (Lv et al. 2024, "FreeV: Free Lunch F
 Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate correct the magnitudes
 that the filter bank of the mel gives. It departs from FreeV in that
 - phases are not learned: phase gradient integration and some iterations of Griffin-Lim
-  (modules/waveform/griffin_lim.py) estimate them, so training needs no discriminator and takes
-  minutes on a CPU;
+  (modules/waveform/griffin_lim.py) estimate them, so training takes minutes on a CPU;
+- discriminators see magnitudes, not waveforms (_freevgl_discriminators.py), after training
+  without them;
 - the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
   the absolute value of the pseudo-inverse;
 - the blocks read the mel, not the prior;
@@ -18,7 +19,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -26,11 +27,18 @@ from torch.nn import functional as F
 
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import Config, VocoderPrecision
+from models.base.adversarial import (
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+    mean_per_item,
+)
 from models.base.assets import Assets
 from models.base.graphs import Graphs, vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
+from models.vocoder._freevgl_discriminators import MagnitudeDiscriminator
 from modules.layers.basic import Linear
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram, fit_mel, spread_mel
@@ -57,6 +65,14 @@ class FreeVGLConfig:
     iterations: int = 30  # of Griffin-Lim, in synthesis
     lambda_linear: float = 1.0  # loss weights, relative to that of log magnitudes
     lambda_mel: float = 0.5
+    lambda_adversarial: float = 0.0  # 0: no discriminators
+    lambda_feature: float = 2.0  # of feature matching, with discriminators
+    adversarial_start: int = (
+        60  # updates before, in which the discriminators alone use their losses
+    )
+    # of each discriminator, from and to, as shares of half the sample rate
+    bands: tuple[tuple[float, float], ...] = ((0.0, 0.215), (0.175, 0.49), (0.45, 1.0))
+    band_channels: int = 32
     # of training segments
     gain_db: float = 15.0  # largest change of level, up or down
     blurred: float = 0.5  # share of segments whose input mel is blurred
@@ -65,10 +81,17 @@ class FreeVGLConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "channels", "n_layers", "expansion", "kernel_size")
+        require_at_least(self, 1, "band_channels")
         require_at_least(self, 0, "mel_updates", "iterations", "lambda_linear", "lambda_mel")
+        require_at_least(self, 0, "lambda_adversarial", "lambda_feature", "adversarial_start")
         require_at_least(self, 0, "gain_db", "blur_frames", "blur_bands")
         require_share(self, "blurred")
         require_odd(self, "kernel_size")
+        if not self.bands or any(not 0 <= low < high <= 1 for low, high in self.bands):
+            raise ValueError(
+                f"bands are {[list(band) for band in self.bands]}, expected one or more, each from"
+                " a share of half the sample rate to a larger one, 0 to 1"
+            )
 
 
 class ConvNeXtBlock(nn.Module):
@@ -133,52 +156,112 @@ class FreeVGL(MagnitudeVocoder):
         return fit_mel(magnitude, mel.exp(), self.filters, self.config.mel_updates)
 
 
+class Spectra(NamedTuple):
+    """Magnitudes that the network predicts from a mel, and those of its recording, (B, K, T)."""
+
+    log_magnitude_hat: Tensor
+    magnitude: Tensor
+    log_spread: Tensor  # of the mel alone, spread over the bins
+
+
 class FreeVGLTask:
-    """Training on recordings, or on the mels that an acoustic model predicts for them."""
+    """Training on recordings, or on the mels that an acoustic model predicts for them.
+
+    Discriminators sharpen what the losses alone blur; without them it is trained on these losses.
+    """
 
     exported = "model"
 
-    def __init__(self, network: FreeVGL, config: FreeVGLConfig, mel: MelConfig) -> None:
-        self.network = network
+    def __init__(
+        self,
+        network: FreeVGL,
+        discriminator: MagnitudeDiscriminator | None,
+        config: FreeVGLConfig,
+        mel: MelConfig,
+    ) -> None:
         self.networks: dict[str, nn.Module] = {"model": network}
+        if discriminator is not None:
+            self.networks["discriminator"] = discriminator
+        self.network = network
         self.config = config
         self._mel = MelSpectrogram(mel)
         self._stft = MultiResolutionStft()
         self._edge = edge_frames(mel)
+        self._step = 0
+
+    def begin_update(self, step: int) -> None:
+        """Sets the loss weights for the update after `step` completed updates."""
+        self._step = step
 
     def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit."""
         return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
-        """Yields the update of the network."""
+        """Yields the update of the discriminators, if there are any, then that of the network."""
         gain = self._random_gains(batch.wav)  # (B, 1)
         floor = self._mel.config.log_floor_value
         mel = self._blur((batch.mel + gain.log()[:, :, None]).clamp(min=floor))
-        yield Update("model", self.losses(mel, batch.wav * gain, edge=self._edge))
+        spectra = self.spectra(mel, batch.wav * gain, edge=self._edge)
+        if "discriminator" not in self.networks:
+            yield Update("model", self.reconstruction_losses(spectra))
+            return
+        yield Update("discriminator", self.discriminator_losses(spectra))
+        with frozen(self.networks["discriminator"]):
+            adversarial = self.adversarial_losses(spectra)
+            yield Update("model", self.reconstruction_losses(spectra) | adversarial)
 
-    def losses(self, mel: Tensor, wav: Tensor, edge: int = 0) -> dict[str, LossTerm]:
-        """L1 of log magnitudes, of magnitudes relative to those of the frame, and of mels.
+    def spectra(self, mel: Tensor, wav: Tensor, edge: int = 0) -> Spectra:
+        """Predicts magnitudes from a mel, (B, M, T), of recordings, (B, T * hop_length).
 
-        From a mel, (B, M, T), to recordings, (B, T * hop_length); `edge` frames at both ends do not
-        count.
+        `edge` frames at both ends are cut.
         """
         mel_of = self._mel.to(wav.device)
-        log_magnitude_hat = self.network(mel).float()  # (B, n_fft // 2 + 1, T)
         magnitude = mel_of.magnitude(wav)
+        log_spread = spread_mel(mel.exp(), mel_of.filters).log()
         inner = slice(edge, magnitude.shape[2] - edge)
-        log_magnitude_hat, magnitude = log_magnitude_hat[..., inner], magnitude[..., inner]
-        magnitude_hat = log_magnitude_hat.exp()
-        log_magnitude = magnitude.clamp(min=math.exp(_QUIET)).log()
-        log_distance = (log_magnitude_hat.clamp(min=_QUIET) - log_magnitude).abs()
+        found = (self.network(mel).float(), magnitude, log_spread)
+        return Spectra(*(values[..., inner] for values in found))
+
+    def reconstruction_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
+        """L1 of log magnitudes, of magnitudes relative to those of the frame, and of mels."""
+        log_magnitude_hat, magnitude, _ = spectra
+        mel_of, magnitude_hat = self._mel.to(magnitude.device), log_magnitude_hat.exp()
+        log_distance = (log_magnitude_hat.clamp(min=_QUIET) - _audible_log(magnitude)).abs()
         level = magnitude.sum(dim=1, keepdim=True) + 0.1  # silent frames weigh less
         linear_distance = (magnitude_hat - magnitude).abs().sum(dim=1, keepdim=True) / level
         mel_distance = (mel_of.log_mel(magnitude_hat) - mel_of.log_mel(magnitude)).abs()
         return {
-            "log_magnitude": _mean_per_item(log_distance),
-            "linear_magnitude": _mean_per_item(linear_distance, self.config.lambda_linear),
-            "mel": _mean_per_item(mel_distance, self.config.lambda_mel),
+            "log_magnitude": mean_per_item([log_distance]),
+            "linear_magnitude": mean_per_item([linear_distance], self.config.lambda_linear),
+            "mel": mean_per_item([mel_distance], self.config.lambda_mel),
         }
+
+    def discriminator_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
+        """Losses of the discriminators on recorded and, detached, on predicted magnitudes."""
+        recorded, predicted = _images(spectra)
+        return discriminator_losses(self.networks["discriminator"], recorded, predicted.detach())
+
+    def adversarial_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
+        """Adversarial loss of the network and feature matching, of weight 0 at first."""
+        config = self.config
+        weights = (config.lambda_adversarial, config.lambda_feature)
+        if self._step < config.adversarial_start:
+            weights = (0.0, 0.0)
+        return adversarial_losses(self.networks["discriminator"], *_images(spectra), *weights)
+
+    def validation_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
+        """Losses that choose the best checkpoint.
+
+        A distance of magnitudes prefers blurred ones. With discriminators, the level and deviation
+        of magnitudes around each bin count instead.
+        """
+        losses = self.reconstruction_losses(spectra)
+        if "discriminator" not in self.networks:
+            return losses
+        recorded, predicted = (_deviation(images[:, :1]) for images in _images(spectra))
+        contrast = mean_per_item([(recorded - predicted).abs()])
+        return {"mel": losses["mel"]._replace(weight=1.0), "contrast": contrast}
 
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
@@ -188,7 +271,7 @@ class FreeVGLTask:
         for item, T in enumerate(batch.mel_lengths.tolist()):
             mel = batch.mel[item : item + 1, :, :T]
             wav = batch.wav[item : item + 1, : T * self._mel.config.hop_length]
-            for name, term in self.losses(mel, wav).items():
+            for name, term in self.validation_losses(self.spectra(mel, wav)).items():
                 before = totals[name].total if name in totals else 0.0
                 totals[name] = term._replace(total=term.total + before)
             stft += float(self._stft.to(wav.device)(self.network.infer(mel), wav).sum())
@@ -236,8 +319,25 @@ def _convolve(signals: Tensor, kernels: Tensor) -> Tensor:
     return F.conv1d(padded, kernels[:, None], groups=len(kernels))
 
 
-def _mean_per_item(distance: Tensor, weight: float = 1.0) -> LossTerm:
-    return LossTerm(distance.flatten(1).mean(dim=1).sum(), "items", weight)
+def _audible_log(magnitude: Tensor) -> Tensor:
+    return magnitude.clamp(min=math.exp(_QUIET)).log()
+
+
+def _deviation(images: Tensor) -> Tensor:
+    """Standard deviation of log magnitudes around each bin, (B, 1, K, T); edges are cut."""
+    means, squares = (F.avg_pool2d(values, (7, 3), 1) for values in (images, images.square()))
+    return (squares - means.square()).clamp(min=0).sqrt()
+
+
+def _images(spectra: Spectra) -> tuple[Tensor, Tensor]:
+    """Inputs of the discriminators: recorded and predicted log magnitudes, (B, 2, K, T) each.
+
+    The second channel of both is the level of the mel bands.
+    """
+    mel = spectra.log_spread.clamp(min=_QUIET)
+    recorded = _audible_log(spectra.magnitude)
+    predicted = spectra.log_magnitude_hat.clamp(min=_QUIET)
+    return torch.stack([recorded, mel], dim=1), torch.stack([predicted, mel], dim=1)
 
 
 def _network(model: FreeVGLConfig, assets: Assets) -> FreeVGL:
@@ -251,7 +351,10 @@ def _task(model: FreeVGLConfig, config: Config, assets: Assets) -> FreeVGLTask:
             f"train.cut_mel_frame is {config.train.cut_mel_frame}; FreeVGL needs {least} or more, "
             "since the losses leave out the ends of a segment"
         )
-    return FreeVGLTask(_network(model, assets), model, assets.mel)
+    discriminator = None
+    if model.lambda_adversarial:
+        discriminator = MagnitudeDiscriminator(model.bands, model.band_channels, assets.mel)
+    return FreeVGLTask(_network(model, assets), discriminator, model, assets.mel)
 
 
 def _graphs(network: FreeVGL) -> Graphs:

@@ -11,8 +11,7 @@ The generator is in _hifigan_generator.py, the discriminators in _hifigan_discri
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -22,6 +21,12 @@ from torch.nn.utils.parametrizations import weight_norm
 from config.checks import require_at_least
 from config.preprocess import PreprocessConfig
 from config.schema import Config
+from models.base.adversarial import (
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+    mean_per_item,
+)
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
@@ -96,28 +101,19 @@ class HiFiGANTask:
             yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))
             return
         yield Update("discriminator", self.discriminator_losses(batch.wav, wav_hat.detach()))
-        with _frozen(self.networks["discriminator"]):
+        with frozen(self.networks["discriminator"]):
             adversarial = self.adversarial_losses(batch.wav, wav_hat)
             reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
             yield Update("generator", adversarial | reconstruction)
 
     def discriminator_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Least squares: 1 for recordings, 0 for generated audio, detached (eq. 1); (B, S) each."""
-        outputs = self.networks["discriminator"](torch.cat([wav, wav_hat]))
-        real, fake = zip(*(output.score.chunk(2) for output in outputs), strict=True)
-        return {
-            "disc_real": _summed([(1 - score).square() for score in real]),
-            "disc_fake": _summed([score.square() for score in fake]),
-        }
+        return discriminator_losses(self.networks["discriminator"], wav, wav_hat)
 
     def adversarial_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """The generator's adversarial (eq. 2) and feature matching loss (eq. 4); wavs (B, S)."""
-        outputs = self.networks["discriminator"](wav_hat, recorded=wav)
-        distance = torch.stack([output.feature_distance for output in outputs]).sum()
-        return {
-            "gen_adv": _summed([(1 - output.score).square() for output in outputs]),
-            "feature_matching": LossTerm(distance, "items", self.config.lambda_feature),
-        }
+        discriminator, weight = self.networks["discriminator"], self.config.lambda_feature
+        return adversarial_losses(discriminator, wav, wav_hat, 1.0, weight)
 
     def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Mel loss (eq. 3) and, if it has a weight, multi-resolution STFT loss; wavs (B, S)."""
@@ -125,10 +121,10 @@ class HiFiGANTask:
         if self.config.lambda_mel:
             mel_of = self._mel.to(wav.device)
             distance = (mel_of(wav) - mel_of(wav_hat)).abs()
-            losses["mel"] = _summed([distance], self.config.lambda_mel)
+            losses["mel"] = mean_per_item([distance], self.config.lambda_mel)
         if self.config.lambda_stft:
             distance = self._stft.to(wav.device)(wav_hat.float(), wav)
-            losses["stft"] = _summed([distance[:, None]], self.config.lambda_stft)
+            losses["stft"] = mean_per_item([distance[:, None]], self.config.lambda_stft)
         return losses
 
     @torch.no_grad()
@@ -151,22 +147,6 @@ class HiFiGANTask:
         """Resynthesises the batch."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
         return resynthesis_samples(batch, wav_hat, self._input_mel)
-
-
-def _summed(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
-    """Sum over items of each tensor's mean per item, (B, ...), and over tensors."""
-    means = [distance.float().flatten(1).mean(dim=1).sum() for distance in distances]
-    return LossTerm(torch.stack(means).sum(), "items", weight)
-
-
-@contextmanager
-def _frozen(network: nn.Module) -> Iterator[None]:
-    """Computes no gradients of these weights: the generator step does not need them."""
-    network.requires_grad_(False)
-    try:
-        yield
-    finally:
-        network.requires_grad_(True)
 
 
 def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:

@@ -10,10 +10,10 @@ import pytest
 import soundfile
 
 from tests.recipes.runs import EGS, HELD_OUT, TRAINING, Place, lines_of, write_corpus
-from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
+from tests.recipes.tiny import TINY_FREEVGL, TINY_HIFIGAN, TWO_UPDATES
 
 RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
-VOCODER = EGS / "vocoder" / "HiFiGAN" / "run.sh"
+VOCODERS = {"HiFiGAN": TINY_HIFIGAN, "FreeVGL": TINY_FREEVGL}
 ONE_PROCESS = ("--set", "preprocess.backend=sequential")  # others would have to import PyTorch
 
 
@@ -214,40 +214,44 @@ def test_golden_test_is_spoken_with_one_checkpoint(trained, tmp_path):
     assert len(lines_of(tmp_path)) == 1
 
 
-def write_vocoder_config(folder: Path) -> Path:
+def write_vocoder_config(folder: Path, vocoder: str) -> Path:
     """The recipe that fine-tunes a vocoder, with networks that do two updates in no time."""
+    recipe = EGS / "vocoder" / vocoder / "exp_config_finetune.json"
     config = {
-        "base_config": os.path.relpath(VOCODER.parent / "exp_config_finetune.json", folder),
+        "base_config": os.path.relpath(recipe, folder),
         "dataset": ["LJSpeech-mini"],
         "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
         "log_dir": str(folder / "ckpts"),
         "preprocess": {
-            "processed_dir": str(folder / "data of a vocoder"),
+            "processed_dir": str(folder / f"data of {vocoder}"),
             "corpus": {"LJSpeech-mini": {"format": "ljspeech"}},
         },
-        "model": TINY_HIFIGAN,
-        "train": TWO_UPDATES,
+        "model": VOCODERS[vocoder],
+        "train": TWO_UPDATES | {"init_from": ""},
     }
-    path = folder / "vocoder.json"
+    path = folder / f"{vocoder}.json"
     path.write_text(json.dumps(config), encoding="utf-8")
     return path
 
 
-def test_a_vocoder_learns_from_what_the_voice_predicts_and_speaks_for_it(trained, tmp_path):
-    config = write_vocoder_config(trained.folder)
+@pytest.mark.parametrize("vocoder", VOCODERS)
+def test_a_vocoder_learns_from_what_the_voice_predicts_and_speaks_for_it(
+    trained, tmp_path, vocoder
+):
+    config = write_vocoder_config(trained.folder, vocoder)
     done = trained.run_sh(
         "--stage", "1-2", "--config", str(config), "--from_acoustic", str(trained.experiment),
-        "--name", "tuned", script=VOCODER,
+        "--name", f"tuned_{vocoder}", script=EGS / "vocoder" / vocoder / "run.sh",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     spoken = trained.run(
         "--stage", "3", "--infer_mode", "single", "--infer_text", "Good day.",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", str(tmp_path),
-        "--vocoder_dir", str(trained.folder / "ckpts" / "tuned"),
+        "--vocoder_dir", str(trained.folder / "ckpts" / f"tuned_{vocoder}"),
     )  # fmt: skip
     assert spoken.returncode == 0, spoken.stderr
     (line,) = lines_of(tmp_path / "single")
     wav, _ = soundfile.read(tmp_path / "single" / line["file"])
-    assert line["vocoder"] == str(trained.folder / "ckpts" / "tuned")
+    assert line["vocoder"] == str(trained.folder / "ckpts" / f"tuned_{vocoder}")
     assert np.isfinite(wav).all()
     assert len(wav) == pytest.approx(line["seconds"] * 22050, abs=2)  # written to 0.1 ms

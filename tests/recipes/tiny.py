@@ -16,6 +16,7 @@ TINY_HIFIGAN = {
         "scale_channels": [4, 16, 16, 16, 16, 16, 16],
     },
 }
+TINY_FREEVGL = {"channels": 16, "n_layers": 1, "iterations": 2, "band_channels": 2}
 TWO_UPDATES = {
     "batch_size": 2,
     "cut_mel_frame": 16,

@@ -47,6 +47,13 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "HiFi-GAN": ("hifigan", ()),
     "WaveGlow": ("waveglow", ()),
     "FreeVGL": ("freevgl", ("model.gain_db=0", "model.blurred=0")),
+    "FreeVGL with discriminators": (
+        "freevgl",
+        (
+            *("model.gain_db=0", "model.blurred=0", "model.band_channels=4"),
+            *("model.lambda_adversarial=0.5", "model.adversarial_start=0"),
+        ),
+    ),
 }
 
 

@@ -1,0 +1,105 @@
+"""Adversarial training of vocoders: parts of discriminators, least squares, feature matching."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils import parametrize
+
+from models.base.task import LossTerm
+
+_SLOPE = 0.1  # of leaky ReLU
+
+
+class DiscriminatorOutput(NamedTuple):
+    """Output of one sub-discriminator for a batch."""
+
+    score: Tensor  # (B, L), 1 = real, 0 = generated
+    feature_distance: Tensor  # to the recordings' features, summed over layers and items
+
+
+class SubDiscriminator(nn.Module):
+    """Convolutions over a view of the input, each but the last followed by a leaky ReLU."""
+
+    def __init__(self, convs: Sequence[nn.Module], conv_post: nn.Module) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(convs)
+        self.conv_post = conv_post
+
+    def forward(self, signal: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
+        """Scores signals, (B, ...), and compares with recordings, (B, ...), if there are any."""
+        if recorded is None:
+            score = self._features(signal)[-1]
+            return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
+        with parametrize.cached():  # normalises the weights once
+            features = self._features(signal)
+            with torch.no_grad():
+                expected = self._features(recorded)
+        distances = [
+            (feature - other).abs().mean(dtype=torch.float32)
+            for feature, other in zip(features, expected, strict=True)
+        ]
+        distance = torch.stack(distances).sum() * len(signal)
+        return DiscriminatorOutput(features[-1].flatten(1), distance)
+
+    def _features(self, signal: Tensor) -> list[Tensor]:
+        """Output of each layer, (B, C, ...); the last one is the score."""
+        hidden, features = self._view(signal), []
+        for conv in self.convs:
+            hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
+            features.append(hidden)
+        return [*features, self.conv_post(hidden)]
+
+    def _view(self, signal: Tensor) -> Tensor:
+        """The input of the first convolution; by default that of waveforms, (B, S) -> (B, 1, S)."""
+        return signal[:, None]
+
+
+def discriminator_losses(
+    discriminator: nn.Module, recorded: Tensor, generated: Tensor
+) -> dict[str, LossTerm]:
+    """Least squares: 1 for recordings, 0 for what is generated, detached; (B, ...) each.
+
+    Mao et al. 2017, arXiv:1611.04076.
+    """
+    outputs = discriminator(torch.cat([recorded, generated]))
+    real, fake = zip(*(output.score.chunk(2) for output in outputs), strict=True)
+    return {
+        "disc_real": mean_per_item([(1 - score).square() for score in real]),
+        "disc_fake": mean_per_item([score.square() for score in fake]),
+    }
+
+
+def adversarial_losses(
+    discriminator: nn.Module,
+    recorded: Tensor,
+    generated: Tensor,
+    weight: float,
+    feature_weight: float,
+) -> dict[str, LossTerm]:
+    """The generator's least squares and feature matching (Larsen et al. 2016); (B, ...) each."""
+    outputs = discriminator(generated, recorded=recorded)
+    distance = torch.stack([output.feature_distance for output in outputs]).sum()
+    return {
+        "gen_adv": mean_per_item([(1 - output.score).square() for output in outputs], weight),
+        "feature_matching": LossTerm(distance, "items", feature_weight),
+    }
+
+
+def mean_per_item(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
+    """Sum over items of each tensor's mean per item, (B, ...), and over tensors."""
+    means = [distance.float().flatten(1).mean(dim=1).sum() for distance in distances]
+    return LossTerm(torch.stack(means).sum(), "items", weight)
+
+
+@contextmanager
+def frozen(network: nn.Module) -> Iterator[None]:
+    """Computes no gradients of these weights: the generator step does not need them."""
+    network.requires_grad_(False)
+    try:
+        yield
+    finally:
+        network.requires_grad_(True)
