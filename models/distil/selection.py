@@ -56,8 +56,7 @@ def divide(
     for text in pool:
         kinds[text.kind].append(text)
     taken: dict[str, list[PoolText]] = {voice: [] for voice in voices}
-    common = sum((text.diphones for text in spoken_by_all), Counter[Diphone]())
-    diphones_of_voice = {voice: common.copy() for voice in voices}
+    diphones_of_voice = {v: sum((t.diphones for t in spoken_by_all), Counter()) for v in voices}
     of_kind = {voice: Counter[str]() for voice in voices}
     while kinds:
         sizes = {v: of_kind[v].total() if n_texts == inf else len(taken[v]) for v in voices}

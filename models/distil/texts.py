@@ -67,12 +67,11 @@ def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
         yield from ((item.id, item.text, item.text) for item in corpus.utterances)
         return
     lines = {n: line for n, line in enumerate(read_text(path).split("\n"), 1) if line.strip()}
-    mark = next((mark for mark in "|\t" if all(mark in line for line in lines.values())), "\n")
-    marks = [(n, mark) for n, line in lines.items() for mark in "|\t" if mark in line]
-    if mark == "\n" and marks:
-        n, mark = marks[0]
-        other = next(n for n, line in lines.items() if mark not in line)
-        fault = f"{path}: line {n} has {mark!r}, line {other} has none"
+    content = "".join(lines.values())
+    without = {m: [n for n in lines if m not in lines[n]] for m in "|\t" if m in content}
+    mark = min(without, key=lambda mark: len(without[mark]), default="\n")
+    if numbers := without.get(mark):
+        fault = f"{path}: line {numbers[0]} has no {mark!r}, {len(lines) - len(numbers)} lines have"
         raise InputError(f"{fault}; a table has it in every line, a file of texts in none")
     columns = ["id", "text", "normalized"]
     for n, line in lines.items():

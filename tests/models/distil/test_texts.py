@@ -48,8 +48,8 @@ def test_a_table_has_ids_and_may_have_normalised_texts(read, mark):
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("a|One.\nb Two.\nc|Three.\n", r"line 1 has '\|', line 2 has none"),
-        ("One.\n\nTwo.\tThree.\n", r"line 3 has '\\t', line 1 has none"),
+        ("a|One.\nb Two.\nc|Three.\n", r"line 2 has no '\|', 2 lines have"),
+        ("One.\n\nTwo.\tThree.\n", r"line 1 has no '\\t', 1 lines have"),
     ],
 )
 def test_a_table_with_a_defective_line_is_refused(read, content, fault):
