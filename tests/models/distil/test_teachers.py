@@ -109,6 +109,12 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(server):
     assert len(server.requests) == 4
 
 
+def test_a_name_of_a_host_that_cannot_be_is_an_error(monkeypatch):
+    monkeypatch.setattr(teachers, "_PAUSES_S", (0,))
+    with pytest.raises(InputError, match=r"http://a\.\.b/v1/audio/speech: UnicodeError: "):
+        find_teacher("http://a..b/v1", "m").speak("Hi.", "alloy")
+
+
 def test_a_server_that_stays_busy_is_an_error(server):
     server.faults = [503, 503, 503]
     message = f"{server.url}/audio/speech: 503 Service Unavailable: .*no luck"
