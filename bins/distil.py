@@ -1,13 +1,14 @@
 """Has another program speak texts as a corpus: arion distil TEACHER TEXTS OUT [flags]."""
 
 from argparse import Namespace
-from dataclasses import asdict
 from math import inf
+from typing import Any
 
 from bins._flags.values import COUNT, FILE, FUNCTION, INPUT, SEED, matching, number
 from utils.cli import Parser, UsageError, run
-from utils.errors import InputError, listed
+from utils.errors import InputError
 from utils.files import user_path
+from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
 
 _VOICES = matching("LIST", r"[^,\s]+(,[^,\s]+)*", "names and commas, as in anna,bert")
@@ -27,22 +28,22 @@ def _arguments() -> Namespace:
     add("texts", type=INPUT.argument, metavar="TEXTS").help = """a file of one text per line, or of
         id|text, or a folder of a corpus"""
     add("out", type=user_path, metavar="OUT", help="folder of the corpus")
-    add("--voices", type=_VOICES.argument, metavar="LIST").help = """of the teacher: the speakers,
-        among whom the texts are divided"""
+    add("--voices", type=_VOICES.argument, metavar="LIST").help = """voices of the teacher, among
+        which the texts are divided"""
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--minutes", type=_MINUTES.argument, metavar="X", help="for each voice")
     amount.add_argument("--texts", dest="n_texts", type=COUNT.argument, metavar="N").help = """for
         each voice (default: all)"""
     add("--every", type=INPUT.argument, metavar="FILE", help="further texts, of every voice")
-    add("--exclude", type=FILE.argument, metavar="FILE", help="ids or texts to leave out")
-    add("--same_texts", action="store_true", help="for all voices")
-    add("--language", default="en-us", metavar="CODE", help="of espeak-ng (default: en-us)")
-    add("--model", metavar="NAME", help="of an endpoint")
-    add("--name", help="of the teacher, for model cards (default: as it was given)")
-    add("--licence", metavar="ID", help="of its speech, for model cards, such as apache-2.0")
+    add("--exclude", type=FILE.argument, metavar="FILE", help="file of ids or texts to leave out")
+    add("--same_texts", action="store_true", help="all voices speak the same texts")
+    add("--language", default="en-us", metavar="CODE", help="espeak-ng code (default: en-us)")
+    add("--model", metavar="NAME", help="model of an endpoint")
+    add("--name", help="name of the teacher, shown in model cards (default: TEACHER)")
+    add("--licence", metavar="ID", help="licence of the speech, shown in model cards")
     add("--recogniser", type=FUNCTION.argument, metavar="FUNCTION").help = """speech recogniser, as
         in stage 4, by which clips with wrong words are rejected"""
-    add("--seed", type=SEED.argument, default=0, metavar="N", help="of the choice (default: 0)")
+    add("--seed", type=SEED.argument, default=0, help="seed of the choice of texts (default: 0)")
     add("--num_workers", type=COUNT.argument, default=n_cores(), metavar="N").help = """processes,
         or requests at a time (default: one per core)"""
     return parser.parse_args()
@@ -50,46 +51,56 @@ def _arguments() -> Namespace:
 
 def main() -> None:
     """Chooses texts and has them spoken."""
-    given = _arguments()
+    flags = _arguments()
 
     from config.text import TextConfig
-    from models.distil.corpus import Studio, VoiceTexts, write_corpus
+    from models.distil.corpus import ClipRecorder, VoiceTexts, write_corpus
     from models.distil.selection import SHORTEST_S, divide
     from models.distil.teachers import find_teacher
     from models.distil.texts import digest, read_pool
-    from preprocessors.manifest import Origin
     from processors.metrics.recognition.user_models import load_function
     from processors.metrics.registry import METRICS
     from processors.text.frontend import TextFrontend
-    from utils.logging import get_logger, setup_logging
 
     setup_logging()
-    if given.recogniser and (missing := METRICS["wer"].missing()):
+    if flags.recogniser and (missing := METRICS["wer"].missing()):
         raise InputError(f"--recogniser needs other packages: pip install {' '.join(missing)}")
-    teacher = find_teacher(given.teacher, given.model)
-    names = given.voices.split(",") if given.voices else teacher.voices
-    known = teacher.voices or names
-    if not names or not {*names} <= {*known} or (len(names) > 1 and not given.voices):
-        of = f" of {listed(teacher.voices, 20)}" if teacher.voices else ""
-        raise UsageError(f"{given.teacher} needs --voices{of}; found {given.voices}")
-    config = TextConfig() if given.language[:2] == "en" else TextConfig("none", "espeak")
-    frontend = TextFrontend(config, given.language)
-    pool = read_pool(given.texts, frontend, given.exclude)
-    every = read_pool(given.every, frontend) if given.every else []
-    sharing = names[:1] if given.same_texts else names
-    length = 60 * given.minutes / SHORTEST_S if given.minutes else inf
-    taken = divide(pool, sharing, given.seed, every, length=length, n_texts=given.n_texts or inf)
-    texts = [taken[sharing[n % len(sharing)]] for n in range(len(names))]
-    voices = [VoiceTexts(*pair, every, given.minutes) for pair in zip(names, texts, strict=True)]
-    recogniser = load_function(given.recogniser) if given.recogniser else None
-    studio = Studio(teacher, given.language, recogniser, given.out)
-    settings = {f"--{name}": str(vars(given)[name]) for name in _SAME}
-    settings |= {"TEXTS (or --exclude)": digest(pool), "--every": digest(every)}
-    origin = Origin(given.name or teacher.name, given.licence or teacher.licence)
-    if not origin.licence:
-        get_logger(__name__).warning("no --licence: model cards will say that it is unknown")
-    record = {"origin": asdict(origin), "made_of": {"TEACHER": teacher.name, **settings}}
-    write_corpus(voices, studio, record, given.num_workers)
+    teacher = find_teacher(flags.teacher, flags.model)
+    names = flags.voices.split(",") if flags.voices else teacher.voices
+    unknown = {*names}.difference(teacher.voices or names)
+    if not names or unknown or (len(names) > 1 and not flags.voices):
+        example = ",".join(teacher.voices[:20]) or "anna"
+        raise UsageError(f"{flags.teacher}: give --voices, such as --voices {example}")
+    config = TextConfig() if flags.language[:2] == "en" else TextConfig("none", "espeak")
+    frontend = TextFrontend(config, flags.language)
+    pool = read_pool(flags.texts, frontend, flags.exclude)
+    every = read_pool(flags.every, frontend) if flags.every else []
+    sharing = names[:1] if flags.same_texts else names
+    length = 60 * flags.minutes / SHORTEST_S if flags.minutes else inf
+    taken = divide(pool, sharing, flags.seed, every, length=length, n_texts=flags.n_texts or inf)
+    if (fewest := min(map(len, taken.values()))) < (flags.n_texts or 1):
+        shortfall = f"{flags.texts}: of {len(pool)} texts, a voice gets {fewest}; give more texts"
+        if not fewest:
+            raise InputError(f"{shortfall}, or fewer voices")
+        get_logger(__name__).warning("%s, or a smaller --texts", shortfall)
+    shared = taken[names[0]]
+    voices = [VoiceTexts(name, taken.get(name, shared), every, flags.minutes) for name in names]
+    recogniser = load_function(flags.recogniser) if flags.recogniser else None
+    recorder = ClipRecorder(teacher, flags.language, recogniser, flags.out)
+    digests = {"TEXTS (or --exclude)": digest(pool), "--every": digest(every)}
+    record = _record_of(flags, teacher.name, teacher.licence_line, digests)
+    write_corpus(voices, recorder, record, flags.num_workers)
+
+
+def _record_of(flags: Namespace, name: str, line: str, digests: dict[str, str]) -> dict[str, Any]:
+    """Returns the content of corpus.json."""
+    settings = {f"--{flag}": str(vars(flags)[flag]) for flag in _SAME}
+    if not flags.licence:
+        hint = f"; give it if {line!r} in MODEL_CARD is that of the speech"
+        message = "no --licence: model cards will say that it is unknown%s"
+        get_logger(__name__).warning(message, hint if line else "")
+    origin = {"spoken_by": flags.name or name, "licence": flags.licence or ""}
+    return {"origin": origin, "made_of": {"TEACHER": name, **settings, **digests}}
 
 
 if __name__ == "__main__":

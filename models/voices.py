@@ -1,5 +1,6 @@
 """Voices on this machine: the bundled one and those that recipes trained."""
 
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -89,9 +90,14 @@ def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
 
 def _licence(card: str) -> str:
     """The licence of the weights in the header of a card; else those of the recordings there."""
-    values = dict(re.findall(r"^(license|recordings_license): (.+)$", card, re.MULTILINE))
-    weights = values.get("license", "unknown").strip('"')
-    recordings = re.findall('"([^"]+)"', values.get("recordings_license", ""))
+    header = card[3:].partition("\n---")[0] if card.startswith("---") else ""
+    found = re.findall(r"^(license|recordings_license): (.+)$", header, re.MULTILINE)
+    try:  # JSON; a user's own words may have no quotes
+        values = {key: json.loads(v if v[0] in '["' else json.dumps(v)) for key, v in found}
+    except json.JSONDecodeError as error:
+        raise InputError(f"README.md: the licence in the header is damaged ({error})") from error
+    weights, recordings = values.get("license", "unknown"), values.get("recordings_license", [])
     if weights == "unknown" and recordings:
-        return f"{', '.join(recordings)}, of the recordings"
-    return weights
+        recordings = recordings if isinstance(recordings, list) else [recordings]
+        return f"{', '.join(map(str, recordings))}, of the recordings"
+    return str(weights)

@@ -1,13 +1,14 @@
 """Finds and reads corpora. A format is a file here that ends with `CORPUS = Corpus(...)`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import preprocessors
 from config.preprocess import CorpusConfig
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing, Origin, check_id
+from utils.config import build_complete
 from utils.definitions import load_definition
 from utils.errors import InputError, nearest
 from utils.files import read_json, user_path
@@ -28,12 +29,11 @@ class Corpus:
 
 
 def read_origin(path: Path) -> Origin:
-    """The entry `origin` of corpus.json, or of a report of stage 1; empty without it."""
+    """Reads `origin` of corpus.json, or of a report of stage 1; empty without it."""
     plain = read_json(path) if path.exists() else None
-    origin = plain.get("origin") if isinstance(plain, dict) else None
-    if not isinstance(origin, dict) or origin.keys() != asdict(Origin()).keys():
+    if not isinstance(plain, dict) or "origin" not in plain:
         return Origin()
-    return Origin(**origin)
+    return build_complete(Origin, plain["origin"], path)
 
 
 def known_formats() -> list[str]:

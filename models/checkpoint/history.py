@@ -181,7 +181,7 @@ def licences_of(config: Config, history: History) -> dict[str, str]:
     """The licence of each dataset's recordings; empty where it is unknown."""
     of_programs = {name: origin.licence for name, origin in history.origins.items()}
     return {
-        name: options.licence or of_programs.get(name) or licence_of(name, options)
+        name: options.licence or of_programs.get(name, licence_of(name, options))
         for name, options in _datasets(config).items()
     }
 
@@ -197,7 +197,8 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     yield "tags", [kind, "arion", config.model_type.lower()]
     yield "library_name", "arion"
     yield "pipeline_tag", "text-to-speech" if config.task == "tts" else ""
-    corpora = (published(name, options) for name, options in _datasets(config).items())
+    recorded = {n: o for n, o in _datasets(config).items() if n not in card.history.origins}
+    corpora = (published(name, options) for name, options in recorded.items())
     yield "datasets", [corpus.hub_name for corpus in corpora if corpus and corpus.hub_name]
     base = _HUB_NAME.match(card.history.initialised_from)
     yield "base_model", base["repo"] if base else ""

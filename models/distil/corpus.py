@@ -27,11 +27,11 @@ from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
 _CLIPS, _GOOD, _REJECTED = "clips.jsonl", "wavs", "rejected"
-_PILOT, _LONG_S = 20, 6  # most texts, of six seconds, by which the length of others is estimated
-_FAILURES = 5  # of the teacher in a row: others would follow
-_FEWEST = 8  # clips of a voice that have a usual pace
-_NEAR, _DEVIATIONS = log(1.4), 4.5  # from it, no fault: a ratio, robust standard deviations
-_WORST_WER, _FEWEST_ERRORS = 25, 2  # beyond both is a fault: percent, words
+_PILOT, _LONG_S = 20, 6  # clips of a first round, not all may be faulty; seconds assumed for each
+_FAILURES = 5  # failures of the teacher in a row that end the run
+_FEWEST = 8  # clips of a voice by which its usual pace is estimated
+_NEAR, _DEVIATIONS = log(1.4), 4.5  # of log(pace / usual): no fault up to it, to robust deviations
+_WORST_WER, _FEWEST_ERRORS = 25, 2  # percent, words: beyond both is a fault
 
 
 class Clip(NamedTuple):
@@ -53,26 +53,26 @@ class VoiceTexts:
         self.name = name
         self.taken = [(check_id(ids.format(text.id)), text) for text in every]
         self.waiting = [(check_id(ids.format(text.id)), text) for text in pool]
-        self._wanted_s = None if minutes is None else 60 * minutes
+        self.minutes = minutes  # of good clips; None: all texts are spoken
 
     def advance(self, clips: Mapping[str, Clip]) -> int:
-        """Takes texts to be spoken next, by the clips of the others; gives their number."""
+        """Takes texts to be spoken next, by the clips of the others. Returns how many."""
         n = len(self.waiting)
-        if self._wanted_s is not None:
-            seconds = self.seconds(clips)
-            mean_s = seconds / len(self.taken) if seconds else max(self._wanted_s / _PILOT, _LONG_S)
-            n = min(n, max(0, ceil((self._wanted_s - seconds) / mean_s)))
+        if self.minutes is not None:
+            wanted_s, seconds = 60 * self.minutes, self.seconds(clips)
+            mean_s = seconds / len(self.taken) if seconds else max(wanted_s / _PILOT, _LONG_S)
+            n = min(n, max(0, ceil((wanted_s - seconds) / mean_s)))
         self.taken += self.waiting[:n]
         del self.waiting[:n]
         return n
 
     def seconds(self, clips: Mapping[str, Clip]) -> float:
-        """The length of all clips without a fault."""
+        """Returns the seconds of clips without a fault."""
         faults = self.faults(clips)
         return sum(clips[id].seconds for id, _ in self.taken if id not in faults)
 
     def faults(self, clips: Mapping[str, Clip]) -> dict[str, str]:
-        """Why clips cannot be used, by id; also those that are unusually long or short."""
+        """Returns why clips cannot be used, by id; also unusually long or short ones."""
         faults = {id: clips[id].fault for id, _ in self.taken if clips[id].fault}
         good = [(clips[id], text) for id, text in self.taken if id not in faults]
         paces = {clip.id: log(clip.speech_s / text.length) for clip, text in good}
@@ -85,9 +85,16 @@ class VoiceTexts:
                 faults[id] = f"too {how}: {exp(pace - usual):.2f} of what its phones take"
         return faults
 
+    def refuse_if_all_are_faulty(self, last: Clip, clips: Mapping[str, Clip]) -> None:
+        """Raises an InputError if the clips are enough to judge the teacher, and none is good."""
+        faults = [clips[id].fault for id, _ in self.taken if id in clips]
+        if len(faults) >= _PILOT and all(faults):
+            fault = f"all {len(faults)} clips of {self.name} are faulty, at last {last.id}"
+            raise InputError(f"{fault}: {last.fault}; correct the teacher, choose a new folder")
+
 
 @dataclass(frozen=True)
-class Studio:
+class ClipRecorder:
     """Has texts spoken, checks the sound and writes it; may be sent to other processes."""
 
     teacher: Teacher
@@ -96,20 +103,21 @@ class Studio:
     folder: Path
 
     def __call__(self, id: str, items: Sequence[tuple[str, str]]) -> tuple[Clip, bool]:
-        """Gives the clip of an id, by text and voice, and whether the teacher failed."""
+        """Returns the clip of an id, by text and voice, and whether the teacher failed."""
         try:
             if not items:
                 raise InputError("the process of the teacher crashed")
             wav, rate = checked_sound(self.teacher.speak(*items[0]))
         except InputError as error:
             return Clip(id, fault=str(error)), True
+        clip = Clip(id, fault="samples are NaN or infinite")
         if np.isfinite(wav).all():
             clip = self._checked(id, wav, rate, items[0][0])
-        else:
-            clip = Clip(id, fault="samples are NaN or infinite")
+        good, rejected = (self.folder / name / f"{id}.flac" for name in (_GOOD, _REJECTED))
+        for unlisted in (good, rejected):  # of a run that was killed before it listed the clip
+            unlisted.unlink(missing_ok=True)
         if clip.seconds:
-            folder = self.folder / (_REJECTED if clip.fault else _GOOD)
-            write_audio(folder / f"{id}.flac", [wav], rate)
+            write_audio(rejected if clip.fault else good, [wav], rate)
         append_jsonl(self.folder / _CLIPS, clip._asdict())  # now, in case that the run is killed
         return clip, False
 
@@ -126,29 +134,24 @@ class Studio:
 
 
 def write_corpus(
-    voices: Sequence[VoiceTexts], studio: Studio, record: Mapping[str, Any], n_jobs: int
+    voices: Sequence[VoiceTexts], recorder: ClipRecorder, record: Mapping[str, Any], n_jobs: int
 ) -> None:
-    """Has the texts spoken that the studio's folder lacks, and writes its tables.
+    """Has the texts spoken that the recorder's folder lacks, and writes its tables.
 
     Args:
         record: For corpus.json: `origin`, and `made_of`, what all runs in a folder share.
-
-    Raises:
-        InputError: If the folder holds something else, or the teacher fails again and again.
     """
     ids = Counter(id for voice in voices for id, _ in (*voice.taken, *voice.waiting))
     if doubled := [id for id, n in ids.items() if n > 1]:
         raise InputError(f"several clips would have the id {doubled[0]}: rename texts, or voices")
-    with locked(studio.folder, "wait until it ends"):
-        clips = _begin(studio.folder, record)
-        _speak_missing(voices, studio, clips, n_jobs)
-        while sum(voice.advance(clips) for voice in voices):
-            _speak_missing(voices, studio, clips, n_jobs)
-        _finish(voices, clips, studio.folder)
+    with locked(recorder.folder, "wait until it ends"):
+        clips = _begin(recorder.folder, record)
+        _speak_missing(voices, recorder, clips, n_jobs)
+        _finish(voices, clips, recorder.folder)
 
 
 def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
-    """The clips of earlier runs in a folder, by id."""
+    """Writes the record; returns the clips of earlier runs, by id."""
     path, clips = folder / ORIGIN, folder / _CLIPS
     if path.exists():
         before = cast("dict[str, Any]", read_json(path)).get("made_of", {})
@@ -166,25 +169,30 @@ def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
 
 
 def _speak_missing(
-    voices: Sequence[VoiceTexts], studio: Studio, clips: dict[str, Clip], n_jobs: int
+    voices: Sequence[VoiceTexts], recorder: ClipRecorder, clips: dict[str, Clip], n_jobs: int
 ) -> None:
     """Speaks texts without a clip. Where the teacher fails, later runs try again."""
-    items = {id: (text.spoken, voice.name) for voice in voices for id, text in voice.taken}
-    missing = {id: [item] for id, item in items.items() if id not in clips}
     n_failed = 0  # in a row
-    with progress(len(items), "clips", initial=len(items) - len(missing)) as bar:
-        for done in run_chunks(studio, missing, n_jobs):
-            clip, failed = done.result
-            clips[clip.id] = clip
-            n_failed = n_failed + 1 if failed else 0
-            if n_failed == _FAILURES:
-                raise InputError(f"the teacher fails again and again: {clip.id}: {clip.fault}")
-            bar.advance()
+    n_new = 1  # texts of the next round
+    while n_new:
+        items = {id: (text.spoken, voice) for voice in voices for id, text in voice.taken}
+        missing = {id: [(t, v.name)] for id, (t, v) in items.items() if id not in clips}
+        with progress(len(items), "clips", initial=len(items) - len(missing)) as bar:
+            for done in run_chunks(recorder, missing, n_jobs):
+                clip, failed = done.result
+                clips[clip.id] = clip
+                n_failed = n_failed + 1 if failed else 0
+                if n_failed == _FAILURES:
+                    raise InputError(f"the teacher fails again and again: {clip.id}: {clip.fault}")
+                if clip.fault:
+                    items[clip.id][1].refuse_if_all_are_faulty(clip, clips)
+                bar.advance()
+        n_new = sum(voice.advance(clips) for voice in voices)
 
 
 def _finish(voices: Sequence[VoiceTexts], clips: Mapping[str, Clip], folder: Path) -> None:
     """Writes the tables of good and of rejected clips, and moves their files to their folders."""
-    table, rejected = ["id|speaker|text|normalized"], []
+    table, rejected, log = ["id|speaker|text|normalized"], [], get_logger(__name__)
     for voice in voices:
         faults = voice.faults(clips)
         for id, text in voice.taken:
@@ -198,9 +206,12 @@ def _finish(voices: Sequence[VoiceTexts], clips: Mapping[str, Clip], folder: Pat
             else:
                 cells = (cell.replace("|", " ").split() for cell in (text.raw, text.spoken))
                 table.append("|".join([id, voice.name, *map(" ".join, cells)]))
-        counts = (len(voice.taken) - len(faults), voice.seconds(clips) / 60, len(faults))
-        message = "%s: %d clips, %.1f min; %d are rejected"
-        get_logger(__name__).info(message, voice.name, *counts)
+        minutes = voice.seconds(clips) / 60
+        counts = (len(voice.taken) - len(faults), minutes, len(faults))
+        log.info("%s: %d clips, %.1f min; %d are rejected", voice.name, *counts)
+        if voice.minutes and minutes < voice.minutes:
+            message = "%s: all texts are spoken, %.1f of %g min; give more texts, or fewer voices"
+            log.warning(message, voice.name, minutes, voice.minutes)
     write_jsonl(folder / "rejected.jsonl", rejected)
     if len(table) == 1:
         raise InputError(f"{folder}: no clip can be used: {rejected[0]['reason']}")

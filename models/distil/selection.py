@@ -46,7 +46,7 @@ def divide(
     Args:
         spoken_by_all: Further texts of each voice, whose diphones count.
         length: Sum over the texts of a voice, with which it has enough.
-        n_texts: Number of texts, likewise.
+        n_texts: Number of texts, likewise; the voice with the fewest takes the next one.
 
     Returns:
         The texts of each voice, in the order in which it took them.
@@ -56,27 +56,27 @@ def divide(
     for text in pool:
         kinds[text.kind].append(text)
     taken: dict[str, list[PoolText]] = {voice: [] for voice in voices}
-    said = {v: sum((t.diphones for t in spoken_by_all), Counter[Diphone]()) for v in voices}
+    diphones_of_voice = {v: sum((t.diphones for t in spoken_by_all), Counter()) for v in voices}
     of_kind = {voice: Counter[str]() for voice in voices}
     while kinds:
-        lengths = {v: of_kind[v].total() for v in voices if len(taken[v]) < n_texts}
-        voice = min(lengths, key=lengths.__getitem__, default="")
-        if lengths.get(voice, inf) >= length:
+        sizes = {v: of_kind[v].total() if n_texts == inf else len(taken[v]) for v in voices}
+        voice = min(sizes, key=sizes.__getitem__)
+        if sizes[voice] >= n_texts or (total := of_kind[voice].total()) >= length:
             break
-        shares = {kind: _SHARES.get(kind, _SHARE_OF_LENGTH) * lengths[voice] for kind in kinds}
+        shares = {kind: _SHARES.get(kind, _SHARE_OF_LENGTH) * total for kind in kinds}
         surplus = {kind: of_kind[voice][kind] - share for kind, share in shares.items()}
         texts = kinds[kind := min(surplus, key=surplus.__getitem__)]
         sample = generator.choice(len(texts), min(_SAMPLE, ceil(len(texts) / 2)), replace=False)
-        best = np.argmax([_gain(texts[n], said[voice]) for n in sample])
+        best = np.argmax([_gain(texts[n], diphones_of_voice[voice]) for n in sample])
         text = texts.pop(sample[best])
         taken[voice].append(text)
         of_kind[voice][kind] += text.length
-        said[voice].update(text.diphones)
+        diphones_of_voice[voice].update(text.diphones)
         if not texts:
             del kinds[kind]
     return taken
 
 
-def _gain(text: PoolText, said: Counter[Diphone]) -> float:
+def _gain(text: PoolText, spoken: Counter[Diphone]) -> float:
     pairs = text.diphones.items()
-    return sum(log1p(n / (1 + said[pair])) for pair, n in pairs) / text.length
+    return sum(log1p(n / (1 + spoken[pair])) for pair, n in pairs) / text.length

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from functools import cache, partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -22,7 +23,8 @@ from utils.files import read_json, read_text, user_path
 _PAUSES_S = (1, 4, 16, 0)  # after a request that may succeed later
 _DEADLINE_S = 600
 _HIGHEST = 2  # peak, beyond which samples are of another scale
-_LICENCE = re.compile(r"^\W*licen[cs]e\W+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+_URL = re.compile(r"https?://([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?(/[!-~]*)?", re.ASCII)
+_LICENCE = re.compile(r"^.*licen[cs]e.*$", re.MULTILINE | re.IGNORECASE)
 
 
 class Teacher(NamedTuple):
@@ -32,7 +34,7 @@ class Teacher(NamedTuple):
     # Text and voice to mono samples (S,) in [-1, 1] and their rate in Hz, or an InputError; may be
     # sent to other processes.
     speak: Callable[[str, str], Any]
-    licence: str = ""  # of its speech, where it is known
+    licence_line: str = ""  # of its card, about a licence that may not be that of its speech
     voices: tuple[str, ...] = ()  # where they are known
 
 
@@ -42,6 +44,8 @@ def find_teacher(reference: str, model: str | None) -> Teacher:
     if bool(is_url) != bool(model):
         raise InputError(f"{reference}: an endpoint needs --model, which goes with nothing else")
     if is_url and model:
+        if not _URL.fullmatch(reference):
+            raise InputError(f"{reference!r} is no URL; expected one as http://localhost:80/v1")
         url = f"{reference.rstrip('/')}/audio/speech"
         return Teacher(f"{model} at {reference}", partial(_request, url, model))
     if not reference.endswith(".onnx"):
@@ -51,7 +55,7 @@ def find_teacher(reference: str, model: str | None) -> Teacher:
     card = path.with_name("MODEL_CARD")
     licence = _LICENCE.search(read_text(card)) if card.is_file() else None
     speak = partial(_speak_by_piper, path)
-    return Teacher(f"Piper {path.stem}", speak, licence[1] if licence else "", voices)
+    return Teacher(f"Piper {path.stem}", speak, licence[0].strip() if licence else "", voices)
 
 
 def checked_sound(sound: Any) -> tuple[np.ndarray, int]:  # noqa: ANN401  # of the user's program
@@ -59,7 +63,7 @@ def checked_sound(sound: Any) -> tuple[np.ndarray, int]:  # noqa: ANN401  # of t
     expected = "the teacher returns mono samples in [-1, 1] and their rate in Hz; found"
     try:
         wav, rate = np.asarray(sound[0], dtype=np.float32), int(sound[1])
-    except (TypeError, ValueError, LookupError) as error:
+    except (TypeError, ValueError, LookupError, OverflowError, RuntimeError) as error:
         raise InputError(f"{expected} {type(sound).__name__} ({error})") from error
     peak = float(np.abs(wav).max(initial=1))
     if wav.ndim != 1 or rate < 1 or peak > _HIGHEST:
@@ -85,8 +89,8 @@ def _request(url: str, model: str, text: str, voice: str) -> tuple[np.ndarray, i
             fault = f"{error.code} {error.reason}: {error.read(300).decode(errors='replace')}"
             if error.code != 429 and error.code < 500:
                 break
-        except OSError as error:
-            fault = str(error)
+        except (OSError, HTTPException, UnicodeError) as error:  # the last of a name of a host
+            fault = described(error)
         time.sleep(pause_s)
     raise InputError(f"{url}: {fault}")
 

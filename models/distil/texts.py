@@ -11,6 +11,7 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig
 from models.distil.selection import LENGTHS, PoolText
+from preprocessors.audio_folder import recording_id
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import check_id
 from processors.text.frontend import TextFrontend
@@ -39,11 +40,12 @@ def read_pool(path: Path, frontend: TextFrontend, excluded: Path | None = None) 
                 texts.append(_pool_text(check_id(id), raw, text, frontend))
         except InputError as error:
             faults.append(f"{id}: {error}")
+    if not texts:
+        faults = faults or ["expected one in each line"]
+        raise InputError(f"{path}: there is no text to speak; {faults[0]}")
     if faults:
         message = "%s: %d texts are left out: %s"
         get_logger(__name__).warning(message, path, len(faults), "; ".join(faults[:3]))
-    if not texts:
-        raise InputError(f"{path}: there is no text to speak; expected one in each line")
     return texts
 
 
@@ -65,12 +67,17 @@ def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
         yield from ((item.id, item.text, item.text) for item in corpus.utterances)
         return
     lines = {n: line for n, line in enumerate(read_text(path).split("\n"), 1) if line.strip()}
-    mark = next((mark for mark in "|\t" if all(mark in line for line in lines.values())), "\n")
+    content = "".join(lines.values())
+    without = {m: [n for n in lines if m not in lines[n]] for m in "|\t" if m in content}
+    mark = min(without, key=lambda mark: len(without[mark]), default="\n")
+    if numbers := without.get(mark):
+        fault = f"{path}: line {numbers[0]} has no {mark!r}, {len(lines) - len(numbers)} lines have"
+        raise InputError(f"{fault}; a table has it in every line, a file of texts in none")
     columns = ["id", "text", "normalized"]
     for n, line in lines.items():
         cells = [cell.strip() for cell in line.split(mark)]
         if mark == "\n":
-            cells = [f"{path.stem}-{n:04}", *cells]
+            cells = [f"{recording_id(path.name)}-{n:04}", *cells]
         elif n == min(lines) and {"id", "text"} <= {cell.lower() for cell in cells}:
             columns = [cell.lower() for cell in cells]
             continue

@@ -44,6 +44,24 @@ def test_a_voice_that_a_recipe_trained_has_the_licence_of_its_recordings(tmp_pat
     assert [installed.licence for installed in voices_in(tmp_path)] == [licence]
 
 
+@pytest.mark.parametrize(
+    ("card", "licence"),
+    [
+        ('---\nlicense: "mit"\n---\n## Notes\nlicense: "gpl"\n', "mit"),
+        ('# anna\nlicense: "gpl"\n', "unknown"),
+        ("---\nlicense: cc0-1.0\n---\n", "cc0-1.0"),
+        (
+            '---\nlicense: "unknown"\nrecordings_license: ["\\u00a9 \\"me\\", 1"]\n---\n',
+            '© "me", 1, of the recordings',
+        ),
+        ("---\nrecordings_license: CC0\n---\n", "CC0, of the recordings"),
+    ],
+)
+def test_the_licence_is_that_of_the_header_of_the_card(tmp_path, card, licence):
+    (make_voice(tmp_path / "anna") / "README.md").write_text(card, encoding="utf-8")
+    assert [voice.licence for voice in voices_in(tmp_path)] == [licence]
+
+
 def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path, monkeypatch):
     make_voice(tmp_path / "anna")
     installed = voices_in(tmp_path)
@@ -56,6 +74,12 @@ def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path,
         Synthesizer("kathlen")
     with pytest.raises(InputError, match="no voice 'xxx"):
         Synthesizer("x" * 5000)
+
+
+def test_a_card_with_a_damaged_licence_is_named(tmp_path, caplog):
+    (make_voice(tmp_path / "anna") / "README.md").write_text('---\nlicense: "mit\n---\n')
+    assert voices_in(tmp_path) == []
+    assert "voice anna left out: README.md: the licence in the header is damaged" in caplog.text
 
 
 @pytest.mark.parametrize("config", ["{", "3"])

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from preprocessors.corpora import (
     licence_of,
     published,
     read_corpus,
+    read_origin,
 )
 from preprocessors.manifest import Origin
 from utils.errors import InputError
@@ -118,10 +120,25 @@ def test_the_licence_of_a_published_corpus_is_known_and_that_of_ones_own_is_what
     assert published("mine", CorpusConfig(format="ljspeech")) is None
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"origin": "the web"}', '{"origin": {"url": 1}}'])
+@pytest.mark.parametrize("content", ["[]", "{}", '{"source": "the web"}'])
 def test_a_file_of_others_with_the_name_of_an_origin_says_nothing(tmp_path, content):
     (tmp_path / "corpus.json").write_text(content)
     (tmp_path / "metadata.csv").write_text("a|Hello.\n")
     (tmp_path / "a.wav").touch()
     listing = read_corpus("mine", tmp_path, CorpusConfig(format="folder"))
     assert (listing.origin, listing.notices) == (Origin(), [])
+
+
+@pytest.mark.parametrize(
+    ("origin", "message"),
+    [
+        ({"spoken_by": "Toy 1"}, "missing key licence"),
+        ({"spoken_by": "Toy 1", "licence": None}, "licence"),
+        ({"spoken_by": "Toy 1", "licence": "", "url": 1}, "url"),
+        ("the web", "expected a section"),
+    ],
+)
+def test_a_damaged_origin_is_refused(tmp_path, origin, message):
+    (tmp_path / "corpus.json").write_text(json.dumps({"origin": origin}))
+    with pytest.raises(InputError, match=f"corpus.json.*{message}"):
+        read_origin(tmp_path / "corpus.json")

@@ -182,6 +182,14 @@ def test_a_corpus_that_a_program_spoke_has_its_name_and_licence_unless_the_confi
     assert licences_of(config, card.history) == {"a": "CC0", "b": ""}
 
 
+def test_a_program_that_spoke_a_corpus_of_a_published_name_does_not_get_its_licence(voice):
+    config = replace(voice.config, dataset=("LJSpeech",))
+    history = History(origins={"LJSpeech": Origin("Toy 1", "")})
+    assert licences_of(config, History()) == {"LJSpeech": "public domain"}
+    assert licences_of(config, history) == {"LJSpeech": ""}
+    assert "datasets" not in header_of(card_text(replace(voice, config=config, history=history)))
+
+
 def test_nothing_that_a_user_names_breaks_the_header(voice):
     config = replace(voice.config, model_type='A: "b"\n---')
     assert header_of(card_text(replace(voice, config=config)))["tags"][2] == 'a: "b"\n---'

@@ -179,6 +179,53 @@ def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path):
     assert log.read_text().splitlines() == spoken
 
 
+def test_a_clip_that_was_rejected_when_the_run_was_killed_does_not_replace_a_good_one(tmp_path):
+    texts, out = tmp_path / "t.txt", tmp_path / "out"
+    texts.write_text(GOOD[0])
+    assert distil("--voices", "anna", texts=texts, out=out).returncode == 0
+    wav = out / "wavs" / "anna_t-0001.flac"
+    good = wav.read_bytes()
+    (out / "rejected").mkdir()
+    (out / "rejected" / wav.name).write_bytes(b"stale")
+    (out / "clips.jsonl").write_text("")
+    assert distil("--voices", "anna", texts=texts, out=out).returncode == 0
+    assert wav.read_bytes() == good
+    assert list((out / "rejected").iterdir()) == []
+
+
+def test_a_teacher_of_faulty_sound_is_stopped_after_the_first_clips(tmp_path):
+    texts = [f"This text is read quiet in house {n}." for n in range(30)]
+    (tmp_path / "t.txt").write_text("\n".join(texts))
+    done = distil("--voices", "anna", texts=tmp_path / "t.txt", out=tmp_path / "out")
+    assert done.returncode == 1
+    message = r"error: all 20 clips of anna are faulty, at last anna_t-\d{4}: nothing but silence"
+    assert re.search(message, done.stderr)
+    assert len((tmp_path / "out" / "clips.jsonl").read_text().splitlines()) in (20, 21)
+
+
+@pytest.mark.parametrize(
+    ("amount", "message"),
+    [
+        (["--minutes", "2"], "anna: all texts are spoken, 0.2 of 2 min; give more texts"),
+        (["--texts", "6"], "of 10 texts, a voice gets 5; give more texts, or a smaller --texts"),
+    ],
+)
+def test_texts_that_run_out_are_reported(tmp_path, amount, message):
+    (tmp_path / "t.txt").write_text("\n".join(GOOD))
+    words = ("--voices", "anna,bert", *amount)
+    done = distil(*words, texts=tmp_path / "t.txt", out=tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert message in done.stderr
+
+
+def test_a_voice_without_texts_is_an_error(tmp_path):
+    (tmp_path / "t.txt").write_text(GOOD[0])
+    done = distil("--voices", "anna,bert", texts=tmp_path / "t.txt", out=tmp_path / "out")
+    assert done.returncode == 1
+    assert "of 1 texts, a voice gets 0; give more texts, or fewer voices" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_teacher_that_always_fails_ends_the_run_and_is_asked_again_later(tmp_path):
     (tmp_path / "t.txt").write_text("\n".join(f"raise {text}" for text in GOOD))
     words = ("--voices", "anna")
@@ -243,7 +290,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "needs --voices; found None"),
+        ([], "give --voices, such as --voices anna"),
         (["--voices", "anna,,"], "expected names and commas"),
         (["--voices", "anna", "--minutes", "1", "--texts", "2"], "not allowed with"),
         (["--voices", "anna", "--minutes", "-1"], "expected a number from 0.01"),

@@ -83,6 +83,14 @@ def test_more_speech_continues_what_less_began(pool):
         assert len(more[voice]) > len(texts)
 
 
+def test_more_texts_continue_what_fewer_began(pool):
+    less, more = (divide(pool, ["anna", "bert", "carl"], 0, n_texts=n) for n in (10, 20))
+    for voice, texts in less.items():
+        assert len(texts) == 10
+        assert more[voice][:10] == texts
+        assert len(more[voice]) == 20
+
+
 def test_each_voice_gets_the_number_of_texts_that_is_asked_for(pool):
     taken = divide(pool, ["anna", "bert"], 0, n_texts=7)
     assert [len(texts) for texts in taken.values()] == [7, 7]

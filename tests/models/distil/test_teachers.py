@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from models.distil import teachers
 from models.distil.teachers import checked_sound, find_teacher
@@ -22,12 +23,14 @@ class SpeechServer(ThreadingHTTPServer):
     Attributes:
         requests: Path, headers and body of each request.
         faults: Codes of the next responses; then come sounds.
+        missing: Bytes that the next responses announce and do not send.
     """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list = []
         self.faults: list[int] = []
+        self.missing: list[int] = []
         self.sound: bytes | None = None
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
 
@@ -42,7 +45,8 @@ class _Handler(BaseHTTPRequestHandler):
         content = wav_of(body["input"]) if self.server.sound is None else self.server.sound
         content = content if code == 200 else b'{"error": {"message": "no luck"}}'
         self.send_response(code)
-        self.send_header("Content-Length", str(len(content)))
+        n_missing = self.server.missing.pop(0) if self.server.missing else 0
+        self.send_header("Content-Length", str(len(content) + n_missing))
         self.end_headers()
         self.wfile.write(content)
 
@@ -95,6 +99,22 @@ def test_a_busy_server_is_asked_again(server, code):
     assert len(server.requests) == 2
 
 
+def test_an_answer_that_is_cut_off_is_asked_for_again(server):
+    server.missing = [7, 7]
+    message = r"IncompleteRead: IncompleteRead\(\d+ bytes read, 7 more expected\)"
+    with pytest.raises(InputError, match=f"{server.url}/audio/speech: {message}"):
+        find_teacher(server.url, "m").speak("Hi.", "alloy")
+    server.missing = [7]
+    assert len(find_teacher(server.url, "m").speak("Hi.", "alloy")[0]) == 2400
+    assert len(server.requests) == 4
+
+
+def test_a_name_of_a_host_that_cannot_be_is_an_error(monkeypatch):
+    monkeypatch.setattr(teachers, "_PAUSES_S", (0,))
+    with pytest.raises(InputError, match=r"http://a\.\.b/v1/audio/speech: UnicodeError: "):
+        find_teacher("http://a..b/v1", "m").speak("Hi.", "alloy")
+
+
 def test_a_server_that_stays_busy_is_an_error(server):
     server.faults = [503, 503, 503]
     message = f"{server.url}/audio/speech: 503 Service Unavailable: .*no luck"
@@ -125,7 +145,7 @@ def test_a_function_is_found_by_its_name():
     teacher = find_teacher(TOY, None)
     wav, rate = checked_sound(teacher.speak("a b", "anna"))
     assert (len(wav), rate) == (2 * 800 + 2 * 480 + 400, 8000)
-    assert (teacher.name, teacher.licence, teacher.voices) == (TOY, "", ())
+    assert (teacher.name, teacher.licence_line, teacher.voices) == (TOY, "", ())
     with pytest.raises(InputError, match=rf"{TOY} fails: RuntimeError: no such word \(.*toy_teac"):
         teacher.speak("raise", "anna")
 
@@ -137,6 +157,10 @@ def test_a_function_is_found_by_its_name():
         (TOY, "tts-1", "--model, which goes with nothing else"),
         ("no_module:speak", None, "no_module:speak: cannot be imported"),
         ("speak", None, "speak"),
+        ("http://local host/v1", "m", "'http://local host/v1' is no URL; expected one as http"),
+        ("http://localhost:port/v1", "m", "is no URL"),
+        ("http://[::1/v1", "m", "is no URL"),
+        ("https:///v1", "m", "is no URL"),
     ],
 )
 def test_a_wrong_teacher_is_refused(reference, model, message):
@@ -153,6 +177,8 @@ def test_a_wrong_teacher_is_refused(reference, model, message):
         ((np.full(5, 20000), 8000), "peak 20000"),
         ((np.zeros(5), 0), "0 Hz"),
         ((["a"], 8000), "could not convert"),
+        ((np.zeros(5), float("inf")), "cannot convert float infinity"),
+        ((torch.zeros(5, requires_grad=True), 8000), "requires grad"),
     ],
 )
 def test_other_returns_than_samples_and_their_rate_are_refused(sound, message):

@@ -1,5 +1,7 @@
 """Texts are read from files and corpora, and put in words."""
 
+import re
+
 import pytest
 
 from config.text import TextConfig
@@ -41,6 +43,24 @@ def test_a_line_is_a_text_with_the_number_of_its_line(read):
 def test_a_table_has_ids_and_may_have_normalised_texts(read, mark):
     texts = read(f"a{mark}No. 2{mark}Number two\nb{mark}Yes!\n")
     assert [text[:3] for text in texts] == [("a", "No. 2", "Number two."), ("b", "Yes!", "Yes!")]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("a|One.\nb Two.\nc|Three.\n", r"line 2 has no '\|', 2 lines have"),
+        ("One.\n\nTwo.\tThree.\n", r"line 1 has no '\\t', 1 lines have"),
+    ],
+)
+def test_a_table_with_a_defective_line_is_refused(read, content, fault):
+    message = f"daily.txt: {fault}; a table has it in every line, a file of texts in none"
+    with pytest.raises(InputError, match=message):
+        read(content)
+
+
+def test_a_file_may_have_any_name(read):
+    (text,) = read("Hello.", name="my téxts.txt")
+    assert re.fullmatch("my_t_xts-[0-9a-f]{8}-0001", text.id)
 
 
 def test_a_first_line_may_name_the_columns(read):
@@ -106,10 +126,15 @@ def test_texts_that_cannot_be_spoken_are_left_out_with_the_reason(read, caplog):
     assert "phones, more than 250; cut it into sentences" in caplog.text
 
 
-@pytest.mark.parametrize("content", ["", "\n \n", "...\n"])
+@pytest.mark.parametrize("content", ["", "\n \n"])
 def test_a_file_without_texts_is_refused(read, content):
-    with pytest.raises(InputError, match=r"daily.txt: there is no text to speak"):
+    with pytest.raises(InputError, match=r"daily.txt: there is no text to speak; expected one in"):
         read(content)
+
+
+def test_where_no_text_can_be_spoken_the_reason_of_the_first_is_named(read):
+    with pytest.raises(InputError, match=r"no text to speak; daily-0001: there is no word to say"):
+        read("...\nsay {T AH0}\n")
 
 
 def test_the_digest_is_of_ids_and_texts(read):
