@@ -114,9 +114,9 @@ class Voice:
         Args:
             phone_ids: N of them.
             speaker: From 0.
-            controls: Factors on "duration", "pitch" and "energy", where the voice has it: (1, 1), or
-                one for each phone, (1, N), float32. Of a flow also "temperature", (1,) float32, and
-                "seed", (1,) int64.
+            controls: Factors on "duration", "pitch" and "energy", where the voice has it: (1, 1),
+                or one for each phone, (1, N), float32. Of a flow also "temperature", (1,) float32,
+                and "seed", (1,) int64.
             noise: For models with dropout in synthesis.
 
         Returns:
