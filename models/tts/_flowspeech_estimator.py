@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from config.checks import require_at_least, require_odd
 from modules.flow import time_features
-from modules.layers.basic import Linear, clear_padding
+from modules.layers.basic import GeluLinear, Linear, clear_padding
 
 _N_MODULATIONS = 3  # scale, shift and gate
 
@@ -65,8 +65,9 @@ class DilatedDepthwise(nn.Module):
             convolved: Tensor = self.conv(frames.mT)
             return convolved.mT
         B, T, C = frames.shape
-        n_missing = -T % self.dilation
-        image = F.pad(frames, (0, 0, 0, n_missing)).view(B, -1, self.dilation, C)
+        if n_missing := -T % self.dilation:
+            frames = F.pad(frames, (0, 0, 0, n_missing))
+        image = frames.reshape(B, -1, self.dilation, C)
         weight, bias = (part.to(frames.dtype) for part in (self.conv.weight, self.conv.bias))
         image = F.conv2d(
             image.permute(0, 3, 1, 2),
@@ -85,7 +86,7 @@ class ModulatedBlock(nn.Module):
         super().__init__()
         channels = config.channels
         self.conv = DilatedDepthwise(channels, config.kernel_size, dilation)
-        self.up = Linear(channels, config.expansion * channels)
+        self.up = GeluLinear(channels, config.expansion * channels)
         self.down = Linear(config.expansion * channels, channels)
         # of this block, added to that of the time: (3, C)
         self.modulation = nn.Parameter(torch.randn(_N_MODULATIONS, channels) / channels**0.5)
@@ -95,7 +96,7 @@ class ModulatedBlock(nn.Module):
         scale, shift, gate = (modulation + self.modulation).unsqueeze(2).unbind(dim=1)
         hidden = F.layer_norm(self.conv(frames), frames.shape[2:])
         hidden = torch.addcmul(shift, hidden, 1 + scale).to(frames.dtype)
-        hidden = self.down(F.gelu(self.up(hidden), approximate="tanh"))
+        hidden = self.down(self.up(hidden))
         return clear_padding(torch.addcmul(frames, gate, hidden.to(frames.dtype)), mask)
 
 

@@ -8,6 +8,7 @@ runs linear maps in fp32 by MKL. Both cost up to half the time: FastSpeech 2's m
 import copy
 import importlib
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils._pytree import tree_map_only
 
-from modules.layers.basic import MaskedConv1d, clear_padding, convolve
+from modules.layers.basic import GeluLinear, MaskedConv1d, clear_padding, convolve
 from modules.layers.postnet import MaskedBatchNorm, PostNet
 
 Result = TypeVar("Result")
@@ -23,8 +24,14 @@ Result = TypeVar("Result")
 BACKEND = "inductor"
 _SHORTEST = 32  # phones or frames of a bucket
 _MAX_GRAPHS = 256  # of a method: numbers of items times lengths
-Activation = Literal["none", "tanh"]
+Activation = Literal["none", "tanh", "gelu"]
 Network = TypeVar("Network", bound=nn.Module)
+# GELU by its approximation with tanh, as `GeluLinear` has it
+_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "none": lambda values: values,
+    "tanh": torch.tanh,
+    "gelu": partial(F.gelu, approximate="tanh"),
+}
 # of a batch: from here on, writing their windows takes longer than laying out the weights
 _MANY_FRAMES = 2000
 
@@ -147,12 +154,12 @@ class PackedConv1d(nn.Module):
         frames = frames.to(self._dtype)
         if self._packed is None or (K > 1 and B * T > _MANY_FRAMES):
             output = convolve(frames, self._weight, self._bias, margin)
-            return output.tanh() if self._activation == "tanh" else output
+            return _ACTIVATIONS[self._activation](output)
         if K > 1:
             frames = F.pad(frames, (0, 0, margin, margin)).unfold(1, K, 1).mT.flatten(2)
         # (B, T, K * H_in) -> (B, T, H_out)
         product = torch.ops.mkldnn._linear_pointwise
-        return cast("Tensor", product(frames, self._packed, self._bias, self._activation, [], ""))
+        return cast("Tensor", product(frames, self._packed, self._bias, self._activation, [], "tanh"))
 
 
 def _can_pack(device: torch.device, dtype: torch.dtype) -> bool:
@@ -241,7 +248,8 @@ def _cast(module: nn.Module, dtype: torch.dtype, *, packs: bool) -> nn.Module:
     if isinstance(module, MaskedConv1d):
         return PackedConv1d(module.weight, module.bias, dtype, packs=packs)
     if isinstance(module, nn.Linear):
-        return PackedConv1d(module.weight.unsqueeze(2), module.bias, dtype, packs=packs)
+        activation: Activation = "gelu" if isinstance(module, GeluLinear) else "none"
+        return PackedConv1d(module.weight.unsqueeze(2), module.bias, dtype, activation, packs=packs)
     parts = {name: _cast(part, dtype, packs=packs) for name, part in module.named_children()}
     return _with_parts(module, parts)
 

@@ -69,6 +69,14 @@ class Linear(nn.Linear):
         return _linear(input, self.weight, self.bias)
 
 
+class GeluLinear(Linear):
+    """`Linear`, then GELU by its approximation with tanh (Hendrycks and Gimpel 2016)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Maps (B, T, H_in) to (B, T, H_out)."""
+        return F.gelu(super().forward(input), approximate="tanh")
+
+
 class MaskedConv1d(nn.Conv1d):
     """Convolution over time that keeps the length and never reads padding."""
 
