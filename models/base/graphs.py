@@ -42,7 +42,7 @@ class FeedForward(nn.Module):
         self.arguments = arguments
 
     def forward(self, phone_ids: Tensor, speaker_id: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
-        """Synthesises one item: (1, N), (1,), values by argument -> (1, M, T), durations (1, N)."""
+        """Synthesises one item: (1, N), (1,), arguments -> (1, M, T), durations (1, N)."""
         infer = cast("Any", self.network).infer
         output = infer(
             phone_ids,

@@ -79,7 +79,7 @@ after (float[1, n] wav) => (float[1, 1, 1, n_samples] output) {
 """
 _AROUND = {"_": [0], "^": [1], "$": [2]}  # Piper's names of what is between phones and at the ends
 _BETWEEN_WORDS = " "
-_SHERPA_NOISE_SCALE = 0.667  # the default of all programs of sherpa-onnx, which expect VITS
+_SHERPA_NOISE_SCALE = 0.667  # the default of all programs of sherpa-onnx
 
 
 def merged_graph(

@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 
 from bins.export_model import main
 from models.checkpoint.loading import load_model
+from tests.models.export.voices import make_flow_voice
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 
@@ -36,6 +37,19 @@ def test_an_export_is_a_model_with_a_card_of_its_own_name(tmp_path, monkeypatch,
     for name, tensor in whole.items():
         atol = 1e-3 if weights == "fp16" else tensor.abs().max().item() / 250
         torch.testing.assert_close(short[name], tensor, atol=atol, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("weights", "error"), [("fp16", 1e-3), ("int8", 0.03)])
+def test_a_flow_in_fewer_bits_speaks_nearly_the_same(tmp_path, monkeypatch, weights, error):
+    voice, target = make_flow_voice(tmp_path / "voice"), tmp_path / "small"
+    call(monkeypatch, voice, target, "--weights", weights)
+    ids = torch.arange(1, 40)[None]
+    speech = {"durations": torch.full_like(ids, 5), "temperature": 1.0}
+    whole, short = (
+        load_model(folder).network.infer(ids, torch.tensor([39]), **speech).mel
+        for folder in (voice, target)
+    )
+    assert 0 < (short - whole).abs().mean() < error * whole.std()
 
 
 def test_without_a_type_the_weights_are_the_same_bytes(tmp_path, monkeypatch):

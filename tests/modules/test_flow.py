@@ -53,6 +53,13 @@ def test_noise_is_normal_and_independent():
     assert (noise[..., 1:] * noise[..., :-1]).mean().abs() < 0.01
 
 
+def test_a_seed_is_one_for_all_or_one_of_each_item():
+    phone_ids, seeds = torch.tensor([[1, 2, 3], [4, 5, 0]]), [7, 2**63 - 1]
+    found = seeds_of_phones(phone_ids, torch.tensor(seeds))
+    for item, seed in enumerate(seeds):
+        assert found[item] == seeds_of_phones(phone_ids, seed)[item]
+
+
 def test_noise_of_a_frame_does_not_depend_on_batch_and_length():
     noise = frame_noise(torch.tensor([7, 2**32 - 1]), 50, 80)
     assert torch.equal(frame_noise(torch.tensor([2**32 - 1]), 20, 80), noise[1:, :20])

@@ -143,6 +143,7 @@ def test_the_command_names_a_damaged_folder(folder, tmp_path, name):
         ({"speaker": "carl"}, "speaker carl: expected one of anna, bert"),
         ({"speaker": "anna", "pitch": 11}, "the factor 11 on the pitch is not from 0.1 to 10"),
         ({"speaker": "anna", "pace": 0}, "the factor 0 on the pace is not from 0.1 to 10"),
+        ({"speaker": "anna", "temperature": 0.3}, "this voice has no control of temperature"),
     ],
 )
 def test_what_the_voice_cannot_do_is_refused(voice, settings, message):

@@ -17,7 +17,7 @@ from models.synthesizer.synthesizer import Synthesizer
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.test_page_in_browser import wait_for
 from tests.models.export.test_frontend import pages
-from tests.models.export.voices import TEXTS, runner_in
+from tests.models.export.voices import TEXTS, make_flow_voice, runner_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
@@ -64,10 +64,17 @@ def voice(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def url(voice, tmp_path_factory):
+def flow(voice, tmp_path_factory):
+    home = make_flow_voice(tmp_path_factory.mktemp("flow") / "one")
+    return open_voice(home, voice.vocoder.home)
+
+
+@pytest.fixture(scope="module")
+def url(voice, flow, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     try:
         export_web(voice, folder / "voice")
+        export_web(flow, folder / "flow")
     except InputError as error:
         pytest.skip(str(error))
     handler = functools.partial(Handler, directory=str(folder))
@@ -133,6 +140,19 @@ def test_the_sound_is_that_of_the_runner_in_python(browser, voice, tmp_path):
         np.testing.assert_allclose(wav, expected(text, **given), rtol=0, atol=1e-3)
 
 
+def test_the_noise_of_a_flow_is_that_of_the_runner_in_python(browser, flow, tmp_path):
+    export_voice(flow, tmp_path / "python")
+    expected = runner_in(tmp_path / "python").Voice(tmp_path / "python", threads=1)
+    browser.run("import('/flow/speak.js').then(async ({Voice}) => { flow = await Voice.open(); })")
+    for settings in ({}, {"seed": 2**40 + 1}, {"temperature": 1.2, "seed": 3}):
+        code = f"flow.speak({TEXTS[1]!r}, {json.dumps(settings)}).then((wav) => [...wav])"
+        wav = expected(TEXTS[1], **settings)
+        np.testing.assert_allclose(browser.run(code), wav, rtol=0, atol=1e-3)
+    for settings in ({"temperature": 2.1}, {"seed": -1}):
+        code = f"flow.speak('No.', {json.dumps(settings)}).catch((error) => error.message)"
+        assert "is not from 0 to 2" in browser.run(code)
+
+
 def test_words_have_the_times_of_their_phones(browser, voice):
     text = "One sentence. Another one, and a third? Yes: three of them."
     speech = Synthesizer(voice.model.home, "griffin_lim", "cpu")(text, speaker="anna")
@@ -150,6 +170,7 @@ def test_words_have_the_times_of_their_phones(browser, voice):
     [
         ({"speaker": "carl"}, "speaker carl: expected one of anna, bert"),
         ({"speaker": "anna", "pitch": 11}, "the factor 11 on the pitch is not from 0.1 to 10"),
+        ({"speaker": "anna", "temperature": 0}, "this voice has no control of temperature"),
     ],
 )
 def test_what_the_voice_cannot_do_is_refused(browser, settings, message):
