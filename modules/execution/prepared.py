@@ -159,7 +159,9 @@ class PackedConv1d(nn.Module):
             frames = F.pad(frames, (0, 0, margin, margin)).unfold(1, K, 1).mT.flatten(2)
         # (B, T, K * H_in) -> (B, T, H_out)
         product = torch.ops.mkldnn._linear_pointwise
-        return cast("Tensor", product(frames, self._packed, self._bias, self._activation, [], "tanh"))
+        return cast(
+            "Tensor", product(frames, self._packed, self._bias, self._activation, [], "tanh")
+        )
 
 
 def _can_pack(device: torch.device, dtype: torch.dtype) -> bool:
