@@ -67,9 +67,7 @@ class FreeVGLConfig:
     lambda_mel: float = 0.5
     lambda_adversarial: float = 0.0  # 0: no discriminators
     lambda_feature: float = 2.0  # of feature matching, with discriminators
-    adversarial_start: int = (
-        60  # updates before, in which the discriminators alone use their losses
-    )
+    adversarial_start: int = 60  # updates before the network gets these two losses
     # of each discriminator, from and to, as shares of half the sample rate
     bands: tuple[tuple[float, float], ...] = ((0.0, 0.215), (0.175, 0.49), (0.45, 1.0))
     band_channels: int = 32
@@ -187,11 +185,13 @@ class FreeVGLTask:
         self._mel = MelSpectrogram(mel)
         self._stft = MultiResolutionStft()
         self._edge = edge_frames(mel)
-        self._step = 0
+        self.begin_update(0)
 
     def begin_update(self, step: int) -> None:
         """Sets the loss weights for the update after `step` completed updates."""
-        self._step = step
+        started = step >= self.config.adversarial_start
+        weights = (self.config.lambda_adversarial, self.config.lambda_feature)
+        self._adversarial_weights = weights if started else (0.0, 0.0)
 
     def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit."""
@@ -206,9 +206,12 @@ class FreeVGLTask:
         if "discriminator" not in self.networks:
             yield Update("model", self.reconstruction_losses(spectra))
             return
-        yield Update("discriminator", self.discriminator_losses(spectra))
-        with frozen(self.networks["discriminator"]):
-            adversarial = self.adversarial_losses(spectra)
+        discriminator, (recorded, predicted) = self.networks["discriminator"], _images(spectra)
+        losses = discriminator_losses(discriminator, recorded, predicted.detach())
+        yield Update("discriminator", losses)
+        with frozen(discriminator):
+            weights = self._adversarial_weights
+            adversarial = adversarial_losses(discriminator, recorded, predicted, *weights)
             yield Update("model", self.reconstruction_losses(spectra) | adversarial)
 
     def spectra(self, mel: Tensor, wav: Tensor, edge: int = 0) -> Spectra:
@@ -237,24 +240,10 @@ class FreeVGLTask:
             "mel": mean_per_item([mel_distance], self.config.lambda_mel),
         }
 
-    def discriminator_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
-        """Losses of the discriminators on recorded and, detached, on predicted magnitudes."""
-        recorded, predicted = _images(spectra)
-        return discriminator_losses(self.networks["discriminator"], recorded, predicted.detach())
-
-    def adversarial_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
-        """Adversarial loss of the network and feature matching, of weight 0 at first."""
-        config = self.config
-        weights = (config.lambda_adversarial, config.lambda_feature)
-        if self._step < config.adversarial_start:
-            weights = (0.0, 0.0)
-        return adversarial_losses(self.networks["discriminator"], *_images(spectra), *weights)
-
     def validation_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
-        """Losses that choose the best checkpoint.
+        """Those that are trained; with discriminators, distances of the mean and the deviation.
 
-        A distance of magnitudes prefers blurred ones. With discriminators, the level and deviation
-        of magnitudes around each bin count instead.
+        A distance of magnitudes prefers blurred ones, so it does not choose among checkpoints.
         """
         losses = self.reconstruction_losses(spectra)
         if "discriminator" not in self.networks:
