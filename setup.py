@@ -72,7 +72,8 @@ setup(
             "distillmos>=0.9.1",
             "resemblyzer>=0.1.4",
         ],
-        "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.17"],
+        # graphs have version 10 of the format, which onnxruntime reads from 1.18 on
+        "onnx": ["onnx>=1.17", "onnxscript>=0.7", "onnxruntime>=1.18"],
         # they speak exported voices in tests; Piper is a teacher of arion distil, too
         "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],
         "serve": [
@@ -97,7 +98,7 @@ setup(
             "h5py>=3.8",
             "onnx>=1.17",
             "onnxscript>=0.7",
-            "onnxruntime>=1.17",
+            "onnxruntime>=1.18",
             "fastapi>=0.165",
             "uvicorn>=0.54",
             "openai>=3.54",

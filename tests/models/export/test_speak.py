@@ -89,6 +89,11 @@ def test_lengths_have_names_and_both_graphs_can_be_one(folder, voice):
     np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-6)
 
 
+def test_graphs_hold_no_paths_of_this_machine(folder):
+    for path in folder.glob("*.onnx"):
+        assert b".py" not in path.read_bytes(), path.name
+
+
 @pytest.mark.parametrize(
     ("settings", "changes"),
     [
