@@ -36,7 +36,6 @@ from models.training.data import (
     load_data,
 )
 from models.training.initialisation import (
-    begin_at_mean,
     check_whole,
     extend_assets,
     initialise,
@@ -173,7 +172,6 @@ def _initialised(
         network = task.networks[task.exported]
         if transfer is not None:
             check_whole(transfer)
-            begin_at_mean(network, transfer)
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
         train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
     return assets, history

@@ -3,11 +3,12 @@
 New speakers may be added to a voice whose other speakers stay as they are, bit for bit.
 
 A phone that the other model does not have begins as the nearest one on which it was trained, so
-that training may go on in another phone set or language.
+that training may go on in another phone set or language; a speaker as the one of nearest mean F0.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import log2
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ class Transfer:
 
     # copied tensors, and `tensor: row name` for those matched row by row
     reused: list[str] = field(default_factory=list)
-    # `tensor: phone=nearest` of phones that the other model does not have
+    # `tensor: row=nearest` of phones and speakers that the other model does not have
     similar: list[str] = field(default_factory=list)
     # missing in the other model; they keep their random initial values
     new: list[str] = field(default_factory=list)
@@ -102,10 +103,27 @@ def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
     """The rows of each tensor whose rows are phones or speakers."""
     before, after = (a.vocabulary.symbols if a.vocabulary else () for a in (old, new))
     phones = Rows(before, after, PhoneSet(old.known_phones).nearest)
-    speakers = Rows([s.name for s in old.speakers], [s.name for s in new.speakers])
+    names = [speaker.name for speaker in old.speakers], [speaker.name for speaker in new.speakers]
+    f0_hz, new_f0_hz = _f0_of_speakers(old), _f0_of_speakers(new)
+
+    def nearest(speaker: str) -> list[str]:
+        if speaker not in new_f0_hz or not f0_hz:
+            return []
+        octaves = {name: abs(log2(f0 / new_f0_hz[speaker])) for name, f0 in f0_hz.items()}
+        return [min(octaves, key=lambda name: octaves[name])]
+
     by_phone = dict.fromkeys(tensors_of(network, PhoneEmbedding), phones)
-    by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
-    return by_phone | dict.fromkeys(by_speaker, speakers)
+    by_speaker = dict.fromkeys(tensors_of(network, SpeakerEmbedding), Rows(*names, nearest))
+    return by_phone | by_speaker | dict.fromkeys(tensors_of(network, SpeakerNorm), Rows(*names))
+
+
+def _f0_of_speakers(assets: Assets) -> dict[str, float]:
+    """Mean F0 in Hz by speaker, of those that have one."""
+    statistics = {} if assets.stats is None else assets.stats.speakers
+    means = {
+        s.name: statistics[s.name].f0_frame.mean for s in assets.speakers if s.name in statistics
+    }
+    return {name: mean for name, mean in means.items() if mean > 0}
 
 
 def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
@@ -132,6 +150,8 @@ def _fill(
     _check_tensors(tensors, source, rows)
     for name, tensor in tensors.items():
         if name not in source:
+            if name in tensors_of(network, SpeakerEmbedding):
+                tensor.zero_()  # the other model has one speaker: at first it remains as it is
             named = [f"{name}: {row}" for row in rows[name].new] if name in rows else [name]
             transfer.new += named
         elif name in rows:
@@ -229,18 +249,6 @@ def check_whole(transfer: Transfer) -> None:
             f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use the"
             " model section of its config.json"
         )
-
-
-@torch.no_grad()
-def begin_at_mean(network: nn.Module, transfer: Transfer) -> None:
-    """Gives new speakers the mean embedding of those that were copied.
-
-    Without an embedding in the voice, which had one speaker, all rows become 0: adding it changes
-    nothing.
-    """
-    for name, parameter in _rows_of_speakers(network).items():
-        copied = sum(row.startswith(f"{name}: ") for row in transfer.reused)
-        parameter[copied:] = parameter[:copied].mean(dim=0) if copied else 0
 
 
 def train_only_speakers(network: nn.Module, trained: Tensor) -> None:

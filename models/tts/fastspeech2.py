@@ -86,7 +86,8 @@ class FastSpeech2(FeedForwardNetwork):
         layers = variance.filter_size, variance.kernel_size, variance.dropout
         predictor = partial(VariancePredictor, hidden, *layers)
         if variance.own_encoder:
-            self.prosody_encoder = ProsodyEncoder(n_phones, self.n_speakers, *layers)
+            speakers = speaker_embedding(self.n_speakers, variance.filter_size)
+            self.prosody_encoder = ProsodyEncoder(n_phones, speakers, *layers)
             predictor = partial(VariancePredictor, variance.filter_size, *layers, n_layers=0)
         self.contours_read_prosody = variance.own_encoder or bins.is_convolved
 

@@ -51,8 +51,8 @@ from modules.harmonics import F0Residual, HarmonicComb
 from modules.layers.basic import (
     Linear,
     PhoneEmbedding,
+    SpeakerEmbedding,
     length_mask,
-    speaker_embedding,
 )
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
@@ -173,9 +173,10 @@ class FlowSpeech(FeedForwardNetwork):
         self.n_mels = mel.n_mels
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
         self.encoder = _encoder(config.encoder, hidden)
-        self.speaker_embedding = speaker_embedding(self.n_speakers, hidden)
+        self.speaker_embedding = SpeakerEmbedding(self.n_speakers, hidden)  # also of one speaker
         layers = prosody.channels, prosody.kernel_size, prosody.dropout
-        self.prosody_encoder = ProsodyEncoder(n_phones, self.n_speakers, *layers)
+        speakers = SpeakerEmbedding(self.n_speakers, prosody.channels)
+        self.prosody_encoder = ProsodyEncoder(n_phones, speakers, *layers)
         self.contours_read_prosody = True
         predictor = partial(VariancePredictor, prosody.channels, *layers, n_layers=0)
         contour = partial(Contour, hidden=hidden, n_bins=prosody.n_bins)

@@ -9,8 +9,8 @@ from modules.layers.basic import (
     Linear,
     MaskedConv1d,
     PhoneEmbedding,
+    SpeakerEmbedding,
     clear_padding,
-    speaker_embedding,
 )
 from modules.variance.adaptor import average_by_phone
 
@@ -48,15 +48,22 @@ class ProsodyEncoder(nn.Module):
 
     Predictors on the mel's encoder memorise an hour of speech: predicted pitch correlates with the
     recording by 0.998 in training sentences and by 0.44 in unseen ones; with this encoder, by 0.55.
-    The size, H, is even.
+
+    Args:
+        speakers: Vectors of H channels, an even number.
     """
 
     def __init__(
-        self, n_phones: int, n_speakers: int, size: int, kernel_size: int, dropout: float
+        self,
+        n_phones: int,
+        speakers: SpeakerEmbedding | None,
+        size: int,
+        kernel_size: int,
+        dropout: float,
     ) -> None:
         super().__init__()
         self.phone_embedding = PhoneEmbedding(n_phones, size, padding_idx=0)
-        self.speaker_embedding = speaker_embedding(n_speakers, size)
+        self.speaker_embedding = speakers
         self.convs = nn.ModuleList(
             MaskedConv1d(size, size, kernel_size) for _ in range(_N_CONVOLUTIONS)
         )

@@ -1,5 +1,6 @@
 import logging
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from models.training.data import collect_assets
 from models.training.experiment import train
 from models.training.initialisation import initialise, tensors_of
 from modules.layers.basic import PhoneEmbedding
+from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import Vocabulary
 from tests.models.training.small_tasks import VOICES, make_processed, write_voice_config
 from utils.errors import InputError
@@ -49,12 +51,12 @@ def every_trained(request, tmp_path_factory):
     return trained_voice(tmp_path_factory.mktemp(request.param), request.param)
 
 
-def task_of(trained, *overrides, vocabulary=None, speakers=None):
+def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
     """A fresh task over the same data, with other symbols or speakers."""
     config = load_config(trained.parents[1] / "exp_config.json", overrides)
     own = collect_assets(config)
     named = own.speakers if speakers is None else tuple(Speaker(s, "en-us") for s in speakers)
-    assets = Assets(own.mel, vocabulary or own.vocabulary, named, own.stats)
+    assets = Assets(own.mel, vocabulary or own.vocabulary, named, stats or own.stats)
     torch.manual_seed(5)
     return find_model("tts", config.model_type).build_task(config, assets), assets
 
@@ -140,6 +142,25 @@ def test_rows_of_speakers_are_matched_by_name(every_trained):
 
     assert torch.equal(network.speaker_embedding.weight, source.speaker_embedding.weight.flip(0))
     assert torch.equal(network.pitch.norm.mean, source.pitch.norm.mean.flip(0))
+
+
+@pytest.mark.parametrize(("f0_hz", "nearest"), [(90.0, 0), (250.0, 1)])
+def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, f0_hz, nearest):
+    source = load_model(every_trained)
+    stats = source.stats.speakers["anna"]
+    voice = Path(shutil.copytree(every_trained, every_trained.with_name(f"low_{f0_hz:g}")))
+    with_f0 = {
+        name: replace(stats, f0_frame=replace(stats.f0_frame, mean=mean))
+        for name, mean in (("anna", 120.0), ("ben", 180.0), ("cara", f0_hz))
+    }
+    write_json(voice / "stats.json", CorpusStats(with_f0).to_plain())
+    (voice / "manifest.json").unlink()
+    task, assets = task_of(voice, speakers=("cara", "ben"), stats=CorpusStats(with_f0))
+    transfer = initialise(task, assets, voice)
+    rows = task.networks["model"].speaker_embedding.weight
+
+    assert torch.equal(rows[0], source.network.speaker_embedding.weight[nearest])
+    assert f"speaker_embedding.weight: cara={('anna', 'ben')[nearest]}" in transfer.similar
 
 
 def test_tensors_of_other_shapes_are_refused_and_all_named(trained):

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from modules.layers.basic import length_mask
+from modules.layers.basic import SpeakerEmbedding, length_mask
 from modules.variance.pitch_transform import PitchTransform
 from modules.variance.prosody_encoder import (
     MinGRU,
@@ -107,7 +107,7 @@ def test_a_state_sees_the_last_128_phones():
 @torch.no_grad()
 def test_a_phone_depends_on_others_far_before_and_after_it():
     torch.manual_seed(0)
-    network = ProsodyEncoder(n_phones=5, n_speakers=2, size=8, kernel_size=3, dropout=0.5).eval()
+    network = ProsodyEncoder(5, SpeakerEmbedding(2, 8), size=8, kernel_size=3, dropout=0.5).eval()
     ids, mask = torch.randint(1, 5, (1, 41)), torch.ones(1, 41, dtype=torch.bool)
     plain = network(ids, mask, torch.tensor([0]))
     for changed in (0, 40):
