@@ -79,17 +79,15 @@ after (float[1, n] wav) => (float[1, 1, 1, n_samples] output) {
 """
 _AROUND = {"_": [0], "^": [1], "$": [2]}  # Piper's names of what is between phones and at the ends
 _BETWEEN_WORDS = " "
-_SHERPA_NOISE_SCALE = 0.667  # the default of all programs of sherpa-onnx
+_NOISE_SCALE = 0.667  # what the programs pass by default; it stands for the voice's temperature
 
 
-def merged_graph(
-    voice: ExportedVoice, weight_type: WeightType = "fp32", per_noise_scale: float = 1.0
-) -> onnx.ModelProto:
+def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     """The graph.
 
     Its inputs are `input` (1, N) ids, `input_lengths` (1,) which is not used, `scales` (3,) of
-    which the first times `per_noise_scale` is the temperature of a flow and the second the factor
-    on durations, and with several speakers `sid` (1,); its output is (1, 1, 1, S). It starts the
+    which the first, over 0.667, is a factor on the temperature of a flow and the second one on
+    durations, and with several speakers `sid` (1,); its output is (1, 1, 1, S). It starts the
     text with a silence and ends it with a full stop if it ends with no pause.
 
     Raises:
@@ -102,14 +100,13 @@ def merged_graph(
     )
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     before, after = (
-        _model(graph, like=acoustic)
-        for graph in (_before(voice, per_noise_scale), parse_graph(_AFTER))
+        _model(graph, like=acoustic) for graph in (_before(voice), parse_graph(_AFTER))
     )
     model = merge_models(before, networks, inputs, outputs=["wav"])
     return merge_models(model, after, [("wav", "wav")])
 
 
-def _before(voice: ExportedVoice, per_noise_scale: float) -> onnx.GraphProto:
+def _before(voice: ExportedVoice) -> onnx.GraphProto:
     """The inputs of the acoustic model from those of the whole."""
     symbols = voice.model.assets.required_vocabulary().symbols
     several = len(voice.model.speakers) > 1
@@ -120,7 +117,7 @@ def _before(voice: ExportedVoice, per_noise_scale: float) -> onnx.GraphProto:
             n_dropped=N_DROPPED,
             silence=symbols.index(SILENCE),
             full_stop=symbols.index(FULL_STOP),
-            per_noise_scale=per_noise_scale,
+            per_noise_scale=(voice.temperature or 0) / _NOISE_SCALE,
         )
     )
     tables: dict[str, Sequence[int]] = {
@@ -217,7 +214,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
         "phoneme_type": "espeak",
         "num_symbols": N_DROPPED + len(vocabulary),
         "num_speakers": len(model.speakers),
-        "inference": {"noise_scale": voice.temperature or 0, "length_scale": 1, "noise_w": 0},
+        "inference": {"noise_scale": _NOISE_SCALE, "length_scale": 1, "noise_w": 0},
         "phoneme_id_map": _AROUND | unspoken | ids,
         "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
         "speaker_id_map": {model.speakers[i].name: sid for sid, i in enumerate(_speakers(voice))},
@@ -247,9 +244,7 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
         "this format has a lexicon of ARPAbet",
         "for phones of espeak-ng use --format piper",
     )
-    # the programs' default is the voice's own temperature
-    per_noise_scale = (voice.temperature or 0) / _SHERPA_NOISE_SCALE
-    model = merged_graph(voice, weight_type, per_noise_scale)
+    model = merged_graph(voice, weight_type)
     helper.set_model_props(
         model,
         {

@@ -169,7 +169,7 @@ def test_a_voice_of_arpabet_has_settings_for_piper(voice):
     assert ids["ː"] == [0]  # of a vowel that is not in the table
     assert ["t", "ʃ"] in settings["vowel_clusters"]
     assert settings["espeak"] == {"voice": "en-us"}
-    assert settings["inference"]["noise_scale"] == 0
+    assert settings["inference"]["noise_scale"] == 0.667
 
 
 def test_voices_that_the_formats_cannot_hold_are_refused(voice, tmp_path):
