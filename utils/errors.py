@@ -42,7 +42,7 @@ def control_characters(text: str) -> str:
     return printable(text[max(0, match.start() - 40) : match.end() + 40]) if match else ""
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """An error as one line, like the last line of a traceback."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}"
