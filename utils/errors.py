@@ -54,6 +54,11 @@ def listed(names: Sequence[str], n: int = 5) -> str:
     return ", ".join(names[:n]) + (f" and {more} more" if more > 0 else "")
 
 
+def counted(n: int, noun: str) -> str:
+    """A number with its noun, given in the plural: "1 text"."""
+    return f"{n} {noun.removesuffix('s') if n == 1 else noun}"
+
+
 def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
     """Raises an InputError that lists faults, if there are any."""
     if not faults:
