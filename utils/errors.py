@@ -27,6 +27,21 @@ class UtteranceError(ValueError):
     """
 
 
+class ScriptError(InputError):
+    """A letter of a script that a language is not written in.
+
+    Attributes:
+        fault: The message without its remedy, for commands that have another one.
+    """
+
+    def __init__(self, fault: str, remedy: str) -> None:
+        super().__init__(fault, remedy)  # both, so that pickle can restore the error
+        self.fault = fault
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
+
+
 def printable(text: str) -> str:
     r"""The text with control characters as `\x1b`, since a terminal obeys those in a file name."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
