@@ -2,11 +2,10 @@
 
 from argparse import Namespace
 from math import inf
-from typing import Any
 
 from bins._flags.values import COUNT, FILE, FUNCTION, INPUT, SEED, matching, number
 from utils.cli import Parser, UsageError, run
-from utils.errors import InputError
+from utils.errors import InputError, counted
 from utils.files import user_path
 from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
@@ -54,17 +53,18 @@ def main() -> None:
     flags = _arguments()
 
     from config.text import TextConfig
-    from models.distil.corpus import ClipRecorder, VoiceTexts, write_corpus
+    from models.distil import corpus
     from models.distil.selection import SHORTEST_S, divide
     from models.distil.teachers import find_teacher
     from models.distil.texts import digest, read_pool
-    from processors.metrics.recognition.user_models import load_function
+    from processors.metrics.recognition.user_models import UserModels, load_function
     from processors.metrics.registry import METRICS
     from processors.text.frontend import TextFrontend
 
     setup_logging()
     if flags.recogniser and (missing := METRICS["wer"].missing()):
         raise InputError(f"--recogniser needs other packages: pip install {' '.join(missing)}")
+    models = UserModels(load_function(flags.recogniser) if flags.recogniser else None)
     teacher = find_teacher(flags.teacher, flags.model)
     names = flags.voices.split(",") if flags.voices else teacher.voices
     unknown = {*names}.difference(teacher.voices or names)
@@ -75,32 +75,25 @@ def main() -> None:
     frontend = TextFrontend(config, flags.language)
     pool = read_pool(flags.texts, frontend, flags.exclude)
     every = read_pool(flags.every, frontend) if flags.every else []
+    corpus.refuse_doubled_ids(corpus.VoiceTexts(name, every, pool, None) for name in names)
     sharing = names[:1] if flags.same_texts else names
     length = 60 * flags.minutes / SHORTEST_S if flags.minutes else inf
     taken = divide(pool, sharing, flags.seed, every, length=length, n_texts=flags.n_texts or inf)
     if (fewest := min(map(len, taken.values()))) < (flags.n_texts or 1):
-        shortfall = f"{flags.texts}: of {len(pool)} texts, a voice gets {fewest}; give more texts"
+        found = f"{flags.texts}: of {counted(len(pool), 'texts')}, a voice gets {fewest}"
         if not fewest:
-            raise InputError(f"{shortfall}, or fewer voices")
-        get_logger(__name__).warning("%s, or a smaller --texts", shortfall)
-    shared = taken[names[0]]
-    voices = [VoiceTexts(name, taken.get(name, shared), every, flags.minutes) for name in names]
-    recogniser = load_function(flags.recogniser) if flags.recogniser else None
-    recorder = ClipRecorder(teacher, flags.language, recogniser, flags.out)
-    digests = {"TEXTS (or --exclude)": digest(pool), "--every": digest(every)}
-    record = _record_of(flags, teacher.name, teacher.licence_line, digests)
-    write_corpus(voices, recorder, record, flags.num_workers)
-
-
-def _record_of(flags: Namespace, name: str, line: str, digests: dict[str, str]) -> dict[str, Any]:
-    """Returns the content of corpus.json."""
+            raise InputError(f"{found}; give more texts, or fewer voices")
+        get_logger(__name__).warning("%s; give more texts, or a smaller --texts", found)
+    pools = {name: (every, taken.get(name, taken[names[0]])) for name in names}
+    voices = [corpus.VoiceTexts(name, *texts, flags.minutes) for name, texts in pools.items()]
     settings = {f"--{flag}": str(vars(flags)[flag]) for flag in _SAME}
-    if not flags.licence:
-        hint = f"; give it if {line!r} in MODEL_CARD is that of the speech"
-        message = "no --licence: model cards will say that it is unknown%s"
-        get_logger(__name__).warning(message, hint if line else "")
-    origin = {"spoken_by": flags.name or name, "licence": flags.licence or ""}
-    return {"origin": origin, "made_of": {"TEACHER": name, **settings, **digests}}
+    digests = {"TEXTS (or --exclude)": digest(pool), "--every": digest(every)}
+    record = {
+        "origin": {"spoken_by": flags.name or teacher.name, "licence": flags.licence or ""},
+        "made_of": {"TEACHER": teacher.name, **settings, **digests},
+    }
+    recorder = corpus.ClipRecorder(teacher, flags.language, models, flags.out)
+    corpus.write_corpus(voices, recorder, record, flags.num_workers)
 
 
 if __name__ == "__main__":

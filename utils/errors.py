@@ -27,6 +27,21 @@ class UtteranceError(ValueError):
     """
 
 
+class ScriptError(InputError):
+    """A letter of a script that a language is not written in.
+
+    Attributes:
+        fault: The message without its remedy, for commands that have another one.
+    """
+
+    def __init__(self, fault: str, remedy: str) -> None:
+        super().__init__(fault, remedy)  # both, so that pickle can restore the error
+        self.fault = fault
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
+
+
 def printable(text: str) -> str:
     r"""The text with control characters as `\x1b`, since a terminal obeys those in a file name."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
@@ -42,7 +57,7 @@ def control_characters(text: str) -> str:
     return printable(text[max(0, match.start() - 40) : match.end() + 40]) if match else ""
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """An error as one line, like the last line of a traceback."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}"
@@ -52,6 +67,11 @@ def listed(names: Sequence[str], n: int = 5) -> str:
     """Lists the first n names, and the number of the others."""
     more = len(names) - n
     return ", ".join(names[:n]) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun, given in the plural: "1 text"."""
+    return f"{n} {noun.removesuffix('s') if n == 1 else noun}"
 
 
 def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:

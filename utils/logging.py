@@ -98,7 +98,7 @@ def progress(
         initial: Items done by an earlier, interrupted run.
         clock: Monotonic time in seconds.
     """
-    if not sys.stderr.isatty():
+    if not (total and sys.stderr.isatty()):
         yield Progress(total, description, initial, clock)
         return
     from tqdm import tqdm

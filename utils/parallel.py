@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,9 +168,14 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
         try:
             with _without_ctrl_c():
                 results = parallel(tasks())  # starts the processes
-            for key, result in results:
-                del in_work[key]
-                yield key, result
+            try:
+                for key, result in results:
+                    del in_work[key]
+                    yield key, result
+            finally:
+                with warnings.catch_warnings():  # of chunks in work, where the caller stops early
+                    warnings.simplefilter("ignore")
+                    results.close()
         except BrokenProcessPool as error:
             raise WorkerDiedError(list(in_work), error) from error
 

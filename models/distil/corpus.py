@@ -1,12 +1,11 @@
 """Writes a corpus that a teacher speaks; a run that is interrupted goes on where it ended."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, exp, inf, log
+from math import ceil, exp, log
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,8 +18,8 @@ from processors.audio.streams import write_audio
 from processors.metrics.checks.sound import CHECKS
 from processors.metrics.families.speech import score_wer
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
-from processors.metrics.recognition.user_models import TextRecogniser, UserModels
-from utils.errors import InputError, refuse
+from processors.metrics.recognition.user_models import UserModels
+from utils.errors import InputError, counted, listed, refuse
 from utils.files import append_jsonl, read_json, read_jsonl, replacing, write_json, write_jsonl
 from utils.locks import LOCK_FILE, locked
 from utils.logging import get_logger, progress
@@ -43,17 +42,21 @@ class Clip(NamedTuple):
     fault: str = ""
 
 
+@dataclass
 class VoiceTexts:
-    """The texts of a voice by the ids of their clips."""
+    """The texts of a voice, with the ids of their clips."""
 
-    def __init__(
-        self, name: str, pool: Sequence[PoolText], every: Sequence[PoolText], minutes: float | None
-    ) -> None:
-        ids = re.sub("[^A-Za-z0-9_.-]", "_", name) + "_{}"
-        self.name = name
-        self.taken = [(check_id(ids.format(text.id)), text) for text in every]
-        self.waiting = [(check_id(ids.format(text.id)), text) for text in pool]
-        self.minutes = minutes  # of good clips; None: all texts are spoken
+    name: str
+    taken: list[PoolText]  # spoken, or the next ones
+    waiting: list[PoolText]
+    minutes: float | None  # of good clips; None: all texts are spoken
+
+    def __post_init__(self) -> None:
+        prefix = re.sub("[^A-Za-z0-9_.-]", "_", self.name)
+        self.taken, self.waiting = (
+            [text._replace(id=check_id(f"{prefix}_{text.id}")) for text in texts]
+            for texts in (self.taken, self.waiting)
+        )
 
     def advance(self, clips: Mapping[str, Clip]) -> int:
         """Takes texts to be spoken next, by the clips of the others. Returns how many."""
@@ -69,28 +72,38 @@ class VoiceTexts:
     def seconds(self, clips: Mapping[str, Clip]) -> float:
         """Returns the seconds of clips without a fault."""
         faults = self.faults(clips)
-        return sum(clips[id].seconds for id, _ in self.taken if id not in faults)
+        return sum(clips[text.id].seconds for text in self.taken if text.id not in faults)
 
     def faults(self, clips: Mapping[str, Clip]) -> dict[str, str]:
         """Returns why clips cannot be used, by id; also unusually long or short ones."""
-        faults = {id: clips[id].fault for id, _ in self.taken if clips[id].fault}
-        good = [(clips[id], text) for id, text in self.taken if id not in faults]
-        paces = {clip.id: log(clip.speech_s / text.length) for clip, text in good}
-        usual = median([*paces.values()] or [0])
-        deviation = 1.4826 * median([abs(pace - usual) for pace in paces.values()] or [0])
-        limit = max(_NEAR, _DEVIATIONS * deviation) if len(paces) >= _FEWEST else inf
-        for id, pace in paces.items():
-            if abs(pace - usual) > limit:
-                how = "long" if pace > usual else "short"
-                faults[id] = f"too {how}: {exp(pace - usual):.2f} of what its phones take"
+        faults = {text.id: fault for text in self.taken if (fault := clips[text.id].fault)}
+        good = [text for text in self.taken if text.id not in faults]
+        if len(good) >= _FEWEST:
+            paces = np.log([clips[text.id].speech_s / text.length for text in good])
+            paces -= np.median(paces)
+            limit = max(_NEAR, _DEVIATIONS * 1.4826 * np.median(np.abs(paces)))
+            for text, pace in zip(good, paces, strict=True):
+                if abs(pace) > limit:
+                    how = "long" if pace > 0 else "short"
+                    faults[text.id] = f"too {how}: {exp(pace):.2f} of what its phones take"
         return faults
 
     def refuse_if_all_are_faulty(self, last: Clip, clips: Mapping[str, Clip]) -> None:
         """Raises an InputError if the clips are enough to judge the teacher, and none is good."""
-        faults = [clips[id].fault for id, _ in self.taken if id in clips]
+        faults = [clips[text.id].fault for text in self.taken if text.id in clips]
         if len(faults) >= _PILOT and all(faults):
             fault = f"all {len(faults)} clips of {self.name} are faulty, at last {last.id}"
             raise InputError(f"{fault}: {last.fault}; correct the teacher, choose a new folder")
+
+
+def refuse_doubled_ids(voices: Iterable[VoiceTexts]) -> None:
+    """Refuses texts and voices of which several clips would have the same id."""
+    sources = defaultdict[str, list[str]](list)
+    for voice in voices:
+        for text in (*voice.taken, *voice.waiting):
+            sources[text.id].append(f"{text.source} by {voice.name}")
+    doubled = [f"{id}: {listed(clips)}" for id, clips in sources.items() if len(clips) > 1]
+    refuse(doubled, "several clips would have the same id; rename texts or voices")
 
 
 @dataclass(frozen=True)
@@ -99,7 +112,7 @@ class ClipRecorder:
 
     teacher: Teacher
     language: str
-    recogniser: TextRecogniser | None
+    models: UserModels  # the recogniser, if words are checked
     folder: Path
 
     def __call__(self, id: str, items: Sequence[tuple[str, str]]) -> tuple[Clip, bool]:
@@ -110,22 +123,18 @@ class ClipRecorder:
             wav, rate = checked_sound(self.teacher.speak(*items[0]))
         except InputError as error:
             return Clip(id, fault=str(error)), True
-        clip = Clip(id, fault="samples are NaN or infinite")
-        if np.isfinite(wav).all():
-            clip = self._checked(id, wav, rate, items[0][0])
-        good, rejected = (self.folder / name / f"{id}.flac" for name in (_GOOD, _REJECTED))
-        for unlisted in (good, rejected):  # of a run that was killed before it listed the clip
-            unlisted.unlink(missing_ok=True)
+        clip = self._checked(id, wav, rate, items[0][0])
         if clip.seconds:
-            write_audio(rejected if clip.fault else good, [wav], rate)
+            write_audio(self.folder / _GOOD / f"{id}.flac", [wav], rate)
         append_jsonl(self.folder / _CLIPS, clip._asdict())  # now, in case that the run is killed
         return clip, False
 
     def _checked(self, id: str, wav: np.ndarray, rate: int, text: str) -> Clip:
-        models = UserModels(self.recogniser)
-        speech = LabelledSpeech(wav, rate, text, self.language, user_models=models)
+        if not np.isfinite(wav).all():
+            return Clip(id, fault="samples are NaN or infinite")
+        speech = LabelledSpeech(wav, rate, text, self.language, user_models=self.models)
         faults = [fault for check in CHECKS if (fault := check.score(speech, None))]
-        wer = None if self.recogniser is None or faults else score_wer(speech)
+        wer = None if self.models.recogniser is None or faults else score_wer(speech)
         if wer and wer.value > _WORST_WER and wer.value * wer.weight >= 100 * _FEWEST_ERRORS:
             faults.append(f"word error rate {wer.value:.0f} %, recognised: {wer.note}")
         spoken = speech.activity
@@ -136,18 +145,15 @@ class ClipRecorder:
 def write_corpus(
     voices: Sequence[VoiceTexts], recorder: ClipRecorder, record: Mapping[str, Any], n_jobs: int
 ) -> None:
-    """Has the texts spoken that the recorder's folder lacks, and writes its tables.
-
-    Args:
-        record: For corpus.json: `origin`, and `made_of`, what all runs in a folder share.
-    """
-    ids = Counter(id for voice in voices for id, _ in (*voice.taken, *voice.waiting))
-    if doubled := [id for id, n in ids.items() if n > 1]:
-        raise InputError(f"several clips would have the id {doubled[0]}: rename texts, or voices")
-    with locked(recorder.folder, "wait until it ends"):
-        clips = _begin(recorder.folder, record)
+    """Has the texts spoken that the recorder's folder lacks; `record` is for its corpus.json."""
+    folder, log = recorder.folder, get_logger(__name__)
+    with locked(folder, "wait until it ends"):
+        clips = _begin(folder, record)
+        if not record["origin"]["licence"]:
+            log.warning("no --licence: model cards will say that it is unknown")
+        log.info("%s has %s; the teacher starts", folder, counted(len(clips), "clips"))
         _speak_missing(voices, recorder, clips, n_jobs)
-        _finish(voices, clips, recorder.folder)
+        _finish(voices, clips, folder)
 
 
 def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
@@ -175,9 +181,10 @@ def _speak_missing(
     n_failed = 0  # in a row
     n_new = 1  # texts of the next round
     while n_new:
-        items = {id: (text.spoken, voice) for voice in voices for id, text in voice.taken}
-        missing = {id: [(t, v.name)] for id, (t, v) in items.items() if id not in clips}
-        with progress(len(items), "clips", initial=len(items) - len(missing)) as bar:
+        spoken_by = {text.id: (text, voice) for voice in voices for text in voice.taken}
+        missing = {id: [(t.spoken, v.name)] for id, (t, v) in spoken_by.items() if id not in clips}
+        n_done = len(spoken_by) - len(missing)
+        with progress(len(spoken_by), "clips", initial=n_done) as bar:
             for done in run_chunks(recorder, missing, n_jobs):
                 clip, failed = done.result
                 clips[clip.id] = clip
@@ -185,30 +192,30 @@ def _speak_missing(
                 if n_failed == _FAILURES:
                     raise InputError(f"the teacher fails again and again: {clip.id}: {clip.fault}")
                 if clip.fault:
-                    items[clip.id][1].refuse_if_all_are_faulty(clip, clips)
+                    spoken_by[clip.id][1].refuse_if_all_are_faulty(clip, clips)
                 bar.advance()
         n_new = sum(voice.advance(clips) for voice in voices)
 
 
 def _finish(voices: Sequence[VoiceTexts], clips: Mapping[str, Clip], folder: Path) -> None:
-    """Writes the tables of good and of rejected clips, and moves their files to their folders."""
+    """Writes the tables of good and of rejected clips, and moves the files of the latter."""
     table, rejected, log = ["id|speaker|text|normalized"], [], get_logger(__name__)
     for voice in voices:
         faults = voice.faults(clips)
-        for id, text in voice.taken:
-            names = (_REJECTED, _GOOD) if id in faults else (_GOOD, _REJECTED)
-            path, other = (folder / name / f"{id}.flac" for name in names)
+        for text in voice.taken:
+            names = (_REJECTED, _GOOD) if text.id in faults else (_GOOD, _REJECTED)
+            path, other = (folder / name / f"{text.id}.flac" for name in names)
             if other.exists():
                 path.parent.mkdir(exist_ok=True)
                 other.replace(path)
-            if id in faults:
-                rejected.append({"id": id, "text": text.spoken, "reason": faults[id]})
+            if reason := faults.get(text.id):
+                rejected.append({"id": text.id, "text": text.spoken, "reason": reason})
             else:
                 cells = (cell.replace("|", " ").split() for cell in (text.raw, text.spoken))
-                table.append("|".join([id, voice.name, *map(" ".join, cells)]))
+                table.append("|".join([text.id, voice.name, *map(" ".join, cells)]))
         minutes = voice.seconds(clips) / 60
-        counts = (len(voice.taken) - len(faults), minutes, len(faults))
-        log.info("%s: %d clips, %.1f min; %d are rejected", voice.name, *counts)
+        n_good = counted(len(voice.taken) - len(faults), "clips")
+        log.info("%s: %s, %.1f min; %d rejected", voice.name, n_good, minutes, len(faults))
         if voice.minutes and minutes < voice.minutes:
             message = "%s: all texts are spoken, %.1f of %g min; give more texts, or fewer voices"
             log.warning(message, voice.name, minutes, voice.minutes)

@@ -18,7 +18,6 @@ _SHARES = {"question": 0.12, "exclamation": 0.06, "single word": 0.04, "number":
 _SHARE_OF_LENGTH = (1 - sum(_SHARES.values())) / (len(LENGTHS) + 1)
 _SAMPLE = 100  # texts, or half of them
 SHORTEST_S = 0.04  # seconds for the length of a text, by the fastest voices
-Diphone = tuple[str, str]
 
 
 class PoolText(NamedTuple):
@@ -29,7 +28,8 @@ class PoolText(NamedTuple):
     spoken: str  # in words
     kind: str  # question, exclamation, single word, number, or a length
     length: int  # phones, and two for each pause: the time that it takes
-    diphones: Counter[Diphone]
+    diphones: Counter[tuple[str, str]]
+    source: str  # file and line, for messages
 
 
 def divide(
@@ -41,15 +41,10 @@ def divide(
     length: float = inf,
     n_texts: float = inf,
 ) -> dict[str, list[PoolText]]:
-    """Divides a pool; the voice with the shortest texts takes the next one.
+    """Returns the texts of each voice, in the order in which it takes them from a pool.
 
-    Args:
-        spoken_by_all: Further texts of each voice, whose diphones count.
-        length: Sum over the texts of a voice, with which it has enough.
-        n_texts: Number of texts, likewise; the voice with the fewest takes the next one.
-
-    Returns:
-        The texts of each voice, in the order in which it took them.
+    The voice with the shortest texts takes the next one, until it has texts of `length`; with
+    `n_texts`, the one with the fewest, until it has so many. Diphones of `spoken_by_all` count.
     """
     generator = np.random.default_rng(seed)
     kinds: dict[str, list[PoolText]] = defaultdict(list)
@@ -77,6 +72,6 @@ def divide(
     return taken
 
 
-def _gain(text: PoolText, spoken: Counter[Diphone]) -> float:
+def _gain(text: PoolText, spoken: Counter[tuple[str, str]]) -> float:
     pairs = text.diphones.items()
     return sum(log1p(n / (1 + spoken[pair])) for pair, n in pairs) / text.length

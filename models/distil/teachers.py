@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from functools import cache, partial
 from http.client import HTTPException
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -17,8 +18,9 @@ import numpy as np
 import soundfile
 
 from processors.metrics.recognition.user_models import load_function
-from utils.errors import InputError, described
+from utils.errors import InputError, described, listed
 from utils.files import read_json, read_text, user_path
+from utils.logging import get_logger
 
 _PAUSES_S = (1, 4, 16, 0)  # after a request that may succeed later
 _DEADLINE_S = 600
@@ -31,10 +33,7 @@ class Teacher(NamedTuple):
     """A program that speaks."""
 
     name: str
-    # Text and voice to mono samples (S,) in [-1, 1] and their rate in Hz, or an InputError; may be
-    # sent to other processes.
-    speak: Callable[[str, str], Any]
-    licence_line: str = ""  # of its card, about a licence that may not be that of its speech
+    speak: Callable[[str, str], Any]  # text and voice to what `checked_sound` takes, or InputError
     voices: tuple[str, ...] = ()  # where they are known
 
 
@@ -53,22 +52,25 @@ def find_teacher(reference: str, model: str | None) -> Teacher:
     path = user_path(reference).resolve()
     voices = tuple(_piper(path).config.speaker_id_map) or (path.stem,)
     card = path.with_name("MODEL_CARD")
-    licence = _LICENCE.search(read_text(card)) if card.is_file() else None
-    speak = partial(_speak_by_piper, path)
-    return Teacher(f"Piper {path.stem}", speak, licence[0].strip() if licence else "", voices)
+    if card.is_file() and (line := _LICENCE.search(read_text(card))):
+        get_logger(__name__).info("%s, perhaps not of the speech: %s", card, line[0].strip())
+    return Teacher(f"Piper {path.stem}", partial(_speak_by_piper, path), voices)
 
 
 def checked_sound(sound: Any) -> tuple[np.ndarray, int]:  # noqa: ANN401  # of the user's program
     """The samples (S,) float32 of a teacher, with a peak of at most 1 or NaN, and their rate."""
-    expected = "the teacher returns mono samples in [-1, 1] and their rate in Hz; found"
+    expected = "the teacher must return an array of mono samples in [-1, 1], and their rate in Hz"
     try:
-        wav, rate = np.asarray(sound[0], dtype=np.float32), int(sound[1])
-    except (TypeError, ValueError, LookupError, OverflowError, RuntimeError) as error:
-        raise InputError(f"{expected} {type(sound).__name__} ({error})") from error
+        samples, sample_rate = sound
+        wav, rate = np.asarray(samples, dtype=np.float32), float(sample_rate)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        parts = sound if isinstance(sound, tuple) else [sound]
+        found = listed([type(part).__name__ for part in parts])
+        raise InputError(f"{expected}; found {found or 'an empty tuple'}") from error
     peak = float(np.abs(wav).max(initial=1))
-    if wav.ndim != 1 or rate < 1 or peak > _HIGHEST:
-        raise InputError(f"{expected} shape {wav.shape}, peak {peak:g}, {rate} Hz")
-    return wav / peak, rate
+    if wav.ndim != 1 or not 1 <= rate < inf or peak > _HIGHEST:
+        raise InputError(f"{expected}; found shape {wav.shape}, peak {peak:g}, {rate:g} Hz")
+    return wav / peak, int(rate)
 
 
 def _request(url: str, model: str, text: str, voice: str) -> tuple[np.ndarray, int]:
@@ -96,7 +98,7 @@ def _request(url: str, model: str, text: str, voice: str) -> tuple[np.ndarray, i
 
 
 def _speak_by_piper(path: Path, text: str, voice: str) -> tuple[np.ndarray, int]:
-    from piper.config import SynthesisConfig
+    from piper import SynthesisConfig
 
     piper = _piper(path)
     settings = SynthesisConfig(speaker_id=piper.config.speaker_id_map.get(voice))
@@ -108,8 +110,7 @@ def _speak_by_piper(path: Path, text: str, voice: str) -> tuple[np.ndarray, int]
 def _piper(path: Path) -> Any:  # noqa: ANN401  # a type of a package that may be missing
     try:
         from onnxruntime import InferenceSession, SessionOptions
-        from piper import PiperVoice
-        from piper.config import PiperConfig
+        from piper import PiperConfig, PiperVoice
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is missing: pip install piper-tts") from error
     config = cast("dict[str, Any]", read_json(Path(f"{path}.json")))

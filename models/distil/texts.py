@@ -16,7 +16,7 @@ from preprocessors.corpora import read_corpus
 from preprocessors.manifest import check_id
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
-from utils.errors import InputError
+from utils.errors import InputError, ScriptError, counted
 from utils.files import read_text
 from utils.logging import get_logger
 
@@ -27,25 +27,25 @@ _KINDS = {"<?>": "question", "<!>": "exclamation"}
 def read_pool(path: Path, frontend: TextFrontend, excluded: Path | None = None) -> list[PoolText]:
     """Reads the texts of a corpus' folder, of a table (id|text|normalized), or of lines.
 
-    Texts that cannot be spoken are left out; the log has the first reasons.
-
-    Args:
-        excluded: File of ids or texts to leave out, one in each line, or cell of a table.
+    Texts that cannot be spoken are left out; the log has the first reasons. So are those of which
+    a line, or a cell of a table, of the file `excluded` is the id or the text.
     """
     unwanted = {*map(_bare, re.split(r"[\n|\t]", read_text(excluded)))} if excluded else set()
     texts, faults = [], []
-    for id, raw, text in _lines(path):
+    for source, id, raw, text in _lines(path):
         try:
             if unwanted.isdisjoint(map(_bare, (id, raw, text))):
-                texts.append(_pool_text(check_id(id), raw, text, frontend))
+                texts.append(_pool_text(source, check_id(id), raw, text, frontend))
+        except ScriptError as error:
+            faults.append(f"{id}: {error.fault}; give the language of the texts: --language CODE")
         except InputError as error:
             faults.append(f"{id}: {error}")
     if not texts:
-        faults = faults or ["expected one in each line"]
-        raise InputError(f"{path}: there is no text to speak; {faults[0]}")
+        fault = (*faults, "expected one in each line, below names of columns if there are any")[0]
+        raise InputError(f"{path}: there is no text to speak; {fault}")
     if faults:
-        message = "%s: %d texts are left out: %s"
-        get_logger(__name__).warning(message, path, len(faults), "; ".join(faults[:3]))
+        left_out = counted(len(faults), "texts")
+        get_logger(__name__).warning("%s: left out %s: %s", path, left_out, "; ".join(faults[:3]))
     return texts
 
 
@@ -57,35 +57,39 @@ def _bare(text: str) -> str:
 def digest(texts: Sequence[PoolText]) -> str:
     """A digest of texts and their ids."""
     listed = json.dumps([text[:3] for text in texts]).encode()
-    return f"{len(texts)} texts of SHA-256 {hashlib.sha256(listed).hexdigest()[:16]}"
+    return f"{counted(len(texts), 'texts')} of SHA-256 {hashlib.sha256(listed).hexdigest()[:16]}"
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Ids, texts as written, and texts as normalised where there are such; else the same."""
+def _lines(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Yields place and id of each text, and the text twice: as written, and as normalised."""
     if path.is_dir():
-        corpus = read_corpus("texts", path, CorpusConfig(format="folder"))
-        yield from ((item.id, item.text, item.text) for item in corpus.utterances)
+        for item in read_corpus("texts", path, CorpusConfig(format="folder")).utterances:
+            yield f"{path}/{item.source}", item.id, item.text, item.text
         return
     lines = {n: line for n, line in enumerate(read_text(path).split("\n"), 1) if line.strip()}
-    content = "".join(lines.values())
-    without = {m: [n for n in lines if m not in lines[n]] for m in "|\t" if m in content}
-    mark = min(without, key=lambda mark: len(without[mark]), default="\n")
-    if numbers := without.get(mark):
-        fault = f"{path}: line {numbers[0]} has no {mark!r}, {len(lines) - len(numbers)} lines have"
+    rows = {mark: [n for n in lines if mark in lines[n]] for mark in "|\t"}
+    mark = max(rows, key=lambda mark: len(rows[mark]))
+    if 0 < len(rows[mark]) < len(lines):
+        others = counted(len(rows[mark]), "other lines")
+        fault = f"{path}:{min({*lines}.difference(rows[mark]))}: no {mark!r}, unlike {others}"
         raise InputError(f"{fault}; a table has it in every line, a file of texts in none")
+    stem, first = recording_id(path.name), min(lines, default=0)
     columns = ["id", "text", "normalized"]
     for n, line in lines.items():
         cells = [cell.strip() for cell in line.split(mark)]
-        if mark == "\n":
-            cells = [f"{recording_id(path.name)}-{n:04}", *cells]
-        elif n == min(lines) and {"id", "text"} <= {cell.lower() for cell in cells}:
+        if not rows[mark]:
+            cells = [f"{stem}-{n:04}", line.strip()]
+        elif n == first and {"id", "text"} <= {cell.lower() for cell in cells}:
             columns = [cell.lower() for cell in cells]
             continue
+        if len(cells) > len(columns):
+            expected = f"expected {mark.join(columns)} or fewer; remove {mark!r} from texts"
+            raise InputError(f"{path}:{n}: {len(cells)} cells, {expected}")
         row = dict(zip_longest(columns, cells, fillvalue=""))
-        yield row["id"], row["text"], row.get("normalized") or row["text"]
+        yield f"{path}:{n}", row["id"], row["text"], row.get("normalized") or row["text"]
 
 
-def _pool_text(id: str, raw: str, text: str, frontend: TextFrontend) -> PoolText:
+def _pool_text(source: str, id: str, raw: str, text: str, frontend: TextFrontend) -> PoolText:
     if "{" in text:
         raise InputError("it has phones in braces, which other programs do not read")
     spoken = frontend(text)
@@ -103,4 +107,4 @@ def _pool_text(id: str, raw: str, text: str, frontend: TextFrontend) -> PoolText
     pairs = enumerate(pairwise(spoken.phones), 1)
     diphones = Counter(pair for n, pair in pairs if {n - 1, n} <= known)
     kind = _KINDS.get(spoken.phones[-1], kind)
-    return PoolText(id, raw, words, kind, n_phones + 2 * n_pauses, diphones)
+    return PoolText(id, raw, words, kind, n_phones + 2 * n_pauses, diphones, source)

@@ -111,6 +111,18 @@ def test_what_the_function_raises_ends_the_run():
         list(run_chunks(fail, {"a": [1]}, 2))
 
 
+def sleep_unless_first(key: str, items: Sequence[int]) -> None:
+    time.sleep(60 * items[0])
+
+
+def test_a_caller_that_stops_early_waits_for_no_worker_and_gets_no_warning(recwarn):
+    start = time.monotonic()
+    for _ in run_chunks(sleep_unless_first, {"a": [0], "b": [1], "c": [1]}, 2):
+        break
+    assert time.monotonic() - start < 50
+    assert len(recwarn) == 0
+
+
 def test_workers_are_other_processes_with_one_thread():
     ((threads, process),) = (done.result for done in run_chunks(threads_and_process, {"a": []}, 1))
     assert threads == 1

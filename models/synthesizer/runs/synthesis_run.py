@@ -8,7 +8,7 @@ from typing import Literal
 from models.base.registry import load_config
 from models.synthesizer.runs.metadata import L, ResultFolder
 from preprocessors.manifest import MANIFEST, Utterance, read_split
-from utils.errors import InputError, refuse
+from utils.errors import InputError, counted, refuse
 from utils.files import user_path
 from utils.logging import get_logger, progress
 
@@ -86,12 +86,12 @@ def synthesise_each(
         work_s = sum(seconds for _, seconds in made.values())
         get_logger(__name__).info(
             "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
-            *(_counted(len(made), noun), spoken_s, work_s, work_s / spoken_s),
+            *(counted(len(made), noun), spoken_s, work_s, work_s / spoken_s),
             _place(results.folder, list(made)),
         )
     refuse(
         [f"{id}: {reason}" for id, reason in faults.items()],
-        f"{len(faults)} of {_counted(len(todo), noun)} could not be synthesised",
+        f"{len(faults)} of {counted(len(todo), noun)} could not be synthesised",
     )
 
 
@@ -103,7 +103,7 @@ def _unfinished(fingerprints: Mapping[str, str], results: ResultFolder[L], noun:
             "skipped %d of %s, finished with the same model and settings in %s; to repeat them,"
             " remove them, or give stage 3 --overwrite",
             len(fingerprints) - len(todo),
-            _counted(len(fingerprints), noun),
+            counted(len(fingerprints), noun),
             _place(results.folder, list(fingerprints)),
         )
     return todo
@@ -112,8 +112,3 @@ def _unfinished(fingerprints: Mapping[str, str], results: ResultFolder[L], noun:
 def _place(folder: Path, ids: Sequence[str]) -> Path:
     """Where wavs are: the file of a single one, otherwise their folder."""
     return folder / f"{ids[0]}.wav" if len(ids) == 1 else folder
-
-
-def _counted(n: int, noun: str) -> str:
-    """A number with its noun, given in the plural: "1 text"."""
-    return f"{n} {noun.removesuffix('s') if n == 1 else noun}"

@@ -52,7 +52,7 @@ class UserFunction:
         function = _imported(self.name, self.folder)
         try:
             return function(*arguments)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # none if the function was not called at all
             user_frames = traceback.extract_tb(error.__traceback__)[1:2]
             place = "".join(f" ({frame.filename}, line {frame.lineno})" for frame in user_frames)
@@ -72,10 +72,10 @@ def _imported(name: str, folder: Path) -> Callable[..., Any]:
         sys.path.append(str(folder))
     try:
         function: Any = pkgutil.resolve_name(name)
-    except (ValueError, AttributeError, ImportError, SyntaxError) as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
-            f"{name}: cannot be imported ({error}); expected package.module:function, of a file in "
-            "the current folder or in PYTHONPATH"
+            f"{name}: cannot be imported ({described(error)}); expected package.module:function, of"
+            " a file in the current folder or in PYTHONPATH"
         ) from error
     if not callable(function):
         raise InputError(

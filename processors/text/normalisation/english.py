@@ -15,7 +15,7 @@ from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.numbers import BEFORE_NUMBERS, NUMBERS, ROMAN
 from processors.text.normalisation.quantities import PRICES, UNITS
 from processors.text.tokens import clean_characters
-from utils.errors import InputError
+from utils.errors import ScriptError
 
 # Latin letters that Unicode does not decompose into a base letter and a mark.
 _LATIN = str.maketrans(
@@ -83,7 +83,7 @@ def normalise_english(text: str, own_words: Collection[str] = ()) -> str:
         these is returned unchanged.
 
     Raises:
-        InputError: If a letter is not Latin.
+        ScriptError: If a letter is not Latin.
     """
     return tidy_punctuation(english_in_words(text, own_words))
 
@@ -116,9 +116,9 @@ def _ascii(char: str) -> str:
     base = "".join(part for part in unicodedata.normalize("NFKD", char) if part.isascii())
     if base or category[0] == "M":
         return base
-    raise InputError(
-        f"'{char}' ({unicodedata.name(char, 'unnamed character')}) is not a letter of English;"
-        " choose a voice of its language, or for a corpus its language and phone_extractor espeak"
+    raise ScriptError(
+        f"'{char}' ({unicodedata.name(char, 'unnamed character')}) is not a letter of English",
+        "choose a voice of its language, or for a corpus its language and phone_extractor espeak",
     )
 
 

@@ -48,7 +48,7 @@ def corpus(tmp_path_factory):
     done = distil("--voices", "anna", texts=folder / "t.txt", out=out)
     assert done.returncode == 0, done.stderr
     assert "anna: 10 clips, " in done.stderr
-    assert "; 11 are rejected" in done.stderr
+    assert "; 11 rejected" in done.stderr
     assert "no --licence: model cards will say that it is unknown" in done.stderr
     return out
 
@@ -81,7 +81,7 @@ def test_clips_are_flac_of_16_bits_at_the_rate_of_the_teacher(corpus):
         ("loud", " clipped samples in "),
         ("slowly", "too long: 2.8"),
         ("hastily", "too short: 0.3"),
-        ("stereo", "the teacher returns mono samples"),
+        ("stereo", "the teacher must return an array of mono samples"),
         ("sixteen bits", "peak "),
         ("raise", "no such word"),
     ],
@@ -179,20 +179,6 @@ def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path):
     assert log.read_text().splitlines() == spoken
 
 
-def test_a_clip_that_was_rejected_when_the_run_was_killed_does_not_replace_a_good_one(tmp_path):
-    texts, out = tmp_path / "t.txt", tmp_path / "out"
-    texts.write_text(GOOD[0])
-    assert distil("--voices", "anna", texts=texts, out=out).returncode == 0
-    wav = out / "wavs" / "anna_t-0001.flac"
-    good = wav.read_bytes()
-    (out / "rejected").mkdir()
-    (out / "rejected" / wav.name).write_bytes(b"stale")
-    (out / "clips.jsonl").write_text("")
-    assert distil("--voices", "anna", texts=texts, out=out).returncode == 0
-    assert wav.read_bytes() == good
-    assert list((out / "rejected").iterdir()) == []
-
-
 def test_a_teacher_of_faulty_sound_is_stopped_after_the_first_clips(tmp_path):
     texts = [f"This text is read quiet in house {n}." for n in range(30)]
     (tmp_path / "t.txt").write_text("\n".join(texts))
@@ -222,7 +208,7 @@ def test_a_voice_without_texts_is_an_error(tmp_path):
     (tmp_path / "t.txt").write_text(GOOD[0])
     done = distil("--voices", "anna,bert", texts=tmp_path / "t.txt", out=tmp_path / "out")
     assert done.returncode == 1
-    assert "of 1 texts, a voice gets 0; give more texts, or fewer voices" in done.stderr
+    assert "of 1 text, a voice gets 0; give more texts, or fewer voices" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -232,8 +218,19 @@ def test_a_teacher_that_always_fails_ends_the_run_and_is_asked_again_later(tmp_p
     done = distil(*words, texts=tmp_path / "t.txt", out=tmp_path / "out")
     assert done.returncode == 1
     fault = f"{TOY} fails: RuntimeError: no such word"
-    assert re.search(f"error: the teacher fails again and again: anna_t-....: {fault}", done.stderr)
+    message = f"error: the teacher fails again and again: anna_t-....: {fault}"
+    assert re.search(message, done.stderr.splitlines()[-1])
+    assert "Warning" not in done.stderr
     assert (tmp_path / "out" / "clips.jsonl").read_text() == ""
+
+
+def test_a_teacher_that_leaves_python_fails(tmp_path):
+    (tmp_path / "t.txt").write_text(f"exit {GOOD[0]}\n{GOOD[1]}\n")
+    done = distil("--voices", "anna", texts=tmp_path / "t.txt", out=tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "anna: 1 clip, 0.0 min; 1 rejected" in done.stderr
+    (rejected,) = read_jsonl(tmp_path / "out" / "rejected.jsonl")
+    assert rejected["reason"].startswith(f"{TOY} fails: SystemExit: 3 (")
 
 
 def test_a_corpus_without_usable_clips_is_an_error(tmp_path):
@@ -276,6 +273,7 @@ def test_other_settings_in_the_same_folder_are_refused_by_name(corpus, tmp_path,
     )  # fmt: skip
     assert done.returncode == 1
     assert "holds a corpus of other settings; choose another folder:" in done.stderr
+    assert "no --licence" not in done.stderr
     assert message in done.stderr
     assert content_of(corpus) == before
 
@@ -303,11 +301,32 @@ def test_wrong_flags_are_refused_before_any_work(tmp_path, words, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_two_texts_of_one_id_are_refused(tmp_path):
-    (tmp_path / "t.csv").write_text("a|One.\na|Two.\n")
-    done = distil("--voices", "anna", texts=tmp_path / "t.csv", out=tmp_path / "out")
-    assert "several clips would have the id anna_a: rename texts, or voices" in done.stderr
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize(
+    ("voices", "every", "clips"),
+    [
+        ("anna", "c|Three.\n", "anna_a: {t}:1 by anna, {t}:2 by anna"),
+        ("anna", "b|Three.\n", "anna_b: {every}:1 by anna, {t}:3 by anna"),
+        ("a+b,a-b,a:b", "c|Three.\n", "a_b_c: {every}:1 by a+b, {every}:1 by a:b"),
+        ("x,x_c", "c_b|Three.\n", "x_c_b: {every}:1 by x, {t}:3 by x_c"),
+    ],
+)
+def test_clips_of_one_id_are_refused_with_the_places_of_their_texts(tmp_path, voices, every, clips):
+    texts, further = tmp_path / "t.csv", tmp_path / "every.csv"
+    texts.write_text("a|One.\na|Two.\nb|Four.\n")
+    further.write_text(every)
+    out = tmp_path / "out"
+    done = distil("--voices", voices, "--every", further, "--texts", "1", texts=texts, out=out)
+    assert done.returncode == 1
+    assert "several clips would have the same id; rename texts or voices:" in done.stderr
+    assert clips.format(t=texts, every=further) in done.stderr
+    assert "no --licence" not in done.stderr
+    assert not out.exists()
+
+
+def test_a_resumed_run_reports_the_clips_that_it_has(corpus):
+    done = distil("--voices", "anna", texts=corpus.parent / "t.txt", out=corpus)
+    assert done.returncode == 0, done.stderr
+    assert f"{corpus} has 18 clips; the teacher starts" in done.stderr
 
 
 def test_name_and_licence_are_recorded_and_may_be_given_later(tmp_path):

@@ -27,7 +27,7 @@ def pool(everyday):
 
 
 def text(id, diphones, kind="length 0", length=10):
-    return PoolText(id, id, id, kind, length, Counter(diphones))
+    return PoolText(id, id, id, kind, length, Counter(diphones), "")
 
 
 def n_diphones(texts):

@@ -145,7 +145,7 @@ def test_a_function_is_found_by_its_name():
     teacher = find_teacher(TOY, None)
     wav, rate = checked_sound(teacher.speak("a b", "anna"))
     assert (len(wav), rate) == (2 * 800 + 2 * 480 + 400, 8000)
-    assert (teacher.name, teacher.licence_line, teacher.voices) == (TOY, "", ())
+    assert (teacher.name, teacher.voices) == (TOY, ())
     with pytest.raises(InputError, match=rf"{TOY} fails: RuntimeError: no such word \(.*toy_teac"):
         teacher.speak("raise", "anna")
 
@@ -171,20 +171,21 @@ def test_a_wrong_teacher_is_refused(reference, model, message):
 @pytest.mark.parametrize(
     ("sound", "message"),
     [
-        (None, "found NoneType"),
-        (np.zeros(5), r"found shape \(\), peak 1, 0 Hz"),
+        (None, "found NoneType$"),
+        ((), "found an empty tuple$"),
+        (np.zeros(5), "found ndarray$"),
         ((np.zeros((2, 5)), 8000), r"found shape \(2, 5\)"),
         ((np.full(5, 20000), 8000), "peak 20000"),
         ((np.zeros(5), 0), "0 Hz"),
-        ((["a"], 8000), "could not convert"),
-        ((np.zeros(5), float("inf")), "cannot convert float infinity"),
-        ((torch.zeros(5, requires_grad=True), 8000), "requires grad"),
+        ((["a"], 8000), "found list, int$"),
+        ((np.zeros(5), float("inf")), "inf Hz"),
+        ((np.zeros(5), 8000, "anna"), "found ndarray, int, str$"),
+        ((torch.zeros(5, requires_grad=True), 8000), "found Tensor, int$"),
     ],
 )
 def test_other_returns_than_samples_and_their_rate_are_refused(sound, message):
-    with pytest.raises(
-        InputError, match=f"mono samples in .-1, 1. and their rate in Hz; .*{message}"
-    ):
+    expected = r"an array of mono samples in \[-1, 1\], and their rate in Hz"
+    with pytest.raises(InputError, match=f"{expected}; .*{message}"):
         checked_sound(sound)
 
 

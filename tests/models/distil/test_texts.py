@@ -48,14 +48,34 @@ def test_a_table_has_ids_and_may_have_normalised_texts(read, mark):
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("a|One.\nb Two.\nc|Three.\n", r"line 2 has no '\|', 2 lines have"),
-        ("One.\n\nTwo.\tThree.\n", r"line 1 has no '\\t', 1 lines have"),
+        ("a|One.\nb Two.\nc|Three.\n", r"daily.txt:2: no '\|', unlike 2 other lines"),
+        ("One.\n\nTwo.\tThree.\n", r"daily.txt:1: no '\\t', unlike 1 other line"),
     ],
 )
 def test_a_table_with_a_defective_line_is_refused(read, content, fault):
-    message = f"daily.txt: {fault}; a table has it in every line, a file of texts in none"
+    message = f"{fault}; a table has it in every line, a file of texts in none"
     with pytest.raises(InputError, match=message):
         read(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("a|One.|One.|x\nb|Two.\n", r"t.csv:1: 4 cells, expected id\|text\|normalized or fewer"),
+        ("id|text\n\na|One|two.\n", r"t.csv:3: 3 cells, expected id\|text or fewer; remove '\|'"),
+    ],
+)
+def test_a_line_with_more_cells_than_columns_is_refused(read, content, fault):
+    with pytest.raises(InputError, match=fault):
+        read(content, name="t.csv")
+
+
+def test_texts_in_the_script_of_another_language_need_its_code(read, caplog):
+    message = r"daily-0001: 'П' \(.* PE\) is not a letter of English; give .*: --language CODE$"
+    with pytest.raises(InputError, match=message):
+        read("Привет.\n")
+    read("Привет.\nFine.\n")
+    assert "left out 1 text: daily-0001: 'П' (CYRILLIC CAPITAL" in caplog.text
 
 
 def test_a_file_may_have_any_name(read):
@@ -121,12 +141,12 @@ def test_texts_that_cannot_be_spoken_are_left_out_with_the_reason(read, caplog):
     long = "a word and " * 70
     texts = read(f"Fine.\nsay {{T AH0}}\n...\n{long}\n")
     assert [text.id for text in texts] == ["daily-0001"]
-    assert "3 texts are left out: daily-0002: it has phones in braces" in caplog.text
+    assert "left out 3 texts: daily-0002: it has phones in braces" in caplog.text
     assert "daily-0003: there is no word to say" in caplog.text
     assert "phones, more than 250; cut it into sentences" in caplog.text
 
 
-@pytest.mark.parametrize("content", ["", "\n \n"])
+@pytest.mark.parametrize("content", ["", "\n \n", "id|text\n"])
 def test_a_file_without_texts_is_refused(read, content):
     with pytest.raises(InputError, match=r"daily.txt: there is no text to speak; expected one in"):
         read(content)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ def speak(text: str, voice: str) -> tuple[np.ndarray, int]:
             file.write(f"{voice}: {text}\n")
         if len(Path(log).read_text().splitlines()) == int(os.environ.get("TOY_KILLS_AT", 0)):
             os.kill(os.getppid(), signal.SIGKILL)
+    if "exit" in text:
+        sys.exit(3)
     if "raise" in text:
         raise RuntimeError("no such word")
     wav = np.concatenate([_silence(), *(_tone(char, PITCHES[voice]) for char in text), _silence()])

@@ -55,13 +55,15 @@ def test_what_is_missing_is_named(folder):
     write(folder, "mine_d", "import no_such_package_of_anyone")
     write(folder, "mine_e", "def hear(:\n")
     write(folder, "mine_f", "from math import no_such_name")
+    write(folder, "mine_h", "import sys\nsys.exit(2)")
     for name, message in {
-        "mine_g:hear": r"mine_g:hear: cannot be imported \(No module named 'mine_g'\); ",
+        "mine_g:hear": r"cannot be imported \(ModuleNotFoundError: No module named 'mine_g'\); ",
         "mine_c:heart": r"mine_c:heart: .*module 'mine_c' has no attribute 'heart'",
         "mine_c:pi": r"mine_c:pi is no function, but float",
         "mine_d:hear": r"mine_d:hear: .*No module named 'no_such_package_of_anyone'",
-        "mine_e:hear": r"mine_e:hear: cannot be imported \(invalid syntax.*line 1",
-        "mine_f:hear": r"mine_f:hear: cannot be imported \(cannot import name 'no_such_name'",
+        "mine_e:hear": r"mine_e:hear: cannot be imported \(SyntaxError: invalid syntax.*line 1",
+        "mine_f:hear": r"mine_f:hear: .*\(ImportError: cannot import name 'no_such_name'",
+        "mine_h:hear": r"mine_h:hear: cannot be imported \(SystemExit: 2\)",
     }.items():
         with pytest.raises(InputError, match=message):
             load_function(name)
@@ -71,11 +73,13 @@ def test_it_fails_in_one_line_that_names_a_line_of_its_own(folder):
     code = "import json\nfrom functools import cache\n\n@cache\ndef of_two(wav, rate): ...\n\n"
     code += "def hear(wav, rate, language):\n    json.loads('no')\n\n"
     code += "def talk(wav, rate, language):\n    raise ValueError('first\\nsecond')\n"
+    code += "\ndef leave(wav, rate, language):\n    raise SystemExit('no')\n"
     write(folder, "mine_i", code)
     for name, message in {
         "of_two": r"TypeError: of_two\(\) takes 2 positional .* but 3 were given$",
         "hear": r"JSONDecodeError: Expecting value: .* \(.*mine_i\.py, line 8\)$",
         "talk": r"ValueError: first \(.*mine_i\.py, line 11\)$",
+        "leave": r"SystemExit: no \(.*mine_i\.py, line 14\)$",
     }.items():
         with pytest.raises(UserFunctionError, match=f"^mine_i:{name} fails: {message}"):
             load_function(f"mine_i:{name}")(8000, 8000, "en-us")
