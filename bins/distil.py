@@ -5,7 +5,7 @@ from math import inf
 
 from bins._flags.values import COUNT, FILE, FUNCTION, INPUT, SEED, matching, number
 from utils.cli import Parser, UsageError, run
-from utils.errors import InputError, counted
+from utils.errors import InputError, counted, listed, nearest
 from utils.files import user_path
 from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
@@ -67,15 +67,17 @@ def main() -> None:
     models = UserModels(load_function(flags.recogniser) if flags.recogniser else None)
     teacher = find_teacher(flags.teacher, flags.model)
     names = flags.voices.split(",") if flags.voices else teacher.voices
-    unknown = {*names}.difference(teacher.voices or names)
-    if not names or unknown or (len(names) > 1 and not flags.voices):
+    if unknown := [name for name in names if name not in (teacher.voices or names)]:
+        known = f"{nearest(unknown[0], teacher.voices)} (known: {listed(teacher.voices, 20)})"
+        raise UsageError(f"--voices: {flags.teacher} has no voice {unknown[0]!r}{known}")
+    if not names or (len(names) > 1 and not flags.voices):
         example = ",".join(teacher.voices[:20]) or "anna"
         raise UsageError(f"{flags.teacher}: give --voices, such as --voices {example}")
     config = TextConfig() if flags.language[:2] == "en" else TextConfig("none", "espeak")
     frontend = TextFrontend(config, flags.language)
     pool = read_pool(flags.texts, frontend, flags.exclude)
     every = read_pool(flags.every, frontend) if flags.every else []
-    corpus.refuse_doubled_ids(corpus.VoiceTexts(name, every, pool, None) for name in names)
+    corpus.refuse_doubled_ids(names, [*every, *pool])
     sharing = names[:1] if flags.same_texts else names
     length = 60 * flags.minutes / SHORTEST_S if flags.minutes else inf
     taken = divide(pool, sharing, flags.seed, every, length=length, n_texts=flags.n_texts or inf)
@@ -84,8 +86,11 @@ def main() -> None:
         if not fewest:
             raise InputError(f"{found}; give more texts, or fewer voices")
         get_logger(__name__).warning("%s; give more texts, or a smaller --texts", found)
-    pools = {name: (every, taken.get(name, taken[names[0]])) for name in names}
-    voices = [corpus.VoiceTexts(name, *texts, flags.minutes) for name, texts in pools.items()]
+    voices = []
+    for name in names:
+        chosen = taken.get(name, taken[names[0]])
+        clips = corpus.clips_of(name, every), corpus.clips_of(name, chosen)
+        voices.append(corpus.VoiceTexts(name, *clips, flags.minutes))
     settings = {f"--{flag}": str(vars(flags)[flag]) for flag in _SAME}
     digests = {"TEXTS (or --exclude)": digest(pool), "--every": digest(every)}
     record = {

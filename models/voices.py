@@ -12,7 +12,7 @@ from utils.files import read_json, read_text, user_path
 from utils.logging import get_logger
 
 _ROOT = Path(__file__).parents[1]
-BUNDLED = "kathleen"
+BUNDLED = "choir"
 FOLDERS = (_ROOT / "egs" / "_voices", _ROOT / "ckpts" / "tts")
 
 

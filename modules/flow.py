@@ -77,11 +77,6 @@ def frame_noise(seeds: Tensor, n_frames: int, n_channels: int) -> Tensor:
     return radius * (second.float() * (2 * math.pi / _WORD)).cos()
 
 
-def uniform_times(seeds: Tensor) -> Tensor:
-    """Returns a time from 0 to 1 for each seed of `seeds_of_phones`, (B,) -> (B,)."""
-    return seeds.float() / _WORD
-
-
 def _mixed(bits: Tensor) -> Tensor:
     """Mixes numbers below 2^32 one to one, so that each bit of the input changes half of the bits.
 

@@ -1,8 +1,8 @@
 """Harmonics of a voice in its mel, from F0.
 
 A network that knows one pitch for each phone cannot tell in which bands the harmonics of a frame
-are, and a mel loss then averages them away: its voices sound blurred. So it is told. The ripple of
-an F0 is the log-mel of a flat comb of harmonics less its envelope, and the network adds
+are, and a mel loss then averages them away: its voices sound blurred. The ripple of an F0 is the
+log-mel of a flat comb of harmonics less its envelope, and the network adds
 
     depth(hidden) * ripple(F0)
 

@@ -115,8 +115,5 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
         fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""
         fault = f"{dataset}: no folder {root}"
         raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the corpus{fetch}")
-    listing, origin = reader.utterances(root, dataset, options), read_origin(root / ORIGIN)
-    if origin.spoken_by:  # the notice makes the report anew if it changes
-        notice = f"spoken by {origin.spoken_by}, licence {origin.licence or 'unknown'}"
-        listing.notices.append(f"{dataset}: {notice}")
-    return listing._replace(origin=origin)
+    origin = read_origin(root / ORIGIN)
+    return reader.utterances(root, dataset, options)._replace(origin=origin)

@@ -1,6 +1,6 @@
 """Adversarial training of vocoders: parts of discriminators, least squares, feature matching."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -30,7 +30,10 @@ class SubDiscriminator(nn.Module):
         self.conv_post = conv_post
 
     def forward(self, signal: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
-        """Scores signals, (B, ...), and compares with recordings, (B, ...), if there are any."""
+        """Scores signals, (B, ...), and compares with recordings, (B, ...), if there are any.
+
+        The gradient of the distance follows the signals alone.
+        """
         if recorded is None:
             score = self._features(signal)[-1]
             return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
@@ -56,6 +59,18 @@ class SubDiscriminator(nn.Module):
     def _view(self, signal: Tensor) -> Tensor:
         """The input of the first convolution; by default that of waveforms, (B, S) -> (B, 1, S)."""
         return signal[:, None]
+
+
+class Discriminators(nn.Module):
+    """Sub-discriminators of the same input."""
+
+    def __init__(self, discriminators: Iterable[SubDiscriminator]) -> None:
+        super().__init__()
+        self.discriminators = nn.ModuleList(discriminators)
+
+    def forward(self, signal: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
+        """Gives one output of each; arguments as of `SubDiscriminator`."""
+        return [discriminator(signal, recorded) for discriminator in self.discriminators]
 
 
 def discriminator_losses(

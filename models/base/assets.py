@@ -12,7 +12,7 @@ from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import Vocabulary
 from utils.config import build_complete
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 from utils.files import read_json, read_text, replacing, write_json
 
 T = TypeVar("T")
@@ -98,6 +98,15 @@ class Assets:
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
             trained_phones=_read_if_exists(folder / TRAINED_PHONES, _phones),
         )
+
+
+def find_speaker(name: str, speakers: Sequence[Speaker]) -> int:
+    """The id of the speaker of this name; an InputError lists the known ones."""
+    names = [speaker.name for speaker in speakers]
+    if name not in names:
+        known = f"{nearest(str(name), names)} (known: {', '.join(names)})"
+        raise InputError(f"the model has no speaker {name!r}{known}")
+    return names.index(name)
 
 
 def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:

@@ -21,7 +21,7 @@ from utils.logging import get_logger
 ROOT = Path(__file__).parents[2]
 
 MODES = ("training", "inference", "speech", "start-up")
-VOICE = ROOT / "egs" / "_voices" / "kathleen"
+VOICE = ROOT / "egs" / "_voices" / "choir"
 _STATEMENTS = ("import torch", "import models.synthesizer.synthesizer")
 
 log = get_logger(__name__)

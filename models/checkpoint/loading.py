@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config
-from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
+from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.base.registry import config_of, model_of
 from models.checkpoint import foreign
@@ -24,7 +24,7 @@ from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
 from utils.config import Tree
 from utils.config_tree import overridden, read_tree
-from utils.errors import InputError, nearest
+from utils.errors import InputError
 from utils.hub import origin_of
 from utils.logging import get_logger
 
@@ -111,13 +111,13 @@ class TrainedModel:
             InputError: If `inference.speaker` is not a speaker of the model.
         """
         chosen = (config or self.config).inference.speaker
-        names = [speaker.name for speaker in self.speakers]
-        if chosen and chosen not in names:
-            raise InputError(
-                f"{self.tree.path}: the model has no speaker {chosen!r}, its inference.speaker"
-                f"{nearest(chosen, names)} (known: {', '.join(names)}; or leave it empty)"
-            )
-        return chosen or (names[0] if len(names) == 1 else None)
+        if not chosen:
+            return self.speakers[0].name if len(self.speakers) == 1 else None
+        try:
+            return self.speakers[find_speaker(chosen, self.speakers)].name
+        except InputError as error:
+            fault = f"{self.tree.path}: {error}; correct or remove its inference.speaker"
+            raise InputError(fault) from error
 
     @property
     def stats(self) -> CorpusStats | None:

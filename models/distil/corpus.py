@@ -44,19 +44,12 @@ class Clip(NamedTuple):
 
 @dataclass
 class VoiceTexts:
-    """The texts of a voice, with the ids of their clips."""
+    """The texts of a voice, with the ids of `clips_of`."""
 
     name: str
     taken: list[PoolText]  # spoken, or the next ones
     waiting: list[PoolText]
     minutes: float | None  # of good clips; None: all texts are spoken
-
-    def __post_init__(self) -> None:
-        prefix = re.sub("[^A-Za-z0-9_.-]", "_", self.name)
-        self.taken, self.waiting = (
-            [text._replace(id=check_id(f"{prefix}_{text.id}")) for text in texts]
-            for texts in (self.taken, self.waiting)
-        )
 
     def advance(self, clips: Mapping[str, Clip]) -> int:
         """Takes texts to be spoken next, by the clips of the others. Returns how many."""
@@ -96,12 +89,18 @@ class VoiceTexts:
             raise InputError(f"{fault}: {last.fault}; correct the teacher, choose a new folder")
 
 
-def refuse_doubled_ids(voices: Iterable[VoiceTexts]) -> None:
+def clips_of(voice: str, texts: Iterable[PoolText]) -> list[PoolText]:
+    """Returns the texts with the ids of the clips of a voice; refuses unsafe ids."""
+    prefix = re.sub("[^A-Za-z0-9_.-]", "_", voice)
+    return [text._replace(id=check_id(f"{prefix}_{text.id}")) for text in texts]
+
+
+def refuse_doubled_ids(voices: Iterable[str], texts: Sequence[PoolText]) -> None:
     """Refuses texts and voices of which several clips would have the same id."""
     sources = defaultdict[str, list[str]](list)
     for voice in voices:
-        for text in (*voice.taken, *voice.waiting):
-            sources[text.id].append(f"{text.source} by {voice.name}")
+        for text in clips_of(voice, texts):
+            sources[text.id].append(f"{text.source} by {voice}")
     doubled = [f"{id}: {listed(clips)}" for id, clips in sources.items() if len(clips) > 1]
     refuse(doubled, "several clips would have the same id; rename texts or voices")
 

@@ -39,14 +39,15 @@ class Teacher(NamedTuple):
 
 def find_teacher(reference: str, model: str | None) -> Teacher:
     """Finds `http(s)://host/v1` and its model, `voice.onnx`, or `package.module:function`."""
-    is_url = re.match("https?://", reference)
-    if bool(is_url) != bool(model):
-        raise InputError(f"{reference}: an endpoint needs --model, which goes with nothing else")
-    if is_url and model:
+    if re.match("https?://", reference):
+        if not model:
+            raise InputError(f"{reference}: an endpoint needs --model NAME")
         if not _URL.fullmatch(reference):
             raise InputError(f"{reference!r} is no URL; expected one as http://localhost:80/v1")
         url = f"{reference.rstrip('/')}/audio/speech"
         return Teacher(f"{model} at {reference}", partial(_request, url, model))
+    if model:
+        raise InputError(f"{reference}: --model goes with an http(s) endpoint only")
     if not reference.endswith(".onnx"):
         return Teacher(reference, load_function(reference))
     path = user_path(reference).resolve()

@@ -66,7 +66,8 @@ before (int64[1, n_ids] input, int64[1] input_lengths, float[3] scales{sid}) => 
   pitch = Unsqueeze (neutral, batch)
   energy = Unsqueeze (neutral, batch)
   seed = Constant <value_ints = [0]> ()
-  noise_scale = Gather (scales, seed)
+  first_scale = Constant <value_ints = [0]> ()
+  noise_scale = Gather (scales, first_scale)
   per_noise_scale = Constant <value_floats = [{per_noise_scale}]> ()
   temperature = Mul (noise_scale, per_noise_scale)
 }}

@@ -157,17 +157,16 @@ class Voice:
 
     def _flow(self, temperature: float | None, seed: int) -> dict[str, np.ndarray]:
         """Inputs of a flow; none of a voice without one."""
-        own = self.facts["temperature"]
         if not 0 <= seed < 2**63:
             raise ValueError(f"the seed {seed} is not from 0 to 2^63 - 1")
-        if temperature is None:
-            temperature = own
-        elif own is None:
-            raise ValueError("this voice has no control of temperature")
-        elif not 0 <= temperature <= 2:
-            raise ValueError(f"the temperature {temperature:g} is not from 0 to 2")
-        if temperature is None:
+        own = self.facts["temperature"]
+        if own is None:
+            if temperature is not None:
+                raise ValueError("this voice has no control of temperature")
             return {}
+        temperature = own if temperature is None else temperature
+        if not 0 <= temperature <= 2:
+            raise ValueError(f"the temperature {temperature:g} is not from 0 to 2")
         return {"temperature": np.array([temperature], np.float32), "seed": np.array([seed])}
 
     def _pause_samples(self, slower: float) -> int:

@@ -73,7 +73,9 @@ class VoiceStore:
             found = [(name, s) for name, s in pairs if id in (s, f"{name}/{s}")]
         if len(found) != 1:
             known = [f"{name}/{s}" for name, s in found] or [str(row["id"]) for row in self.rows()]
-            message = f"no voice {id!r}{nearest(id, known)} (expected one of {', '.join(known)})"
+            no_voice = f"no voice {id!r}{nearest(id, known)}"
+            fault = f"several voices have a speaker {id!r}" if found else no_voice
+            message = f"{fault} (expected one of {', '.join(known)})"
             raise ApiError(400, message, param="voice")
         [(name, speaker)] = found
         if request.speaker not in (None, speaker):

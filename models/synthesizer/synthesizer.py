@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from models.base.assets import Speaker
+from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.base.model import TtsOutput
 from models.checkpoint.loading import open_model
@@ -30,7 +30,7 @@ from models.voices import find_voice
 from processors.text.clauses import ClauseSplitter
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
 from processors.text.voice_phones import VoicePhones
-from utils.errors import InputError, nearest
+from utils.errors import InputError
 
 Text = str | Ssml
 
@@ -187,20 +187,12 @@ class Synthesizer:
         return self._reader.phone_names(text, language, pauses=pauses)
 
     def speaker_id(self, name: str | None) -> int:
-        """The id of the speaker with this name, or, for None, of the default speaker.
-
-        Raises:
-            InputError: If there is no such speaker, or for None no default.
-        """
-        names = [speaker.name for speaker in self.speakers]
-        listed = f"known: {', '.join(names)}"
+        """The id of a speaker, None: the default; an InputError if there is none."""
         name = self.default_speaker if name is None else name
         if name is None:
-            raise InputError(f"the model has {len(names)} speakers; choose one ({listed})")
-        if name not in names:
-            near = nearest(str(name), names)
-            raise InputError(f"the model has no speaker {name!r}{near} ({listed})")
-        return names.index(name)
+            known = f"known: {', '.join(speaker.name for speaker in self.speakers)}"
+            raise InputError(f"the model has {len(self.speakers)} speakers; choose one ({known})")
+        return find_speaker(name, self.speakers)
 
     def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text."""

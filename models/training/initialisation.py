@@ -52,6 +52,7 @@ class Transfer:
     similar: list[str] = field(default_factory=list)
     # missing in the other model; they keep their random initial values
     new: list[str] = field(default_factory=list)
+    at_0: list[str] = field(default_factory=list)  # speaker embeddings after a voice without any
     dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
     source: str = ""  # the other model, as model cards name it
     phones: frozenset[str] = frozenset()  # what the other model can say
@@ -147,13 +148,16 @@ def _fill(
     network: nn.Module, source: dict[str, Tensor], rows: dict[str, Rows], transfer: Transfer
 ) -> None:
     tensors = network.state_dict()  # shares memory with the network
+    speaker_embeddings = tensors_of(network, SpeakerEmbedding)
     _check_tensors(tensors, source, rows)
     for name, tensor in tensors.items():
         if name not in source:
-            if name in tensors_of(network, SpeakerEmbedding):
-                tensor.zero_()  # the other model has one speaker: at first it remains as it is
             named = [f"{name}: {row}" for row in rows[name].new] if name in rows else [name]
-            transfer.new += named
+            if name in speaker_embeddings:  # the other model has one speaker: it stays as it is
+                tensor.zero_()
+                transfer.at_0 += named
+            else:
+                transfer.new += named
         elif name in rows:
             _fill_rows(name, tensor, source[name], rows[name], transfer)
         else:
@@ -198,8 +202,9 @@ def _log_transfer(transfer: Transfer, folder: Path, other_kind: str) -> None:
     """Logs what became of the weights of a model, of another kind if one is named."""
     _log.info("weights of %s: %d reused", folder, len(transfer.reused))
     kinds = {
-        "of other phones, which begin as the nearest": transfer.similar,
+        "of new phones and speakers, which begin as the nearest": transfer.similar,
         "new, initialised as without --init_from": transfer.new,
+        "speaker embeddings, which start at 0": transfer.at_0,
         "dropped": transfer.dropped,
     }
     for kind, names in kinds.items():

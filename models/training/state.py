@@ -63,7 +63,6 @@ _MAY_CHANGE = (
     "log_dir",
     "model.steps",
     "model.temperature",
-    "model.variance_predictor.pitch_gain",
     "preprocess.backend",
     "preprocess.corpus.*.licence",
     "preprocess.processed_dir",

@@ -8,7 +8,6 @@ from models.base.aligner import JointAlignerConfig
 from modules.layers.transformer import Activation
 from modules.variance.contours import Level
 
-_LARGEST_GAIN = 10  # of pitch
 _OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads
 
 
@@ -47,16 +46,11 @@ class VariancePredictorConfig:
     # hour of speech or less, which predictors on that memorise. Needs both levels "phone" and kind
     # "bins"; predicted energy does not follow a changed pitch.
     own_encoder: bool = False
-    # Factor on the distance of predicted pitch from the speaker's mean, in synthesis only: a
-    # prediction averages many readings, and is flatter than each. 0 is a monotone.
-    pitch_gain: float = 1.0
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "filter_size")
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
-        if not 0 <= self.pitch_gain <= _LARGEST_GAIN:
-            raise ValueError(f"pitch_gain is {self.pitch_gain:g}, expected 0 to {_LARGEST_GAIN}")
         if self.own_encoder and self.filter_size % 2:
             raise ValueError(
                 f"filter_size is {self.filter_size}, expected an even number with own_encoder: half"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from config.schema import AcousticPrecision
 from config.train import CompileMode
 from models.base.acoustic import durations_in
-from models.base.model import TtsOutput, finished_mel, resolve_speakers
+from models.base.model import PROSODY, Control, TtsOutput, finished_mel, resolve_speakers
 from modules.execution.prepared import packed
 from modules.harmonics import F0Residual, HarmonicHead
 from modules.layers.basic import (
@@ -87,12 +87,12 @@ class Plan(NamedTuple):
 class FeedForwardNetwork(nn.Module):
     """Phones to mel: encoder, durations, pitch, energy, decoder. Subclasses build the parts.
 
-    They set `duration_predictor`, `pitch`, `decoder` and `mel_linear`, define `_encode`, and may
-    replace the parts that are None here.
+    They set the parts that are declared here and may replace those that are None. One without a
+    `decoder` replaces `_mel`.
 
     Args:
         log_floor: Log-mel of silence, which fills the padding of synthesised mels.
-        longest_phone_frames: Where a predicted phone ends at the latest.
+        longest_phone_frames: Largest duration that is predicted.
     """
 
     # parts that compute in bfloat16: nothing before durations, pitch and energy, and not the mel
@@ -102,6 +102,7 @@ class FeedForwardNetwork(nn.Module):
         "bf16": ("decoder", "postnet"),
     }
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
+    DECODER: ClassVar[str] = "_decode"  # method that turns frames into a mel, which is compiled
 
     phone_embedding: PhoneEmbedding
     encoder: nn.Module
@@ -124,6 +125,11 @@ class FeedForwardNetwork(nn.Module):
         self.harmonics: HarmonicHead | None = None
         self.f0_residual: F0Residual | None = None
         self.postnet: PostNet | None = None
+
+    @property
+    def controls(self) -> frozenset[Control]:
+        """What `infer` can be asked for."""
+        return PROSODY
 
     def forward(
         self,
@@ -211,7 +217,7 @@ class FeedForwardNetwork(nn.Module):
         phone_lengths: Tensor,
         *,
         speaker_ids: Tensor | None = None,
-        seed: int = 0,
+        seed: int | Tensor = 0,
         pitch_control: float | Tensor = 1.0,
         energy_control: float | Tensor = 1.0,
         duration_control: float | Tensor = 1.0,
@@ -221,67 +227,52 @@ class FeedForwardNetwork(nn.Module):
         durations: Tensor | None = None,
         pitch: Tensor | None = None,
         energy: Tensor | None = None,
+        steps: int | None = None,
+        temperature: float | Tensor | None = None,
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
 
         Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
-        or one per phone, (B, N), and act on predicted and on given values. No random numbers are
-        drawn, and without max_frames there is no limit.
+        or one per phone, (B, N), and act on predicted and on given values. Without max_frames there
+        is no limit.
 
         Args:
+            seed: Of the noise of a flow, one for all or (B,); it does not depend on the batch.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
                 is its inverse.
             voiced: The phones whose pitch is transformed; with bins, that of all is.
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
             energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
+            steps: Euler steps of a flow; None: those of the configuration.
+            temperature: Factor on the noise of a flow, a number or (1,); None: the configuration's.
 
         Raises:
             ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
-                not in Hz, and for energy or energy_control that the network lacks.
+                not in Hz, and for energy, energy_control, steps or temperature that the network
+                lacks.
         """
-        plan = self._plan(
-            phone_ids,
-            phone_lengths,
-            speaker_ids,
-            max_frames,
-            durations=(durations, duration_control),
-            pitch=ContourControl(pitch, pitch_control, pitch_transform, voiced),
-            energy=ContourControl(energy, energy_control),
-        )
-        return plan.output(self._finished(self._decode(*plan.frames), plan.frames.mask))
-
-    def _plan(
-        self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor | None,
-        max_frames: Tensor | None,
-        *,
-        durations: tuple[Tensor | None, float | Tensor],
-        pitch: ContourControl,
-        energy: ContourControl,
-    ) -> Plan:
-        """Phones to frames, by what is asked of the prosody; arguments and errors of `infer`.
-
-        Durations are the given ones, if any, and their factor.
-        """
-        _check_pitch(pitch.given, pitch.transform)
-        self._check_energy(energy.given, energy.factor)
+        _check_pitch(pitch, pitch_transform)
+        self._check_energy(energy, energy_control)
+        for name, value in (("steps", steps), ("temperature", temperature)):
+            if value is not None and name not in self.controls:
+                raise ValueError(f"this voice has no control of {name}; leave it out")
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        if pitch.given is not None and isinstance(self.pitch, Contour):
-            given = self.pitch.continued(pitch.given, phone_lengths, speaker_ids)
-            pitch = pitch._replace(given=given)
-        asked = {"pitch": pitch, "energy": energy}
+        if pitch is not None and isinstance(self.pitch, Contour):
+            pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
+        asked = {
+            "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
+            "energy": ContourControl(energy, energy_control),
+        }
         phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
         prosody = self._prosody(phone_ids, mask, speaker_ids, phones)  # (B, N, H')
-        lengths, slower = durations  # (B, N)
-        if lengths is None:
+        if durations is None:
             log_durations = self.duration_predictor(prosody, mask).float()
-            lengths = (log_durations.exp() - 1).clamp(0.0, self.longest_phone_frames)
-        lengths = round_durations(lengths * slower * mask, max_frames)
-        return self._framed(phones, prosody, mask, lengths, speaker_ids, asked)
+            durations = (log_durations.exp() - 1).clamp(0.0, self.longest_phone_frames)
+        durations = round_durations(durations * duration_control * mask, max_frames)
+        plan = self._framed(phones, prosody, mask, durations, speaker_ids, asked)
+        return plan.output(self._mel(plan.frames, phone_ids, seed, steps, temperature))
 
     def _framed(
         self,
@@ -318,17 +309,16 @@ class FeedForwardNetwork(nn.Module):
     ) -> Network:
         """Returns a copy that is faster and cannot be trained; call `eval()` first.
 
-        "bf16" has decoder and postnet in bfloat16; if compiled, encoders and decoder are graphs.
+        "bf16" has the parts of `HALF` in bfloat16; if compiled, encoders and `DECODER` are graphs.
         """
-        methods = ["_encode", "_decode"] + ["_prosody"] * (self.prosody_encoder is not None)
+        methods = ["_encode", self.DECODER] + ["_prosody"] * (self.prosody_encoder is not None)
         return packed(self, self.HALF[precision], methods, compiled)
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
         """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first."""
-        output: FeedForwardOutput = self(*self.inputs_of(batch))
-        mels_hat = output.mel_hat, output.refined_mel_hat
-        return self._finished(mels_hat, length_mask(batch.mel_lengths, batch.mel.shape[2]))
+        frames, _ = self._forced(*self.inputs_of(batch))
+        return self._mel(frames, batch.phone_ids)
 
     def scales(self) -> dict[str, str]:
         """Tensors that make sense on one scale only, and that scale."""
@@ -369,11 +359,18 @@ class FeedForwardNetwork(nn.Module):
             mel_hat = mel_hat + self.harmonics(decoded, f0)
         return mel_hat, None if self.postnet is None else self.postnet(mel_hat, mask)
 
-    def _finished(self, mels_hat: tuple[Tensor, Tensor | None], frame_mask: Tensor) -> Tensor:
-        """The last of the mels of `_decode`, as `finished_mel` returns it, (B, M, T)."""
-        mel_hat, refined_mel_hat = mels_hat
+    def _mel(
+        self,
+        frames: Frames,
+        phone_ids: Tensor,
+        seed: int | Tensor = 0,
+        steps: int | None = None,
+        temperature: float | Tensor | None = None,
+    ) -> Tensor:
+        """Frames to a finished mel, (B, M, T); a flow reads the other arguments of `infer`, too."""
+        mel_hat, refined_mel_hat = self._decode(*frames)
         best = mel_hat if refined_mel_hat is None else refined_mel_hat
-        return finished_mel(best, frame_mask, self.log_floor)
+        return finished_mel(best, frames.mask, self.log_floor)
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""

@@ -94,12 +94,7 @@ class ModulatedBlock(nn.Module):
 
 
 class Estimator(nn.Module):
-    """Velocities of noisy mels, from the mel, the time and a condition.
-
-    Args:
-        n_conditions: Channels of the condition.
-        n_mels: Bands.
-    """
+    """Velocities of noisy mels, from the mel, the time and a condition."""
 
     def __init__(self, config: EstimatorConfig, n_conditions: int, n_mels: int) -> None:
         super().__init__()

@@ -10,7 +10,8 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
   to phone; speech has at least one frame;
 - energy is that of the spectrum: more is louder. NVIDIA's is the norm of the log-mel, which falls
   as speech gets louder; its checkpoints keep it (`model.energy: "log_mel"`);
-- with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py);
+- with `model.harmonics`, the decoder is conditioned on the harmonics of F0, which one pitch value
+  per phone does not determine (modules/harmonics.py);
 - the aligner is a separate network (models/base/aligner.py), and its prior ends.
 """
 

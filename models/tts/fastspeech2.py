@@ -14,13 +14,11 @@ It departs from these projects in that
   one frame;
 - the target of a phone without frames is the speaker's mean, not silence or 0 Hz;
 - positions beyond max_seq_len are computed when needed, in training too;
-- with `model.harmonics`, the decoder is told where the harmonics of F0 are, which one pitch per
-  phone does not tell: their depth in the mel is that of recordings. F0 inside phones is predicted
-  for them (modules/harmonics.py);
+- with `model.harmonics`, the decoder is conditioned on the harmonics of F0, which one pitch value
+  per phone does not determine: their depth in the mel is that of recordings. F0 inside phones is
+  predicted for them (modules/harmonics.py);
 - with `variance_predictor.own_encoder`, durations, pitch and energy have an encoder of their own
   (modules/variance/prosody_encoder.py), for little speech;
-- with `variance_predictor.pitch_gain`, predicted pitch moves farther from the speaker's mean in
-  synthesis, since the mean of many readings is flatter than each;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
   decoder memorise training sentences (0.63 instead of 0.59 nats of mel L1 on unseen ones).
 `variance_embedding.kind` "convolution" with mish is TensorFlowTTS's network; the dropout of the
@@ -28,24 +26,19 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 """
 
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 from config.schema import Config
 from models.base.acoustic import AcousticTask, contour_stats, durations_in
 from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
-from models.base.model import PROSODY, Control, Model
+from models.base.model import Model
 from models.base.task import LossTerm, Unit
 from models.tts._fastspeech2_settings import FastSpeech2Config
 from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork, FeedForwardOutput
 from modules.harmonics import F0Residual, HarmonicHead
-from modules.layers.basic import (
-    Linear,
-    PhoneEmbedding,
-    length_mask,
-    speaker_embedding,
-)
+from modules.layers.basic import Linear, PhoneEmbedding, length_mask, speaker_embedding
 from modules.layers.postnet import PostNet
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
@@ -57,14 +50,8 @@ from processors.dataset.batch import TtsBatch
 
 
 class FastSpeech2(FeedForwardNetwork):
-    """Phones to mel: encoder, variance adaptor, decoder.
+    """Phones to mel: encoder, variance adaptor, decoder."""
 
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-        pitch: Statistics of F0 in Hz, one value per speaker; `energy` likewise.
-    """
-
-    controls: ClassVar[frozenset[Control]] = PROSODY
     energy: Contour | ConvolvedContour
 
     def __init__(
@@ -102,7 +89,6 @@ class FastSpeech2(FeedForwardNetwork):
 
         self.duration_predictor = predictor()
         self.pitch = contour(pitch, config.pitch_level, bins.pitch_quantization)
-        self.pitch.gain = variance.pitch_gain
         self.energy = contour(energy, config.energy_level, bins.energy_quantization)
         decoder = sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
         self.decoder = _stack(config, *decoder)

@@ -8,8 +8,8 @@ matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from
 - the estimator is a stack of ConvNeXt blocks at frame rate (models/tts/_flowspeech_estimator.py),
   not a U-Net with attention: it costs a fifth, and long mels are computed in windows;
 - the estimator also reads the hidden vectors of the frames and the ripple that the harmonics of F0
-  have in the mel (modules/harmonics.py); the mean mel ("prior") is one more condition, of which the
-  flow loss trains nothing;
+  have in the mel (modules/harmonics.py); the mean mel ("prior") is one more condition, detached
+  from the flow loss;
 - noise is a function of seed, phones and frame: a sentence sounds the same alone and in a batch;
   in training, noise and time are functions of the update and the phones;
 - mels are scaled by fixed numbers, not by statistics of the corpus;
@@ -18,48 +18,29 @@ matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-from config.checks import (
-    MAX_STEPS,
-    MAX_TEMPERATURE,
-    require_at_least,
-    require_odd,
-    require_share,
-)
+from config.checks import MAX_STEPS, MAX_TEMPERATURE, require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
-from config.train import CompileMode
 from models.base.acoustic import AcousticTask, contour_stats, durations_in
 from models.base.aligner import JointAlignerConfig, build_aligner_training
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
-from models.base.model import PROSODY, Control, Model, TtsOutput, finished_mel
+from models.base.model import PROSODY, Control, Model, finished_mel
 from models.base.task import LossTerm
-from models.tts._feed_forward import (
-    LONGEST_PHONE_FRAMES,
-    FeedForwardNetwork,
-    Frames,
-    ProsodyOutput,
-)
+from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork, Frames, ProsodyOutput
 from models.tts._flowspeech_estimator import Estimator, EstimatorConfig
-from modules.execution.prepared import packed
-from modules.flow import frame_noise, path_point, seeds_of_phones, solve, uniform_times
+from modules.flow import frame_noise, path_point, seeds_of_phones, solve
 from modules.harmonics import F0Residual, HarmonicComb
-from modules.layers.basic import (
-    Linear,
-    PhoneEmbedding,
-    SpeakerEmbedding,
-    length_mask,
-)
+from modules.layers.basic import Linear, PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
 from modules.mel import MelConfig
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import Contour, ContourControl, ContourStats
-from modules.variance.pitch_transform import PitchTransform
+from modules.variance.contours import Contour, ContourStats
 from modules.variance.prosody_encoder import ProsodyEncoder, duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
@@ -144,17 +125,10 @@ class FlowOutput(NamedTuple):
 
 
 class FlowSpeech(FeedForwardNetwork):
-    """Phones to mel: encoder, variance adaptor, flow.
+    """Phones to mel: encoder, variance adaptor, flow."""
 
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-        pitch: Statistics of F0 in Hz, one value per speaker; `energy` likewise.
-    """
-
-    HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {
-        "fp32": (),
-        "bf16": ("estimator",),
-    }
+    HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {"fp32": (), "bf16": ("estimator",)}
+    DECODER: ClassVar[str] = "_velocity"
     controls: ClassVar[frozenset[Control]] = PROSODY | {"steps", "temperature"}
     pitch: Contour
     energy: Contour
@@ -230,70 +204,20 @@ class FlowSpeech(FeedForwardNetwork):
         way; in eval mode, of the phones alone, so that validations can be compared.
         """
         seeds = seeds_of_phones(phone_ids, self._update if self.training else 0)
-        return frame_noise(seeds, n_frames, self.n_mels), uniform_times(seeds)
+        return frame_noise(seeds, n_frames, self.n_mels), seeds.float() / 2**32
 
-    @torch.no_grad()
-    def infer(
+    def _mel(
         self,
+        frames: Frames,
         phone_ids: Tensor,
-        phone_lengths: Tensor,
-        *,
-        speaker_ids: Tensor | None = None,
         seed: int | Tensor = 0,
-        pitch_control: float | Tensor = 1.0,
-        energy_control: float | Tensor = 1.0,
-        duration_control: float | Tensor = 1.0,
-        pitch_transform: PitchTransform | None = None,
-        voiced: Tensor | None = None,
-        max_frames: Tensor | None = None,
-        durations: Tensor | None = None,
-        pitch: Tensor | None = None,
-        energy: Tensor | None = None,
         steps: int | None = None,
         temperature: float | Tensor | None = None,
-    ) -> TtsOutput:
-        """Synthesises mels; call `eval()` first.
-
-        Other arguments and errors are those of `FeedForwardNetwork.infer`.
-
-        Args:
-            seed: Of the noise of each item; it does not depend on the batch. A number, or (B,).
-            steps: Euler steps; None: those of the configuration.
-            temperature: Factor on the noise, a number or (1,); None: that of the configuration.
-        """
-        plan = self._plan(
-            phone_ids,
-            phone_lengths,
-            speaker_ids,
-            max_frames,
-            durations=(durations, duration_control),
-            pitch=ContourControl(pitch, pitch_control, pitch_transform, voiced),
-            energy=ContourControl(energy, energy_control),
-        )
-        _, T = plan.frames.mask.shape
-        noise = frame_noise(seeds_of_phones(phone_ids, seed), T, self.n_mels)
-        temperature = self.config.temperature if temperature is None else temperature
-        return plan.output(self._sampled(plan.frames, temperature * noise, steps))
-
-    @torch.no_grad()
-    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """Samples the mel (B, M, T) for true durations, pitch and energy; call `eval()` first."""
-        frames, _ = self._forced(*self.inputs_of(batch))
-        noise, _ = self.draw(batch.phone_ids, frames.mask.shape[1])
-        return self._sampled(frames, self.config.temperature * noise)
-
-    def for_inference(
-        self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
-    ) -> "FlowSpeech":
-        """Returns a copy that is faster and cannot be trained; call `eval()` first.
-
-        "bf16" has the estimator in bfloat16; if compiled, encoders and estimator are graphs.
-        """
-        methods = ("_encode", "_prosody", "_velocity")
-        return packed(self, self.HALF[precision], methods, compiled)
-
-    def _sampled(self, frames: Frames, start: Tensor, steps: int | None = None) -> Tensor:
-        """Frames and the noise to start from, (B, T, M), to a mel, (B, M, T)."""
+    ) -> Tensor:
+        """Frames to a mel, (B, M, T), from noise that the phones and the seed choose."""
+        seeds = seeds_of_phones(phone_ids, seed)
+        noise = frame_noise(seeds, frames.mask.shape[1], self.n_mels)
+        start = (self.config.temperature if temperature is None else temperature) * noise
         _, condition = self._conditions(frames)
 
         def velocity(point: Tensor, times: Tensor) -> Tensor:
@@ -329,20 +253,12 @@ class FlowSpeech(FeedForwardNetwork):
 
 
 def _encoder(sizes: EncoderConfig, hidden: int) -> FFTStack:
-    kernels = sizes.kernel_size, 1
-    return FFTStack(
-        (
-            FFTBlock(
-                SelfAttention(hidden, sizes.heads),
-                hidden,
-                sizes.filter_size,
-                kernels,
-                sizes.dropout,
-            )
-            for _ in range(sizes.n_layers)
-        ),
-        hidden,
-    )
+    def block() -> FFTBlock:
+        kernels = sizes.kernel_size, 1
+        attention = SelfAttention(hidden, sizes.heads)
+        return FFTBlock(attention, hidden, sizes.filter_size, kernels, sizes.dropout)
+
+    return FFTStack((block() for _ in range(sizes.n_layers)), hidden)
 
 
 def losses_of(network: FlowSpeech, batch: TtsBatch) -> dict[str, LossTerm]:
@@ -358,7 +274,7 @@ def losses_of(network: FlowSpeech, batch: TtsBatch) -> dict[str, LossTerm]:
     prosody, durations = output.prosody, durations_in(batch)
     pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations
     energy = prosody.contours_hat["energy"], prosody.contours["energy"], phone_mask
-    losses = {
+    return {
         "flow": LossTerm(mse_sum(output.velocity_hat, output.velocity, frame_mask), "frames"),
         "prior": LossTerm(mse_sum(output.prior, mel, frame_mask), "frames"),
         "duration": LossTerm(
@@ -366,10 +282,8 @@ def losses_of(network: FlowSpeech, batch: TtsBatch) -> dict[str, LossTerm]:
         ),
         "pitch": LossTerm(pitch_loss_sum(*pitch), "phones"),
         "energy": LossTerm(mse_sum(*energy), "phones"),
+        "f0_residual": LossTerm(cast("Tensor", prosody.f0_residual_l1), "frames"),
     }
-    if prosody.f0_residual_l1 is not None:
-        losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
-    return losses
 
 
 def _network(model: FlowSpeechConfig, assets: Assets) -> FlowSpeech:

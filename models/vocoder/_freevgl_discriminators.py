@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from models.base.adversarial import DiscriminatorOutput, SubDiscriminator
+from models.base.adversarial import Discriminators, SubDiscriminator
 from modules.mel import MelConfig
 
 _MEAN, _STD = -4.0, 2.5  # approximate mean and standard deviation of log magnitudes of speech
@@ -36,8 +36,10 @@ class BandDiscriminator(SubDiscriminator):
         return (signal[:, :, self.bins] - _MEAN) / _STD
 
 
-class MagnitudeDiscriminator(nn.Module):
+class MagnitudeDiscriminator(Discriminators):
     """One `BandDiscriminator` for each band.
+
+    Their input is natural log magnitudes and the level of the mel bands, (B, 2, K, T).
 
     Args:
         bands: From and to, as shares of half the sample rate.
@@ -46,19 +48,8 @@ class MagnitudeDiscriminator(nn.Module):
     """
 
     def __init__(self, bands: Sequence[tuple[float, float]], channels: int, mel: MelConfig) -> None:
-        super().__init__()
         last = mel.n_fft // 2
-        self.discriminators = nn.ModuleList(
+        super().__init__(
             BandDiscriminator(slice(int(low * last), int(high * last) + 1), channels)
             for low, high in bands
         )
-
-    def forward(self, images: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Gives one output per band.
-
-        Args:
-            images: Natural log magnitudes and the level of the mel bands, (B, 2, K, T).
-            recorded: The same of recordings, with whose features those of `images` are compared;
-                the gradient of the distance follows `images` alone.
-        """
-        return [discriminator(images, recorded) for discriminator in self.discriminators]

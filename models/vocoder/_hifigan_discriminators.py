@@ -23,7 +23,7 @@ from torch.nn.grad import conv1d_weight, conv2d_input
 from torch.nn.utils.parametrizations import weight_norm
 
 from config.checks import require_at_least
-from models.base.adversarial import DiscriminatorOutput, SubDiscriminator
+from models.base.adversarial import DiscriminatorOutput, Discriminators, SubDiscriminator
 from modules.layers.normalisation import spectral_norm
 
 _MAX_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
@@ -257,21 +257,16 @@ class ScaleDiscriminator(SubDiscriminator):
         )
 
 
-class MultiPeriodDiscriminator(nn.Module):
+class MultiPeriodDiscriminator(Discriminators):
     """One sub-discriminator of five layers per period, in samples."""
 
     def __init__(self, config: DiscriminatorConfig) -> None:
-        super().__init__()
-        self.discriminators = nn.ModuleList(
+        super().__init__(
             PeriodDiscriminator(period, config.period_channels) for period in config.periods
         )
 
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Gives one output per period; arguments as of `SubDiscriminator`."""
-        return [discriminator(wav, recorded) for discriminator in self.discriminators]
 
-
-class MultiScaleDiscriminator(nn.Module):
+class MultiScaleDiscriminator(Discriminators):
     """Sub-discriminators of the waveform and its averages (Kumar et al. 2019, arXiv:1910.06711).
 
     Each averages over two samples of the one before. The first has spectral normalisation, the
@@ -279,21 +274,18 @@ class MultiScaleDiscriminator(nn.Module):
     """
 
     def __init__(self, config: DiscriminatorConfig) -> None:
-        super().__init__()
         norms: list[Callable[[nn.Module], nn.Module]] = [spectral_norm]
         norms += [weight_norm] * (config.scales - 1)
-        self.discriminators = nn.ModuleList(
-            ScaleDiscriminator(config.scale_channels, norm) for norm in norms
-        )
+        super().__init__(ScaleDiscriminator(config.scale_channels, norm) for norm in norms)
 
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
+    def forward(self, signal: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
         """Gives one output per scale; arguments as of `SubDiscriminator`."""
         outputs = []
         for number, discriminator in enumerate(self.discriminators):
             if number > 0:
-                wav = _halved(wav)
+                signal = _halved(signal)
                 recorded = None if recorded is None else _halved(recorded)
-            outputs.append(discriminator(wav, recorded))
+            outputs.append(discriminator(signal, recorded))
         return outputs
 
 

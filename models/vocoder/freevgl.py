@@ -27,12 +27,7 @@ from torch.nn import functional as F
 
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import Config, VocoderPrecision
-from models.base.adversarial import (
-    adversarial_losses,
-    discriminator_losses,
-    frozen,
-    mean_per_item,
-)
+from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
 from models.base.assets import Assets
 from models.base.graphs import Graphs, vocoder_graphs
 from models.base.model import Model
@@ -165,7 +160,8 @@ class Spectra(NamedTuple):
 class FreeVGLTask:
     """Training on recordings, or on the mels that an acoustic model predicts for them.
 
-    Discriminators sharpen what the losses alone blur; without them it is trained on these losses.
+    With discriminators, adversarial and feature-matching losses are added to the reconstruction
+    losses.
     """
 
     exported = "model"

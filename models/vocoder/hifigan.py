@@ -21,12 +21,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from config.checks import require_at_least
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.adversarial import (
-    adversarial_losses,
-    discriminator_losses,
-    frozen,
-    mean_per_item,
-)
+from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
@@ -95,25 +90,18 @@ class HiFiGANTask:
         return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
-        """Yields the update of the discriminators, then that of the generator."""
+        """Yields the update of the discriminators (eq. 1), then of the generator (eq. 2 to 4)."""
         wav_hat = self.networks["generator"](batch.mel)  # (B, S)
         if "discriminator" not in self.networks:
             yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))
             return
-        yield Update("discriminator", self.discriminator_losses(batch.wav, wav_hat.detach()))
-        with frozen(self.networks["discriminator"]):
-            adversarial = self.adversarial_losses(batch.wav, wav_hat)
+        discriminator, weight = self.networks["discriminator"], self.config.lambda_feature
+        losses = discriminator_losses(discriminator, batch.wav, wav_hat.detach())
+        yield Update("discriminator", losses)
+        with frozen(discriminator):
+            adversarial = adversarial_losses(discriminator, batch.wav, wav_hat, 1.0, weight)
             reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
             yield Update("generator", adversarial | reconstruction)
-
-    def discriminator_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Least squares: 1 for recordings, 0 for generated audio, detached (eq. 1); (B, S) each."""
-        return discriminator_losses(self.networks["discriminator"], wav, wav_hat)
-
-    def adversarial_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """The generator's adversarial (eq. 2) and feature matching loss (eq. 4); wavs (B, S)."""
-        discriminator, weight = self.networks["discriminator"], self.config.lambda_feature
-        return adversarial_losses(discriminator, wav, wav_hat, 1.0, weight)
 
     def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Mel loss (eq. 3) and, if it has a weight, multi-resolution STFT loss; wavs (B, S)."""

@@ -85,7 +85,6 @@ class PredictedContour(nn.Module):
     """
 
     norm: SpeakerNorm
-    gain: float = 1.0  # factor on predictions in synthesis
 
     def __init__(self, predictor: VariancePredictor, level: Level) -> None:
         super().__init__()
@@ -129,7 +128,7 @@ class PredictedContour(nn.Module):
             hidden: Phones or frames, (B, L, H).
             mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
-            control: With the default, it is the prediction times `gain`.
+            control: With the default, it is the prediction.
             source: Input of the predictor, (B, L, H'); None: `hidden`.
 
         Returns:
@@ -137,7 +136,7 @@ class PredictedContour(nn.Module):
             padding 0.
         """
         control = self._at_level(control, durations, mask)
-        predicted = self.predictor(hidden if source is None else source, mask) * self.gain
+        predicted = self.predictor(hidden if source is None else source, mask)
         values = self._asked(control, predicted, mask, speaker_ids)
         hidden = clear_padding(hidden + self._embed(values, mask, speaker_ids), mask)
         return hidden, self._linear(values, speaker_ids).clamp(min=0) * mask

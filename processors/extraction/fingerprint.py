@@ -54,7 +54,7 @@ class Fingerprint:
     # effect, so that a new key is never forgotten.
     features: dict[str, object]
     finishing: dict[str, object]  # config keys that only splits, statistics and limits depend on
-    listing: str  # digest of rejections and notices of the corpus reader, and of all texts
+    listing: str  # digest of the rejections, notices, texts and origin that the reader returned
     shards: dict[str, str]  # digest of each shard's utterances and `features`
     task: str = "tts"  # or "vocoder"; version 1 had only "tts"
     version: int = VERSION  # of the store
@@ -85,11 +85,12 @@ def fingerprint_of(
     features |= dependence.other
     finishing |= dependence.finishing
     texts = [(u.id, u.text, u.language) for u in listing.utterances]
+    origin = [asdict(listing.origin)] if listing.origin.spoken_by else []
     return Fingerprint(
         task=dependence.task,
         features=features,
         finishing=finishing,
-        listing=_digest([listing.rejected, listing.notices, texts]),
+        listing=_digest([listing.rejected, listing.notices, texts, *origin]),
         shards={
             name: _digest([VERSION, features, [dependence.identity(u) for u in items]])
             for name, items in shards.items()

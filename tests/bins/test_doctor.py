@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_it_names_versions_devices_extras_and_voices(folder, capsys, monkeypatch):
-    make_voice(folder / "kathleen")
+    make_voice(folder / "choir")
     make_voice(folder / "broken")
     (folder / "broken" / "model.safetensors").write_bytes(b"damaged")
     monkeypatch.setitem(doctor._OPTIONAL, "extra", (("no_such_module",), "a feature"))
@@ -30,7 +30,7 @@ def test_it_names_versions_devices_extras_and_voices(folder, capsys, monkeypatch
     assert "a feature: missing no_such_module (pip install -e '.[extra]')" in found
     assert "\nGPU: " in found
     assert "sound device: " in found
-    assert "voice kathleen: speaks, after " in found
+    assert "voice choir: speaks, after " in found
     assert "voice broken: does not speak: InputError: " in found
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.commands import command
 
 REPOSITORY = Path(__file__).parents[2]
-CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_demo.json"
+CONFIG = REPOSITORY / "egs/tts/FlowSpeech/exp_config_demo.json"
 
 
 @pytest.mark.parametrize(

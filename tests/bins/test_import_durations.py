@@ -3,8 +3,8 @@ import pytest
 from tests.commands import ROOT, command
 from tests.processors.small_corpus import copy_corpus
 
-VOICE = "egs/_voices/kathleen"
-CONFIG = ROOT / "egs/tts/FastSpeech2/exp_config_demo.json"
+VOICE = "egs/_voices/choir"
+CONFIG = ROOT / "egs/tts/FlowSpeech/exp_config_demo.json"
 
 
 def flags(folder):
@@ -60,7 +60,7 @@ def test_flags_that_make_no_sense_are_one_line(words, message):
     ("words", "code", "message"),
     [
         (("nowhere", "--config", CONFIG), 1, "'nowhere': no such file or folder"),
-        ((VOICE, "--config", CONFIG), 1, "kathleen is a FastSpeech2 and has no attention"),
+        ((VOICE, "--config", CONFIG), 1, "choir is a FlowSpeech and has no attention"),
         ((VOICE, "--config", CONFIG, "--phone_tier", "5"), 2, "--phone_tier describes files, and"),
         (("egs", "--config", CONFIG, "--path", "argmax"), 2, "--path goes with a voice, and egs"),
         (("egs", "--config", CONFIG, "--dataset", "VCTK"), 1, "--dataset VCTK: the configuration"),

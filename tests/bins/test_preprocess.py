@@ -57,6 +57,6 @@ def test_all_datasets_are_looked_at_before_the_work_on_the_first(tmp_path, monke
 
 
 def test_mels_of_an_acoustic_model_are_for_vocoders_only(tmp_path, monkeypatch):
-    config = f"{ROOT}/egs/tts/FastSpeech2/exp_config_demo.json"
+    config = f"{ROOT}/egs/tts/FlowSpeech/exp_config_demo.json"
     with pytest.raises(InputError, match="--from_acoustic prepares the training data of a vocoder"):
         call(monkeypatch, "--config", config, "--from_acoustic", str(tmp_path))

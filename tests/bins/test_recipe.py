@@ -11,7 +11,7 @@ from bins._flags.parsers import recipe_arguments
 from bins.recipe import ROOT, find_recipe, from_here, located, main, next_command
 from utils.cli import UsageError
 
-DEMO_CONFIG = "egs/tts/FastSpeech2/exp_config_demo.json"
+DEMO_CONFIG = "egs/tts/FlowSpeech/exp_config_demo.json"
 SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
 SPEAK = (*SINGLE, "--infer_text", "Hi.")
 BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
@@ -310,12 +310,12 @@ def test_show_config_names_the_origin_of_every_key(monkeypatch, capsys):
 
 def test_show_config_of_an_experiment_or_a_checkpoint_in_it(monkeypatch, capsys, tmp_path):
     voice = shown(monkeypatch, capsys, "--infer_expt_dir", "egs/_voices/kathleen")
-    assert voice["model_type"].startswith('"FastSpeech2"  # ')
+    assert voice["model_type"].startswith('"FlowSpeech"  # ')
     (tmp_path / "checkpoints" / "step-00000001").mkdir(parents=True)
     shutil.copy(ROOT / "egs/_voices/kathleen/config.json", tmp_path)
     checkpoint = tmp_path / "checkpoints" / "step-00000001"
     inside = shown(monkeypatch, capsys, "--infer_expt_dir", str(checkpoint))
-    assert inside["model_type"] == f'"FastSpeech2"  # {tmp_path / "config.json"}'
+    assert inside["model_type"] == f'"FlowSpeech"  # {tmp_path / "config.json"}'
     with pytest.raises(UsageError, match="org/name is no local experiment; give its folder"):
         shown(monkeypatch, capsys, "--infer_expt_dir", "org/name")
 

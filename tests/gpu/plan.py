@@ -45,7 +45,7 @@ _LEAST_S = 20  # no piece is begun with less time left
 _PRECISIONS = {"training": "fp32,bf16,fp16", "inference": "fp32,bf16"}
 # By name: the network for --small, the recipe's configuration, the folder in --store.
 _TRAININGS = {
-    "voice": ("fastspeech2", "egs/tts/FastSpeech2/exp_config_small.json"),
+    "voice": ("flowspeech", "egs/tts/FlowSpeech/exp_config_bundled.json"),
     "vocoder": ("freevgl", "egs/vocoder/FreeVGL/exp_config_bundled.json"),
 }
 _SMALL = (

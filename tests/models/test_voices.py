@@ -32,7 +32,7 @@ def test_voices_are_listed_with_licence_languages_and_size(tmp_path):
 @pytest.mark.parametrize(
     ("config", "licence"),
     [
-        ("egs/tts/FastSpeech2/exp_config_demo.json", "public domain, of the recordings"),
+        ("egs/tts/FlowSpeech/exp_config_demo.json", "public domain, of the recordings"),
         ("egs/tts/FastSpeech2/exp_config_vctk.json", "CC BY 4.0 (version 0.92), of the recordings"),
         ("egs/tts/FastSpeech2/exp_config_folder.json", "unknown"),
     ],

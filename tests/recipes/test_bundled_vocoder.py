@@ -15,7 +15,7 @@ from modules.waveform.griffin_lim import GriffinLim
 REPOSITORY = Path(__file__).parents[2]
 VOCODER = REPOSITORY / "egs/_voices/freevgl"
 CLIPS = REPOSITORY / "egs/_demo/LJSpeech-mini/wavs"
-DEMO = REPOSITORY / "egs/tts/FastSpeech2/exp_config_demo.json"
+DEMO = REPOSITORY / "egs/tts/FlowSpeech/exp_config_demo.json"
 
 
 @pytest.fixture(scope="module")

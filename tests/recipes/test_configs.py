@@ -50,7 +50,8 @@ def test_flowspeech_is_one_network_for_all_corpora():
     configs = {path.stem: load_config(path) for path in FLOWSPEECH.glob("*.json")}
     assert configs.keys() == {
         *("exp_config", "exp_config_vctk", "exp_config_libritts", "exp_config_folder"),
-        "exp_config_small",
+        *("exp_config_small", "exp_config_bundled", "exp_config_demo"),
+        *("exp_config_finetune_5min", "exp_config_finetune_1h"),
     }
     for config in configs.values():
         train = config.train
@@ -170,10 +171,10 @@ def test_recipes_with_the_same_features_share_them_and_stage_1_of_the_bundled_vo
     for name in ("", "_vctk", "_libritts", "_folder", "_small"):
         file = f"exp_config{name}.json"
         assert folders[FASTSPEECH2 / file] == folders[FLOWSPEECH / file]
-    learned, small = "exp_config_learned.json", "exp_config_small.json"
+    learned = "exp_config_learned.json"
     assert folders[FASTSPEECH2 / learned] == folders[FASTPITCH / "exp_config.json"]
-    bundled = load_config(REPOSITORY / "egs/_voices/kathleen/config.json")
-    assert bundled.preprocess.processed_dir == folders[FASTSPEECH2 / small]
+    bundled = load_config(REPOSITORY / "egs/_voices/choir/config.json")
+    assert bundled.preprocess.processed_dir == folders[FLOWSPEECH / "exp_config_bundled.json"]
 
 
 def test_an_explicit_folder_of_features_is_kept(tmp_path):

@@ -18,8 +18,11 @@ ONE_PROCESS = ("--set", "preprocess.backend=sequential")  # others would have to
 
 
 def write_config(folder: Path) -> Path:
-    """The demo's configuration with a network that does two updates in no time."""
-    demo = RUN.parent / "exp_config_demo.json"
+    """The small configuration with a network that does two updates in no time."""
+    bases = (
+        EGS.parent / "config/tts/fastspeech2_small.json",
+        EGS.parent / "config/dataset/ljspeech_mini.json",
+    )
     sizes = {
         "n_encoder_layers": 1,
         "n_decoder_layers": 1,
@@ -27,11 +30,12 @@ def write_config(folder: Path) -> Path:
         "decoder_hidden": 16,
     }
     config = {
-        "base_config": os.path.relpath(demo, folder),
+        "base_config": [os.path.relpath(base, folder) for base in bases],
         "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
         "log_dir": str(folder / "ckpts"),
         "preprocess": {
             "processed_dir": str(folder / "data"),
+            "aligner": "textgrid",
             "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
         },
         "model": {
@@ -39,7 +43,7 @@ def write_config(folder: Path) -> Path:
             "variance_predictor": {"filter_size": 16},
         },
         "train": {"init_from": "", "max_steps": 2, "valid_samples": 0, "tracker": "none"},
-        "inference": {"griffin_lim_iterations": 2},
+        "inference": {"griffin_lim_iterations": 2, "save_plots": True},
     }
     path = folder / "exp config.json"
     path.write_text(json.dumps(config), encoding="utf-8")

@@ -17,7 +17,7 @@ import json, sys
 with open({record!r}, "a") as file:
     file.write(json.dumps(sys.argv[1:]) + "\\n")
 """
-RECIPE = ["-m", "bins.recipe", "tts/FastSpeech2"]
+RECIPE = ["-m", "bins.recipe", "tts/FlowSpeech"]
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
@@ -58,7 +58,7 @@ def stages(calls):
 def test_the_demo_speaks_with_the_bundled_voice_and_runs_stages_1_to_3(make):
     calls = make("demo")
     assert stages(calls) == ["3", "1-3"]
-    assert "egs/_voices/kathleen" in calls[0]
+    assert "egs/_voices/choir" in calls[0]
     assert "--resume" not in calls[1]
 
 

@@ -45,7 +45,8 @@ class AcousticFeatures:
             return self
         if sample_rate not in self._at_other_rates:
             wav = soxr.resample(self.wav, self.sample_rate, sample_rate)  # another (S,)
-            self._at_other_rates[sample_rate] = AcousticFeatures(wav, sample_rate, self.phones)
+            other = AcousticFeatures(wav, sample_rate, self.phones, self.encoder)
+            self._at_other_rates[sample_rate] = other
         return self._at_other_rates[sample_rate]
 
     @cached_property

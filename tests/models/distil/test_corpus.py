@@ -102,7 +102,6 @@ def test_the_reader_of_stage_1_takes_the_corpus(corpus):
     assert {u.speaker for u in listing.utterances} == {"toy_anna"}
     assert listing.utterances[3].text == "The number three is written on the old door."
     assert listing.origin == Origin(TOY, "") == read_origin(corpus / "corpus.json")
-    assert f"toy: spoken by {TOY}, licence unknown" in listing.notices
 
 
 def test_minutes_count_the_good_clips_of_each_voice_which_get_different_texts(tmp_path):

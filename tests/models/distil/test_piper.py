@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from models.distil.teachers import checked_sound, find_teacher
+from tests.commands import command
 from utils.errors import InputError
 
 pytest.importorskip("piper")
@@ -80,6 +81,15 @@ def test_a_voice_of_several_speakers_names_them(tmp_path):
     wavs = [teacher.speak("Hello there.", voice)[0] for voice in ("p225", "p226", "p226")]
     assert not np.allclose(wavs[0], wavs[1])
     assert np.array_equal(wavs[1], wavs[2])
+
+
+def test_a_speaker_whom_the_voice_lacks_is_refused_with_the_nearest(tmp_path):
+    (tmp_path / "t.txt").write_text("Hello there.\n")
+    voice = write_voice(tmp_path / "two.onnx", ("anna", "bert"))
+    done = command("distil", voice, tmp_path / "t.txt", tmp_path / "out", "--voices", "ana,bert")
+    assert done.returncode == 2
+    message = f"--voices: {voice} has no voice 'ana'; did you mean anna? (known: anna, bert)"
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(

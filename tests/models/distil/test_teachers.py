@@ -153,8 +153,8 @@ def test_a_function_is_found_by_its_name():
 @pytest.mark.parametrize(
     ("reference", "model", "message"),
     [
-        ("http://localhost/v1", None, "an endpoint needs --model"),
-        (TOY, "tts-1", "--model, which goes with nothing else"),
+        ("http://localhost/v1", None, "an endpoint needs --model NAME"),
+        (TOY, "tts-1", r"--model goes with an http\(s\) endpoint only"),
         ("no_module:speak", None, "no_module:speak: cannot be imported"),
         ("speak", None, "speak"),
         ("http://local host/v1", "m", "'http://local host/v1' is no URL; expected one as http"),

@@ -551,8 +551,8 @@ def test_a_default_speaker_whom_the_voice_lacks_is_refused_when_it_is_opened(tmp
     folder = make_voice(tmp_path / "two", *speakers, default="berta")
     with pytest.raises(
         InputError,
-        match=r"two/config\.json: the model has no speaker 'berta', its inference\.speaker; did you"
-        r" mean bert\? \(known: anna, bert; or leave it empty\)",
+        match=r"two/config\.json: the model has no speaker 'berta'; did you mean bert\? \(known:"
+        r" anna, bert\); correct or remove its inference\.speaker",
     ):
         Synthesizer(folder)
     assert Synthesizer(folder, overrides=["inference.speaker=bert"])("Yes.").speaker == "bert"

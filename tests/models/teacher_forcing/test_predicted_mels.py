@@ -212,12 +212,13 @@ def test_the_store_names_the_model_of_its_mels(place, caplog):
     assert "(0 extracted)" in caplog.text
 
 
-def test_the_store_keeps_who_spoke_the_recordings(place):
+def test_the_store_keeps_who_spoke_the_recordings_and_a_licence_that_changes(place):
     report = place / "data/LJSpeech/report.json"
-    origin = {"spoken_by": "Toy 1", "licence": "cc0-1.0"}
-    report.write_text(json.dumps({**read_json(report), "origin": origin}))
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-    assert read_json(place / "data/vocoder/LJSpeech/report.json")["origin"] == origin
+    for licence in ("", "cc0-1.0"):
+        origin = {"spoken_by": "Toy 1", "licence": licence}
+        report.write_text(json.dumps({**read_json(report), "origin": origin}))
+        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        assert read_json(place / "data/vocoder/LJSpeech/report.json")["origin"] == origin
 
 
 def test_predicted_mels_are_not_replaced_without_the_flag(place):

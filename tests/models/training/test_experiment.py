@@ -126,7 +126,7 @@ def test_resuming_does_not_need_the_statistics_of_the_data(root):
 @pytest.mark.parametrize(
     ("model", "of_synthesis"),
     [
-        ("FastSpeech2", ["model.variance_predictor.pitch_gain=1.2"]),
+        ("FastSpeech2", []),
         ("FlowSpeech", ["model.steps=2", "model.temperature=0.5"]),
     ],
 )
@@ -174,7 +174,6 @@ def test_keys_that_change_the_updates_cannot_change_on_resume(root):
             root,
             "train.batch_size=4",
             "model.transformer.n_encoder_layers=2",
-            "model.variance_predictor.pitch_gain=1.2",
             "train.log_steps=7",
             "train.dataloader.num_worker=1",
             resume=True,

@@ -295,6 +295,20 @@ def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, speaker
     assert not torch.equal(after.network.speaker_embedding.weight[-1], start)  # it has learned
 
 
+def test_speaker_embeddings_start_at_0_where_the_other_voice_has_one_speaker(tmp_path, caplog):
+    voice = voice_of(tmp_path, ("anna",))
+    stats = load_model(voice).stats.speakers["anna"]
+    both = CorpusStats({"anna": stats, "cara": stats})
+    task, assets = task_of(voice, *OPTIONS["FastSpeech2"], speakers=("anna", "cara"), stats=both)
+    with caplog.at_level(logging.INFO):
+        transfer = initialise(task, assets, voice)
+
+    assert not task.networks["model"].speaker_embedding.weight.any()
+    assert transfer.at_0 == [f"speaker_embedding.weight: {name}" for name in ("anna", "cara")]
+    assert not any("speaker_embedding" in name for name in transfer.new)
+    assert "2 speaker embeddings, which start at 0: speaker_embedding.weight: anna, " in caplog.text
+
+
 def test_statistics_of_the_new_speaker_are_those_of_the_data(tmp_path):
     old = voice_of(tmp_path / "old", ("anna",))
     after = load_model(add_speaker(tmp_path / "new", old))

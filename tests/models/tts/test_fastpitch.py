@@ -344,6 +344,13 @@ def test_a_voice_without_energy_has_none_to_control():
         spoken(network, energy=torch.ones(1, 3))
 
 
+@pytest.mark.parametrize("asked", [{"steps": 4}, {"temperature": 0.3}])
+def test_controls_of_a_flow_are_refused(asked):
+    (name,) = asked
+    with pytest.raises(ValueError, match=f"this voice has no control of {name}; leave it out"):
+        spoken(network_of(), **asked)
+
+
 def test_energies_of_different_kinds_are_not_initialised_from_one_another():
     ours, theirs = network_of().scales(), network_of(VARIANTS["NVIDIA's energy"]).scales()
     assert ours.keys() == theirs.keys() == {n for n in network_of().state_dict() if "energy." in n}

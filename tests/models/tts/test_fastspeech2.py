@@ -373,26 +373,6 @@ def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speake
     assert not torch.equal(flat.mel, plain.mel)
 
 
-@pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
-def test_a_pitch_gain_amplifies_what_is_predicted_and_nothing_else(config):
-    variance = replace(config.variance_predictor, pitch_gain=1.5)
-    plain, lively = (
-        network_of(c).eval() for c in (config, replace(config, variance_predictor=variance))
-    )
-    arguments = {"phone_ids": torch.tensor([[1, 2, 3]]), "phone_lengths": torch.tensor([3])}
-    arguments["durations"] = torch.tensor([[2, 1, 3]])
-    amplified = plain.infer(**arguments, pitch_transform=PitchTransform(amplify=1.5))
-    spoken = lively.infer(**arguments)
-    torch.testing.assert_close(spoken.pitch, amplified.pitch)
-    torch.testing.assert_close(spoken.mel, amplified.mel)
-    given = torch.tensor([[150.0, 200.0, 180.0]])
-    same = [network.infer(**arguments, pitch=given).mel for network in (plain, lively)]
-    assert torch.equal(*same)
-    batch = batch_of()
-    losses = [losses_of(network, batch)["pitch"].total for network in (plain, lively)]
-    assert torch.equal(*losses)
-
-
 def test_harmonics_move_with_every_control_of_the_pitch():
     """All but the harmonics are the same at any pitch: its vectors are 0."""
     network = network_of(replace(SMALL, harmonics=True, use_postnet=False)).eval()
@@ -522,7 +502,6 @@ def test_sizes_that_do_not_fit_are_refused(sizes, message):
             "n_bins is 9, but kind con",
         ),
         (FastSpeech2Config, {"max_seq_len": 0}, "max_seq_len is 0, expected 1 or more"),
-        (VariancePredictorConfig, {"pitch_gain": -1.0}, "pitch_gain is -1, expected 0 to 10"),
         (VariancePredictorConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
         (
             VariancePredictorConfig,

@@ -12,7 +12,7 @@ import pytest
 
 from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from config.text import TextConfig
-from preprocessors.manifest import Listing, Utterance, read_utterances
+from preprocessors.manifest import Listing, Origin, Utterance, read_utterances
 from processors.dataset.store import FeatureStore
 from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import (
@@ -153,6 +153,22 @@ def test_the_share_of_phones_in_training_is_no_part_of_features():
     )
     assert one == other
     assert "preprocess.text.p_arpabet" not in one.features
+
+
+def test_another_program_or_licence_makes_only_the_report_again():
+    config = PreprocessConfig(aligner="learned")
+    origins = Origin(), Origin("Toy 1"), Origin("Toy 2"), Origin("Toy 1", "cc0-1.0")
+    prints = [
+        fingerprint_of(
+            config, Listing([], [], [], origin), {"0": []}, feature_dependence(config, Path())
+        )
+        for origin in origins
+    ]
+    assert len({made.listing for made in prints}) == 4
+    assert (
+        prints[0].listing == "5ae1625b488b3935122d8dd627fe575b"
+    )  # of [[],[],[]], as in former versions
+    assert len({made.shards["0"] for made in prints}) == 1
 
 
 def test_going_back_to_an_older_config_half_way_trusts_nothing_stale(place, monkeypatch):

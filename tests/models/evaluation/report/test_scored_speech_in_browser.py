@@ -42,7 +42,7 @@ def page(tmp_path_factory):
     wavs["LJ001-0008"] = np.clip(2 * wavs["LJ001-0008"] / np.abs(wavs["LJ001-0008"]).max(), -1, 1)
     for id, wav in wavs.items():
         write_wav(folder / f"{id}.wav", wav, 22050)
-    config = EGS / "tts" / "FastSpeech2" / "exp_config_demo.json"
+    config = EGS / "tts" / "FlowSpeech" / "exp_config_demo.json"
     inputs = inputs_of_config(config, [folder], [], CORPUS / "wavs")
     inputs = replace(inputs, texts=read_texts(CORPUS / "metadata.csv"))
     evaluation = evaluate(inputs, EvaluationOptions(("energy_rmse",), checks=CHECKS), 1)

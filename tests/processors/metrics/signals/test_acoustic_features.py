@@ -103,9 +103,10 @@ def test_cepstra_tell_vowels_apart_and_hardly_pitches():
 
 
 def test_another_rate_is_computed_once():
-    voice = AcousticFeatures(sing(), RATE, phones=())
+    voice = AcousticFeatures(sing(), RATE, phones=(), encoder=lambda _wav, rate: np.array([rate]))
     assert voice.at(RATE) is voice
     lower = voice.at(8000)
+    assert lower.embedding == 8000
     assert lower is voice.at(8000)
     assert lower.sample_rate == 8000
     assert len(lower.wav) == len(voice.wav) // 2
