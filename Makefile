@@ -15,8 +15,8 @@ BUNDLED := $(VOICE)/bundled
 FIRST_WORDS := Hello! This voice came with the repository. In a few minutes, you will hear another one.
 # Written last by stage 3.
 SPOKEN := $(VOICE)/result/metadata.jsonl
-RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh
-DEMO := $(RECIPE) --config egs/tts/FastSpeech2/exp_config_demo.json --name demo
+RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FlowSpeech/run.sh
+DEMO := $(RECIPE) --config egs/tts/FlowSpeech/exp_config_demo.json --name demo
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
@@ -41,7 +41,7 @@ venv: .venv/.installed
 # With TEXT="...", synthesises that text; the voice is trained first if there is none.
 demo: .venv/.installed
 	@if [ -z "$$TEXT" ] || [ ! -e $(SPOKEN) ]; then \
-		$(RECIPE) --stage 3 --infer_expt_dir egs/_voices/kathleen --infer_output_dir $(BUNDLED) \
+		$(RECIPE) --stage 3 --infer_expt_dir egs/_voices/choir --infer_output_dir $(BUNDLED) \
 			--infer_mode single --infer_text "$(FIRST_WORDS)" && \
 		echo "The bundled voice: listen to $(BUNDLED)/single/text-0001.wav" && \
 		set -- && \
