@@ -43,8 +43,7 @@ class MagnitudeDiscriminator(Discriminators):
 
     Args:
         bands: From and to, as shares of half the sample rate.
-        channels: Of each convolution.
-        mel: STFT size.
+        mel: Definition whose STFT has the bins.
     """
 
     def __init__(self, bands: Sequence[tuple[float, float]], channels: int, mel: MelConfig) -> None:
