@@ -117,7 +117,9 @@ class TrainConfig:
     # stay as they are, bit for bit
     trained: Literal["all", "speakers"] = "all"
     grad_clip_thresh: float = 1.0  # largest gradient norm of each network; 0: no clipping
-    mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    # "auto": bf16 on GPUs and CPUs with instructions for it, elsewhere fp32; there bf16 takes many
+    # times as long
+    mixed_precision: Literal["auto", "fp32", "bf16", "fp16"] = "fp32"
     # torch.compile of the networks, in training only (docs/compilation.md). "dynamic": for batches
     # of any shape; "buckets": for batches of a few fixed shapes, with CUDA graphs on a GPU. In
     # Tacotron 2 only the postnet is compiled: its decoder is a loop over frames.

@@ -65,6 +65,14 @@ def chosen_precision(
     return chosen
 
 
+def training_precision(asked: str, device: str | torch.device) -> str:
+    """Returns the precision to train in: "auto" is "bf16" where a device computes in it."""
+    if asked != "auto":
+        return asked
+    on_gpu = torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported()
+    return "bf16" if on_gpu or has_bfloat16(device) else "fp32"
+
+
 def has_bfloat16(device: str | torch.device) -> bool:
     """Whether a device is a CPU with instructions for bfloat16."""
     return torch.device(device).type == "cpu" and torch.cpu._is_avx512_bf16_supported()

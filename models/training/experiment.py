@@ -14,6 +14,7 @@ from accelerate.utils import DistributedType
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, Assets, read_speakers
+from models.base.devices import has_bfloat16, training_precision
 from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.folders import (
@@ -190,24 +191,28 @@ def _check_flags(folder: Path, *, resume: bool, restart: bool) -> None:
 
 
 def _make_accelerator(config: Config) -> Accelerator:
-    kinds = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
+    device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+    precision = training_precision(config.train.mixed_precision, device)
     try:
         accelerator = Accelerator(
             # without it, accelerate treats several processes without a GPU as separate runs
-            cpu=not torch.accelerator.is_available(),
-            mixed_precision=kinds[config.train.mixed_precision],
+            cpu=device.type == "cpu",
+            mixed_precision="no" if precision == "fp32" else precision,
         )
     except ValueError as error:
-        raise InputError(
-            f"train.mixed_precision={config.train.mixed_precision}: {error}; use fp32"
-        ) from error
+        raise InputError(f"train.mixed_precision={precision}: {error}; use fp32") from error
     if accelerator.distributed_type in _UNSUPPORTED:
         raise InputError(
             f"accelerate was launched for {accelerator.distributed_type.value}, which this trainer "
             "does not support; use MULTI_GPU, or a single process"
         )
-    if config.train.mixed_precision == "fp16" and accelerator.device.type == "cpu":
+    if precision == "fp16" and accelerator.device.type == "cpu":
         raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
+    if precision == "bf16" and device.type == "cpu" and not has_bfloat16(device):
+        _log.warning(
+            "this CPU has no instructions for bfloat16: training takes ten times as long as with"
+            " train.mixed_precision=fp32, which auto chooses here"
+        )
     return accelerator
 
 
@@ -241,7 +246,7 @@ def _log_start(config: Config, run: Run) -> None:
         "segments" if config.task == "vocoder" else "utterances",
         len(data.sampler) * n_processes,
         run.accelerator.device,
-        train.mixed_precision,
+        training_precision(train.mixed_precision, run.accelerator.device),
         train.gradient_accumulation_step,
         n_processes,
         *global_batch(train, data),

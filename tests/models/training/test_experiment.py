@@ -247,9 +247,22 @@ def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
         run(root, "train.mixed_precision=fp16")
 
 
-def test_bf16_trains_on_a_cpu(root):
+@pytest.mark.parametrize("is_fast", [False, True])
+def test_bf16_trains_on_a_cpu_that_need_not_have_it(root, monkeypatch, caplog, is_fast):
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
     run(root, "train.mixed_precision=bf16")
+
     assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
+    assert ("takes ten times as long" in caplog.text) == (not is_fast)
+
+
+@pytest.mark.parametrize(("is_fast", "precision"), [(False, "fp32"), (True, "bf16")])
+def test_auto_trains_in_bf16_where_the_cpu_has_it(root, monkeypatch, caplog, is_fast, precision):
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
+    caplog.set_level("INFO")
+    run(root, "train.mixed_precision=auto")
+
+    assert f"an epoch, cpu, {precision};" in caplog.text
 
 
 def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
