@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from models.base.registry import model_names
+
 REPOSITORY = Path(__file__).parents[1]
 MAY_IMPORT = {
     "utils": {"utils"},
@@ -186,11 +188,11 @@ def test_the_path_from_text_to_speech_imports_no_slow_package(module):
 
 @pytest.mark.parametrize("task", ["tts"])
 def test_a_model_is_one_word_in_four_places(task):
-    for path in sorted((REPOSITORY / "models" / task).glob("[a-z]*.py")):
-        assert (REPOSITORY / "config" / task / f"{path.stem}.json").is_file()
-        assert (REPOSITORY / "tests" / "models" / task / f"test_{path.stem}.py").is_file()
+    for name in model_names(task):
+        assert (REPOSITORY / "config" / task / f"{name}.json").is_file()
+        assert (REPOSITORY / "tests" / "models" / task / f"test_{name}.py").is_file()
         recipes = (REPOSITORY / "egs" / task).iterdir()
-        assert path.stem in [recipe.name.lower() for recipe in recipes]
+        assert name in [recipe.name.lower() for recipe in recipes]
 
 
 def test_no_file_names_a_place_outside_the_tree():

@@ -9,8 +9,8 @@ from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.registry import find_model, load_config
 from models.tts._fastpitch_settings import FastPitchConfig
-from models.tts._fastspeech2_settings import FastSpeech2Config
 from models.tts.fastspeech2 import FastSpeech2
+from models.tts.fastspeech2.config import FastSpeech2Config
 from models.tts.flowspeech import FlowSpeechConfig
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats

@@ -70,4 +70,4 @@ def test_code_that_changed_changes_the_fingerprint(folder, monkeypatch):
 
 def test_code_lexicons_and_weights_that_text_is_read_with_belong_to_it():
     names = {path.name for path in source_files()}
-    assert {"synthesizer.py", "fastspeech2.py", "cmudict.txt", "letter_to_sound.npz"} <= names
+    assert {"synthesizer.py", "_feed_forward.py", "cmudict.txt", "letter_to_sound.npz"} <= names

@@ -9,13 +9,13 @@ from models.base.acoustic import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastspeech2
-from models.tts._fastspeech2_settings import (
+from models.tts.fastspeech2 import FastSpeech2, losses_of
+from models.tts.fastspeech2.config import (
     FastSpeech2Config,
     TransformerConfig,
     VarianceEmbeddingConfig,
     VariancePredictorConfig,
 )
-from models.tts.fastspeech2 import FastSpeech2, losses_of
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
 from modules.variance.adaptor import regulate
