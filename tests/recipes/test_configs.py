@@ -8,7 +8,7 @@ import torch
 from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.registry import find_model, load_config
-from models.tts._fastpitch_settings import FastPitchConfig
+from models.tts.fastpitch.config import FastPitchConfig
 from models.tts.fastspeech2 import FastSpeech2
 from models.tts.fastspeech2.config import FastSpeech2Config
 from models.tts.flowspeech import FlowSpeechConfig

@@ -11,8 +11,8 @@ from models.base.aligner import AlignerTraining, JointAligner, JointAlignerConfi
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastpitch
-from models.tts._fastpitch_settings import FastPitchConfig, FFTConfig, TemporalPredictorConfig
 from models.tts.fastpitch import FastPitch, losses_of
+from models.tts.fastpitch.config import FastPitchConfig, FFTConfig, TemporalPredictorConfig
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats, SpeakerNorm
