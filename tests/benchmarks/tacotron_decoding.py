@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from models.checkpoint.loading import load_model
-from models.tts._tacotron2_decoding import DecoderWeights, Precision, decode
 from models.tts.tacotron2 import Tacotron2
+from models.tts.tacotron2.decoding import DecoderWeights, Precision, decode
 from tests.benchmarks.vocoder import medians
 from tests.models.checkpoint.importers.tacotron2_originals import FULL, TacotronOriginal, original
 

@@ -20,7 +20,7 @@ from models.teacher_forcing.durations import (
     load_joint_aligner,
 )
 from models.training.data import ProcessRank, collect_assets, load_data
-from models.tts._tacotron2_network import LocationAttention
+from models.tts.tacotron2.decoder import LocationAttention
 from modules.mel import MelConfig
 from processors.dataset.store import FeatureStore
 from processors.durations.importing import import_durations

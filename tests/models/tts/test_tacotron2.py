@@ -6,15 +6,14 @@ import torch
 from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.training.initialisation import tensors_of
-from models.tts import tacotron2
-from models.tts.tacotron2 import (
+from models.tts.tacotron2 import Tacotron2, losses_of
+from models.tts.tacotron2.config import (
     DecoderConfig,
     EncoderConfig,
     PostNetConfig,
-    Tacotron2,
     Tacotron2Config,
-    losses_of,
 )
+from models.tts.tacotron2.network import _prenet_masks
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
@@ -84,7 +83,7 @@ def mean_loss(task: AcousticTask[Tacotron2], batch: TtsBatch) -> torch.Tensor:
 
 
 def without_prenet_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.tts._tacotron2_network.PRENET_DROPOUT", 0.0)
+    monkeypatch.setattr("models.tts.tacotron2.decoder.PRENET_DROPOUT", 0.0)
 
 
 @by_backend
@@ -160,7 +159,7 @@ def test_speaking_the_true_frames_gives_the_mel_of_training(config):
     memory = network.encoder(network.phone_embedding(phones[0]), phones[1])
     raw = torch.full((1, 12, N_MELS), 0.0)
     for _ in range(12):  # one more step is right in every round
-        masks = tacotron2._prenet_masks(config, *phones)
+        masks = _prenet_masks(config, *phones)
         output = network.decoder(memory, length_mask(phones[1]), raw, masks)
         raw = output.mel_hat.detach()
     frame_mask = length_mask(torch.tensor([12]))

@@ -173,7 +173,8 @@ def test_the_importer_is_found(tmp_path):
 
 def test_names_of_the_published_size_are_all_known():
     with torch.device("meta"):
-        from models.tts.tacotron2 import Tacotron2, Tacotron2Config
+        from models.tts.tacotron2 import Tacotron2
+        from models.tts.tacotron2.config import Tacotron2Config
         from tests.models.checkpoint.importers.tacotron2_originals import TacotronOriginal
 
         own = Tacotron2(Tacotron2Config(), 148, MelConfig()).state_dict()

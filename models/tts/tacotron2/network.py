@@ -1,100 +1,69 @@
-"""Tacotron 2 (Shen et al. 2018, "Natural TTS Synthesis by Conditioning ...", arXiv:1712.05884).
-
-Sizes and layers are those of NVIDIA's implementations, whose checkpoints can be loaded. As they do,
-it departs from the paper in that
-- the LSTMs have dropout 0.1 on their hidden states instead of zoneout, for no loss of quality;
-- attention also sees the weights of the previous step, not only their sum.
-It departs from these implementations in that
-- padding is masked before every convolution, in the batch normalisation and in the losses: an
-  utterance gives the same result alone and in a batch;
-- the prenet's dropout is seeded by the text outside training, so that synthesis, validation and
-  teacher-forced mels can be repeated;
-- mels are normalised inside the network, where a configuration says so;
-- several frames per step are possible (the reduction factor of Wang et al. 2017,
-  arXiv:1703.10135), as is guided attention (Tachibana et al. 2018, arXiv:1710.08969);
-- a voice may have several speakers; their embedding is added to the encoded phones.
-"""
+"""Tacotron 2's network: encoder, decoder with attention, and postnet (section 2.2 of the paper)."""
 
 import math
 from copy import copy
-from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from config.checks import require_at_least, require_odd, require_share
-from config.schema import AcousticPrecision, Config
+from config.schema import AcousticPrecision
 from config.train import CompileMode
-from models.base.acoustic import AcousticTask
-from models.base.assets import Assets
-from models.base.graphs import Graphs
-from models.base.model import Control, Model, TtsOutput, finished_mel, resolve_speakers
-from models.base.task import LossTerm
-from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
-from models.tts._tacotron2_graphs import (
-    GATE_THRESHOLD,
-    EncoderGraph,
-    PostNetGraph,
-    decoder_graphs,
-    encoder_graph,
-)
-from models.tts._tacotron2_network import (
-    PRENET_DROPOUT,
-    Decoder,
-    DecoderConfig,
-    Encoder,
-    EncoderConfig,
-    PrenetMasks,
-)
+from models.base.model import Control, TtsOutput, finished_mel, resolve_speakers
+from models.tts.tacotron2.config import EncoderConfig, Tacotron2Config
+from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder, PrenetMasks
+from models.tts.tacotron2.decoding import DecodedFrames, DecoderWeights, Precision, decode
 from modules.alignment.search import attended_durations
-from modules.layers.basic import PhoneEmbedding, clear_padding, length_mask, speaker_embedding
-from modules.layers.postnet import PostNet
-from modules.losses import guided_attention_sum, mse_sum
+from modules.layers.basic import (
+    Dropout,
+    MaskedConv1d,
+    PhoneEmbedding,
+    clear_padding,
+    length_mask,
+    speaker_embedding,
+)
+from modules.layers.postnet import MaskedBatchNorm, PostNet
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 from utils.seed import derived_seed
 
-
-@dataclass(frozen=True)
-class PostNetConfig:
-    """Convolutions that refine the mel."""
-
-    channels: int = 512
-    kernel_size: int = 5  # odd
-    n_layers: int = 5
-    dropout: float = 0.5
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "channels")
-        require_at_least(self, 2, "n_layers")
-        require_odd(self, "kernel_size")
-        require_share(self, "dropout")
+GATE_THRESHOLD = 0.5  # probability at which speech ends
 
 
-@dataclass(frozen=True)
-class Tacotron2Config:
-    """The `model` section."""
+class Encoder(nn.Module):
+    """Phones to hidden vectors (section 2.2)."""
 
-    encoder: EncoderConfig = field(default_factory=EncoderConfig)
-    decoder: DecoderConfig = field(default_factory=DecoderConfig)
-    postnet: PostNetConfig = field(default_factory=PostNetConfig)
-    # Weight of the attention far from the diagonal, between 0 and 1 per frame; 0: no such loss. It
-    # helps small corpora and batches to align at all.
-    guided_attention: float = 0.0
-    guided_width: float = 0.2  # of the diagonal, in shares of text and speech
-    # The network reads and predicts (mel - mel_mean) / mel_std. Near the mean and deviation of
-    # log-mels, it learns in a fraction of the updates; NVIDIA's networks have 0 and 1.
-    mel_mean: float = 0.0
-    mel_std: float = 1.0
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        sizes = [config.hidden] * (config.n_convolutions + 1)
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, next_size, config.kernel_size) for size, next_size in pairwise(sizes)
+        )
+        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
+        self.dropout = Dropout(config.dropout)
+        self.lstm = nn.LSTM(config.hidden, config.hidden // 2, batch_first=True, bidirectional=True)
+        for conv in self.convs:
+            nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))
 
-    def __post_init__(self) -> None:
-        require_at_least(self, 0, "guided_attention")
-        for key in ("guided_width", "mel_std"):
-            if not getattr(self, key) > 0:
-                raise ValueError(f"{key} is {getattr(self, key):g}, expected more than 0")
+    def forward(self, phones: Tensor, lengths: Tensor) -> Tensor:
+        """Encodes phones: embeddings (B, N, H) and lengths -> (B, N, H) float32, 0 for padding."""
+        _, N, _ = phones.shape
+        phones = self.convolved(phones, length_mask(lengths, N))
+        with torch.autocast(phones.device.type, enabled=False):
+            packed = pack_padded_sequence(
+                phones.float(), lengths.cpu(), batch_first=True, enforce_sorted=False
+            )
+            encoded, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=N)
+        return encoded
+
+    def convolved(self, phones: Tensor, mask: Tensor) -> Tensor:
+        """What the LSTM reads: embeddings (B, N, H) and mask (B, N) -> (B, N, H)."""
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            phones = self.dropout(norm(conv(phones, mask), mask).relu())
+        return phones
 
 
 class Tacotron2Output(NamedTuple):
@@ -231,7 +200,7 @@ class Tacotron2(nn.Module):
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
         """Predicts the mel (B, M, T) from the true frames before each; call `eval()` first."""
-        output: Tacotron2Output = self(*_inputs(batch))
+        output: Tacotron2Output = self(*self.inputs_of(batch))
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         return finished_mel(output.refined_mel_hat, frame_mask, self.log_floor)
 
@@ -241,8 +210,13 @@ class Tacotron2(nn.Module):
 
         All frames of a step share its weights; those in the padding have no meaning.
         """
-        output: Tacotron2Output = self(*_inputs(batch))
+        output: Tacotron2Output = self(*self.inputs_of(batch))
         return output.alignment
+
+    def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
+        """Arguments of `forward`."""
+        phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
+        return *phones, batch.mel, batch.mel_lengths
 
     def _encode(self, phone_ids: Tensor, phone_lengths: Tensor, speaker_ids: Tensor) -> Tensor:
         """Phones (B, N), lengths (B,), speakers (B,) -> (B, N, H), 0 for padding."""
@@ -293,64 +267,3 @@ def _prenet_masks(
     texts = zip(phone_ids.tolist(), phone_lengths.tolist(), strict=True)
     seeds = [derived_seed("prenet", seed, *phones[:length]) for phones, length in texts]
     return PrenetMasks(seeds, dropout, config.decoder.prenet_size)
-
-
-def _inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
-    """Arguments of the network's `forward`."""
-    return (batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths)
-
-
-def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
-    """Squared errors of the mels, cross-entropy of the gate (section 2.2), guided attention.
-
-    The gate is to open in the step of the last frame; all frames of a step share it. `focus`, with
-    weight 0, is the largest weight of the attention: near 1 where a frame belongs to one phone.
-    """
-    output: Tacotron2Output = network(*_inputs(batch))
-    mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
-    r = network.frames_per_step
-    last_step = (batch.mel_lengths - 1) // r * r  # its first frame, (B,)
-    ends = ~length_mask(last_step, batch.mel.shape[2])  # (B, T)
-    gate = F.binary_cross_entropy_with_logits(
-        output.gate_logits.float(), ends.float(), reduction="none"
-    )
-    focus = output.alignment.detach().amax(dim=2)  # (B, T)
-    losses = {
-        "mel": LossTerm(mse_sum(output.mel_hat, mel, frame_mask), "frames"),
-        "refined_mel": LossTerm(mse_sum(output.refined_mel_hat, mel, frame_mask), "frames"),
-        "gate": LossTerm((gate * frame_mask).sum(), "frames"),
-        "focus": LossTerm((focus * frame_mask).sum(), "frames", weight=0.0),
-    }
-    if (weight := network.config.guided_attention) > 0:
-        lengths, width = (batch.phone_lengths, batch.mel_lengths), network.config.guided_width
-        total = guided_attention_sum(output.alignment, *lengths, width)
-        losses["guided_attention"] = LossTerm(total, "frames", weight)
-    return losses
-
-
-def _network(model: Tacotron2Config, assets: Assets) -> Tacotron2:
-    n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
-    return Tacotron2(model, n_phones, assets.mel, n_speakers)
-
-
-def _task(model: Tacotron2Config, _config: Config, assets: Assets) -> AcousticTask[Tacotron2]:
-    return AcousticTask(_network(model, assets), assets, losses_of)
-
-
-def _graphs(network: Tacotron2) -> Graphs:
-    config, decoder = network.config, network.decoder
-    encoder = EncoderGraph(
-        network.phone_embedding, network.encoder, network.speaker_embedding, decoder
-    )
-    postnet = PostNetGraph(network.postnet, config.mel_mean, config.mel_std)
-    graphs = decoder_graphs(decoder, config.encoder.hidden, postnet)
-    return {"encoder": encoder_graph(encoder), **graphs}
-
-
-MODEL = Model(
-    config=Tacotron2Config,
-    network=_network,
-    task=_task,
-    needs_durations=False,
-    graphs=_graphs,
-)

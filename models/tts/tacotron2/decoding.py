@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.tts._tacotron2_network import Decoder, LocationAttention, PrenetMasks
+from models.tts.tacotron2.decoder import Decoder, LocationAttention, PrenetMasks
 from utils.errors import InputError
 
 Precision = Literal["fp32", "fp16", "int8"]

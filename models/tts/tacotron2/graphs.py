@@ -11,30 +11,22 @@ from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 
 from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
-from models.tts._tacotron2_network import PRENET_DROPOUT, Decoder, Encoder
-from models.tts._tacotron2_recurrent import lstm_state
-from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
-from modules.layers.postnet import PostNet
+from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder
+from models.tts.tacotron2.network import GATE_THRESHOLD, Tacotron2
+from models.tts.tacotron2.recurrent import lstm_state
 
-GATE_THRESHOLD = 0.5  # probability at which speech ends
 _States = tuple[Tensor, Tensor]  # hidden state and cell, (1, L) each
 
 
 class EncoderGraph(nn.Module):
     """Phones to what the decoder reads, with the keys of its attention."""
 
-    def __init__(
-        self,
-        phone_embedding: PhoneEmbedding,
-        encoder: Encoder,
-        speaker_embedding: SpeakerEmbedding | None,
-        decoder: Decoder,
-    ) -> None:
+    def __init__(self, network: Tacotron2) -> None:
         super().__init__()
-        self.phone_embedding = phone_embedding
-        self.encoder = encoder
-        self.speaker_embedding = speaker_embedding
-        self.key = decoder.attention.key
+        self.phone_embedding = network.phone_embedding
+        self.encoder = network.encoder
+        self.speaker_embedding = network.speaker_embedding
+        self.key = network.decoder.attention.key
 
     def forward(self, phone_ids: Tensor, speaker_id: Tensor) -> tuple[Tensor, Tensor]:
         """Encodes one item: (1, N) and (1,) -> memory (1, N, H) and keys (1, N, A)."""
@@ -123,10 +115,10 @@ class DecoderStep(nn.Module):
 class PostNetGraph(nn.Module):
     """Frames of the decoder (1, T, M) to the mel (1, M, T)."""
 
-    def __init__(self, postnet: PostNet, mel_mean: float, mel_std: float) -> None:
+    def __init__(self, network: Tacotron2) -> None:
         super().__init__()
-        self.postnet = postnet
-        self.mel_mean, self.mel_std = mel_mean, mel_std
+        self.postnet = network.postnet
+        self.mel_mean, self.mel_std = network.config.mel_mean, network.config.mel_std
 
     def forward(self, frames: Tensor) -> Tensor:
         """Refines frames and undoes the normalisation."""
@@ -134,15 +126,20 @@ class PostNetGraph(nn.Module):
         return self.postnet(frames, mask).mT * self.mel_std + self.mel_mean
 
 
-def encoder_graph(module: EncoderGraph) -> Graph:
-    """The graph "encoder"."""
+def tacotron2_graphs(network: Tacotron2) -> Graphs:
+    """The graphs "encoder", "decoder_step" and "postnet"."""
     phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
     inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
-    return Graph(module, inputs, ("memory", "keys"), {"phone_ids": {1: "n_phones"}})
+    lengths = {"phone_ids": {1: "n_phones"}}
+    frames = {"frames": torch.zeros(1, EXAMPLE_LENGTH, network.decoder.n_mels)}
+    return {
+        "encoder": Graph(EncoderGraph(network), inputs, ("memory", "keys"), lengths),
+        "decoder_step": _step_graph(network.decoder, network.config.encoder.hidden),
+        "postnet": Graph(PostNetGraph(network), frames, ("mel",), {"frames": {1: "n_frames"}}),
+    }
 
 
-def decoder_graphs(decoder: Decoder, memory_size: int, postnet: PostNetGraph) -> Graphs:
-    """The graphs "decoder_step" and "postnet"."""
+def _step_graph(decoder: Decoder, memory_size: int) -> Graph:
     config, N = decoder.config, EXAMPLE_LENGTH
     states = {
         "past": (1, 2, N),
@@ -162,8 +159,4 @@ def decoder_graphs(decoder: Decoder, memory_size: int, postnet: PostNetGraph) ->
     inputs = {name: torch.zeros(shape) for name, shape in shapes.items()}
     lengths = {"memory": {1: "n_phones"}, "keys": {1: "n_phones"}, "past": {2: "n_phones"}}
     outputs = ("frames", "stop", *(f"next_{name}" for name in states))
-    frames = torch.zeros(1, N, decoder.n_mels)
-    return {
-        "decoder_step": Graph(DecoderStep(decoder), inputs, outputs, lengths),
-        "postnet": Graph(postnet, {"frames": frames}, ("mel",), {"frames": {1: "n_frames"}}),
-    }
+    return Graph(DecoderStep(decoder), inputs, outputs, lengths)

@@ -1,6 +1,7 @@
 import torch
 
-from models.tts._tacotron2_network import DecoderConfig, LocationAttention
+from models.tts.tacotron2.config import DecoderConfig
+from models.tts.tacotron2.decoder import LocationAttention
 
 SIZES = DecoderConfig(
     attention_lstm_size=5, attention_size=3, location_filters=2, location_kernel_size=3

@@ -1,4 +1,4 @@
-"""Encoder, attention and decoder of Tacotron 2: frames from phones, one step after the other.
+"""Attention and decoder of Tacotron 2: frames from phones, one step after the other.
 
 Shen et al. 2018, arXiv:1712.05884, section 2.2. Training knows all frames. The prenet and its share
 of the attention LSTM are computed for all steps at once, then a loop runs the attention LSTM and
@@ -11,96 +11,19 @@ dropout.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from config.checks import require_at_least, require_odd, require_share
-from models.tts._tacotron2_recurrent import StepLinear, StepMixture, lstm_state
-from modules.layers.basic import Dropout, MaskedConv1d, drop, length_mask
-from modules.layers.postnet import MaskedBatchNorm
+from models.tts.tacotron2.config import DecoderConfig
+from models.tts.tacotron2.recurrent import StepLinear, StepMixture, lstm_state
+from modules.layers.basic import drop
 
 PRENET_DROPOUT = 0.5  # in training, validation and synthesis
 _BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
-
-
-@dataclass(frozen=True)
-class EncoderConfig:
-    """Convolutions and a bidirectional LSTM over the phones."""
-
-    hidden: int = 512  # even: half of it for each direction of the LSTM
-    n_convolutions: int = 3
-    kernel_size: int = 5  # odd
-    dropout: float = 0.5
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "hidden", "n_convolutions")
-        require_odd(self, "kernel_size")
-        require_share(self, "dropout")
-        if self.hidden % 2:
-            raise ValueError(f"hidden {self.hidden} must be even: an LSTM of half of it each way")
-
-
-class Encoder(nn.Module):
-    """Phones to hidden vectors (section 2.2)."""
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__()
-        sizes = [config.hidden] * (config.n_convolutions + 1)
-        self.convs = nn.ModuleList(
-            MaskedConv1d(size, next_size, config.kernel_size) for size, next_size in pairwise(sizes)
-        )
-        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
-        self.dropout = Dropout(config.dropout)
-        self.lstm = nn.LSTM(config.hidden, config.hidden // 2, batch_first=True, bidirectional=True)
-        for conv in self.convs:
-            nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))
-
-    def forward(self, phones: Tensor, lengths: Tensor) -> Tensor:
-        """Encodes phones: embeddings (B, N, H) and lengths -> (B, N, H) float32, 0 for padding."""
-        _, N, _ = phones.shape
-        phones = self.convolved(phones, length_mask(lengths, N))
-        with torch.autocast(phones.device.type, enabled=False):
-            packed = pack_padded_sequence(
-                phones.float(), lengths.cpu(), batch_first=True, enforce_sorted=False
-            )
-            encoded, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=N)
-        return encoded
-
-    def convolved(self, phones: Tensor, mask: Tensor) -> Tensor:
-        """What the LSTM reads: embeddings (B, N, H) and mask (B, N) -> (B, N, H)."""
-        for conv, norm in zip(self.convs, self.norms, strict=True):
-            phones = self.dropout(norm(conv(phones, mask), mask).relu())
-        return phones
-
-
-@dataclass(frozen=True)
-class DecoderConfig:
-    """Prenet, attention and the two LSTMs."""
-
-    prenet_size: int = 256
-    attention_lstm_size: int = 1024
-    decoder_lstm_size: int = 1024
-    attention_size: int = 128  # of the space in which phones are compared with the LSTM's state
-    location_filters: int = 32
-    location_kernel_size: int = 31  # phones, odd
-    attention_dropout: float = 0.1  # of the hidden state of the attention LSTM, not of its cell
-    decoder_dropout: float = 0.1  # as above, of the decoder LSTM
-    # Share of the true frames of training that the prenet reads as zeros: the decoder then follows
-    # the text more closely (Liu et al. 2019, arXiv:1909.01145)
-    frame_dropout: float = 0.0
-    n_frames_per_step: int = 1  # the reduction factor r of Tacotron: 2 is faster and aligns sooner
-
-    def __post_init__(self) -> None:
-        sizes = ("prenet_size", "attention_lstm_size", "decoder_lstm_size", "attention_size")
-        require_at_least(self, 1, *sizes, "location_filters", "n_frames_per_step")
-        require_share(self, "attention_dropout", "decoder_dropout", "frame_dropout")
-        require_odd(self, "location_kernel_size")
 
 
 class LocationAttention(nn.Module):
