@@ -27,7 +27,8 @@ from models.base.assets import Assets
 from models.base.registry import load_config
 from models.training.optimizers import build_optimizer
 from models.training.trainer import Updater
-from models.vocoder.hifigan import MODEL, HiFiGANConfig, normalise_weights
+from models.vocoder.hifigan import MODEL, normalise_weights
+from models.vocoder.hifigan.config import HiFiGANConfig
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 from tests.models.vocoder.plain_hifigan import (

@@ -23,8 +23,9 @@ import torch
 from config.schema import Config, VocoderPrecision
 from models.base.assets import Assets
 from models.base.registry import load_config
-from models.vocoder._hifigan_generator import HiFiGAN
-from models.vocoder.hifigan import MODEL, HiFiGANConfig
+from models.vocoder.hifigan import MODEL
+from models.vocoder.hifigan.config import HiFiGANConfig
+from models.vocoder.hifigan.generator import HiFiGAN
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN
 
 CONFIGS = {

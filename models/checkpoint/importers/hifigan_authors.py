@@ -16,7 +16,8 @@ from torch import Tensor
 from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
 from models.checkpoint.importers._tables import required, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
-from models.vocoder._hifigan_discriminators import WaveDiscriminator
+from models.vocoder.hifigan.config import DiscriminatorConfig
+from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from utils.arrays import read_pickled
 from utils.config_tree import read_values
@@ -105,7 +106,8 @@ def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str
 def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetworks:
     """Reads discriminators for fine-tuning, if they are the same networks as Arion's."""
     with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
-        shapes = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
+        network = WaveDiscriminator(DiscriminatorConfig())
+        shapes = {name: t.shape for name, t in network.state_dict().items()}
     fitting: dict[str, Tensor] = {}
     unused: list[str] = []
     for part, value in parts.items():

@@ -7,7 +7,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.model import TtsOutput
 from models.base.registry import find_model
-from models.vocoder.hifigan import HiFiGANConfig
+from models.vocoder.hifigan.config import HiFiGANConfig
 
 FASTSPEECH2, TACOTRON2 = find_model("tts", "FastSpeech2"), find_model("tts", "Tacotron2")
 

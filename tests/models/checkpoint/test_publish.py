@@ -1,7 +1,6 @@
 import json
 import logging
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from models.checkpoint.publish import convert_to_experiment, export, publish, wi
 from models.synthesizer.vocoders import open_vocoder
 from models.training.experiment import train
 from models.training.initialisation import initialise
-from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
+from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.layers.normalisation import fold
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
@@ -423,11 +422,8 @@ def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     """A generator of 100 steps with its scale discriminators, smaller than the published ones."""
-    monkeypatch.setattr(
-        hifigan_authors,
-        "WaveDiscriminator",
-        partial(WaveDiscriminator, DiscriminatorConfig(**SMALL)),
-    )
+    sizes = DiscriminatorConfig(**SMALL)
+    monkeypatch.setattr(hifigan_authors, "DiscriminatorConfig", lambda: sizes)
     folder = write_authors(tmp_path / "source", random_generator(SIZES))
     with pytest.warns(FutureWarning, match="weight_norm"):
         discriminators = scale_discriminators(SCALE_CHANNELS)

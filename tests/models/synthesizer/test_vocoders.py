@@ -13,7 +13,8 @@ from models.checkpoint import loading as checkpoint
 from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, open_vocoder
 from models.vocoder._waveglow_flows import WaveGlowConfig
 from models.vocoder.freevgl import FreeVGL
-from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, HiFiGANConfig
+from models.vocoder.hifigan import HiFiGAN
+from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
 from models.vocoder.waveglow import WaveGlow
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
-from models.vocoder._hifigan_discriminators import DiscriminatorConfig
-from models.vocoder.hifigan import GeneratorConfig
+from models.vocoder.hifigan.config import DiscriminatorConfig, GeneratorConfig
 
 
 class PlainBlock(nn.Module):

@@ -10,13 +10,8 @@ from torch.nn import functional as F
 from config.preprocess import PreprocessConfig
 from models.base.registry import load_config
 from models.training.trainer import Updater, weighted_mean
-from models.vocoder.hifigan import (
-    MODEL,
-    GeneratorConfig,
-    HiFiGAN,
-    HiFiGANConfig,
-    normalise_weights,
-)
+from models.vocoder.hifigan import MODEL, HiFiGAN, normalise_weights
+from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
 from modules.layers.normalisation import adapt_weight_norm
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram

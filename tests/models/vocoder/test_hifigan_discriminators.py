@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.vocoder._hifigan_discriminators import (
-    DiscriminatorConfig,
+from models.vocoder.hifigan.config import DiscriminatorConfig
+from models.vocoder.hifigan.discriminators import (
     MultiPeriodDiscriminator,
     MultiScaleDiscriminator,
     PeriodDiscriminator,

@@ -1,14 +1,9 @@
 import pytest
 import torch
 
-from models.vocoder import _hifigan_generator
-from models.vocoder._hifigan_generator import (
-    GeneratorConfig,
-    HiFiGAN,
-    _cleared,
-    _upsampled,
-    reach_of,
-)
+from models.vocoder.hifigan import generator
+from models.vocoder.hifigan.config import GeneratorConfig
+from models.vocoder.hifigan.generator import HiFiGAN, _cleared, _upsampled, reach_of
 
 N_MELS, HOP = 8, 12
 CONFIGS = {
@@ -147,7 +142,7 @@ def test_a_piece_has_at_least_one_frame(network):
 @pytest.mark.parametrize("together", [False, True])
 def test_items_of_a_batch_are_spoken_as_if_alone(network, monkeypatch, together):
     monkeypatch.setattr(network, "chunk_frames", 16)
-    monkeypatch.setattr(_hifigan_generator, "_BATCH_FRAMES", 64)
+    monkeypatch.setattr(generator, "_BATCH_FRAMES", 64)
     mel, lengths = make_mel(70, n_items=4), torch.tensor([70, 33, 1, 16])
     if together:  # as on a GPU
         with torch.no_grad():

@@ -14,7 +14,8 @@ from huggingface_hub import constants
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
 from models.synthesizer.synthesizer import Synthesizer
-from models.vocoder.hifigan import GeneratorConfig, HiFiGAN
+from models.vocoder.hifigan import HiFiGAN
+from models.vocoder.hifigan.config import GeneratorConfig
 from tests.models.checkpoint.importers import fastspeech2_originals
 from tests.models.checkpoint.importers.test_fastspeech2_amphion import args_json, statistics
 from utils.config import to_plain

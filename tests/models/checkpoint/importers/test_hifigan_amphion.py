@@ -1,5 +1,3 @@
-from functools import partial
-
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -9,7 +7,8 @@ from models.checkpoint.foreign import find
 from models.checkpoint.importers import hifigan_amphion, hifigan_authors
 from models.checkpoint.loading import load_model
 from models.synthesizer.runs.synthesis_run import default_output
-from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
+from models.vocoder.hifigan.config import DiscriminatorConfig
+from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     SIZES_OF_TYPE_2,
@@ -147,8 +146,7 @@ def test_other_parts_of_a_file_with_a_generator_are_listed(tmp_path):
 def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path, monkeypatch, form):
     period_channels, scale_channels = (2, 4, 4, 6, 6), (4, 16, 16, 32, 16, 16, 16)
     sizes = DiscriminatorConfig(period_channels=period_channels, scale_channels=scale_channels)
-    small = partial(WaveDiscriminator, sizes)
-    monkeypatch.setattr(hifigan_authors, "WaveDiscriminator", small)
+    monkeypatch.setattr(hifigan_authors, "DiscriminatorConfig", lambda: sizes)
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
     scales = scale_discriminators(scale_channels).state_dict()
     discriminators = [
@@ -163,7 +161,9 @@ def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path,
     others = read_foreign(folder).training_networks()
     found = others.tensors["discriminator"]
 
-    assert found.keys() == {name for name in small().state_dict() if name.startswith("msd.")}
+    assert found.keys() == {
+        name for name in WaveDiscriminator(sizes).state_dict() if name.startswith("msd.")
+    }
     name = "discriminators.0.convs.2"
     parts = (".original", ".0._u", ".0._v")
     for ours, theirs in zip(parts, ("orig", "u", "v"), strict=True):

@@ -1,5 +1,4 @@
 import json
-from functools import partial
 
 import pytest
 import torch
@@ -7,7 +6,8 @@ from safetensors.torch import save_file
 
 from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
-from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
+from models.vocoder.hifigan.config import DiscriminatorConfig
+from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
@@ -37,10 +37,9 @@ def mel():
 def small_discriminator(monkeypatch):
     """Ours and theirs with few channels; the published ones have 70 million parameters."""
     sizes = DiscriminatorConfig(period_channels=PERIOD_CHANNELS, scale_channels=SCALE_CHANNELS)
-    build = partial(WaveDiscriminator, sizes)
-    monkeypatch.setattr(hifigan_authors, "WaveDiscriminator", build)
+    monkeypatch.setattr(hifigan_authors, "DiscriminatorConfig", lambda: sizes)
     torch.manual_seed(4)
-    return build()
+    return WaveDiscriminator(sizes)
 
 
 @pytest.mark.parametrize("sizes", [SIZES, SIZES_OF_TYPE_2])

@@ -6,19 +6,16 @@ departs from that in that
 - losses are means per segment, so that they do not depend on how a batch is split;
 - a generator can first be trained without discriminators, on the mel and the multi-resolution STFT
   loss (`adversarial: false`), a good start on a small machine.
-
-The generator is in _hifigan_generator.py, the discriminators in _hifigan_discriminators.py.
 """
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from config.checks import require_at_least
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
@@ -27,30 +24,12 @@ from models.base.graphs import vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from models.vocoder._hifigan_discriminators import DiscriminatorConfig, WaveDiscriminator
-from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN
+from models.vocoder.hifigan.config import HiFiGANConfig
+from models.vocoder.hifigan.discriminators import WaveDiscriminator
+from models.vocoder.hifigan.generator import HiFiGAN
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
-
-
-@dataclass(frozen=True)
-class HiFiGANConfig:
-    """The `model` section."""
-
-    generator: GeneratorConfig = field(default_factory=GeneratorConfig)
-    discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
-    adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
-    lambda_mel: float = 45.0  # weights of the generator's losses, the adversarial one having 1
-    lambda_feature: float = 2.0
-    lambda_stft: float = 0.0  # multi-resolution STFT; the paper has none
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 0, "lambda_mel", "lambda_feature", "lambda_stft")
-        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
-            raise ValueError(
-                "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
-            )
 
 
 def normalise_weights(network: nn.Module) -> None:

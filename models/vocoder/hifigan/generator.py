@@ -3,14 +3,13 @@
 import copy
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
+from models.vocoder.hifigan.config import GeneratorConfig
 from modules.execution.chunks import Context, Window, by_item, windows
 from modules.layers.basic import length_mask
 from modules.layers.signal import SignalConv1d, SignalConvTranspose1d
@@ -27,44 +26,6 @@ _CHUNK_FRAMES, _WIDE_CHUNK_FRAMES, _WIDE = 192, 288, 512
 # the last chunk of a mel is padded to a multiple of this, so that there are few lengths.
 _GRID_FRAMES = 8
 _BATCH_FRAMES = 16384  # of all items at a time on a GPU: 3 GB with V1
-
-
-@dataclass(frozen=True)
-class GeneratorConfig:
-    """From mel to waveform; the values here are V1 of the paper."""
-
-    resblock: Literal["1", "2"] = "1"  # "1": pairs of convolutions, the second not dilated
-    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)  # their product is hop_length
-    upsample_kernel_sizes: tuple[int, ...] = (16, 16, 4, 4)
-    upsample_initial_channel: int = 512  # halved by each upsampling
-    resblock_kernel_sizes: tuple[int, ...] = (3, 7, 11)
-    resblock_dilation_sizes: tuple[tuple[int, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
-
-    def __post_init__(self) -> None:
-        rates, kernels = self.upsample_rates, self.upsample_kernel_sizes
-        if len(rates) != len(kernels) or not rates:
-            raise ValueError(
-                f"upsample_rates {list(rates)} and upsample_kernel_sizes {list(kernels)}: expected "
-                "one kernel size for each rate"
-            )
-        for rate, kernel in zip(rates, kernels, strict=True):
-            if rate < 1 or kernel < rate or (kernel - rate) % 2:
-                raise ValueError(
-                    f"upsample_kernel_sizes: {kernel} for the rate {rate}; expected the rate plus "
-                    "an even number"
-                )
-        if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
-            raise ValueError(
-                f"{len(self.resblock_kernel_sizes)} resblock_kernel_sizes, "
-                f"{len(self.resblock_dilation_sizes)} resblock_dilation_sizes: expected as many"
-            )
-        if any(kernel < 1 or kernel % 2 == 0 for kernel in self.resblock_kernel_sizes):
-            raise ValueError(f"resblock_kernel_sizes must be odd, not {self.resblock_kernel_sizes}")
-        if self.upsample_initial_channel % 2 ** len(rates):
-            raise ValueError(
-                f"upsample_initial_channel {self.upsample_initial_channel} cannot be halved "
-                f"{len(rates)} times"
-            )
 
 
 class ResBlock1(nn.Module):

@@ -11,7 +11,6 @@ gradient of the weight is one product of two matrices.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -22,8 +21,8 @@ from torch.nn import functional as F
 from torch.nn.grad import conv1d_weight, conv2d_input
 from torch.nn.utils.parametrizations import weight_norm
 
-from config.checks import require_at_least
 from models.base.adversarial import DiscriminatorOutput, Discriminators, SubDiscriminator
+from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.layers.normalisation import spectral_norm
 
 _MAX_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
@@ -39,32 +38,6 @@ _SCALE_LAYERS = (  # kernel, stride, groups
 )
 _PERIOD_STRIDES = (3, 3, 3, 3, 1)
 _PERIOD_KERNEL = 5
-
-
-@dataclass(frozen=True)
-class DiscriminatorConfig:
-    """Discriminators; the values here are the paper's. Fewer channels make them cheaper."""
-
-    periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples; primes overlap as little as possible
-    period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
-    scales: int = 3  # of these, each averages over two samples of the one before; 0: none
-    # of the seven layers of each
-    scale_channels: tuple[int, ...] = (128, 128, 256, 512, 1024, 1024, 1024)
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 0, "scales")
-        for key, expected in (("period_channels", 5), ("scale_channels", 7)):
-            if len(getattr(self, key)) != expected:
-                raise ValueError(
-                    f"{key} are {len(getattr(self, key))} numbers, expected {expected}"
-                )
-        if not self.periods or min(self.periods) < 1:
-            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
-        if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
-            raise ValueError(
-                f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "
-                "multiples of 16"
-            )
 
 
 class StridedConv1d(nn.Conv1d):
@@ -297,7 +270,7 @@ def _halved(wav: Tensor) -> Tensor:
 class WaveDiscriminator(nn.Module):
     """Multi-period and multi-scale discriminators; without the latter if `scales` is 0."""
 
-    def __init__(self, config: DiscriminatorConfig = DiscriminatorConfig()) -> None:
+    def __init__(self, config: DiscriminatorConfig) -> None:
         super().__init__()
         self.mpd = MultiPeriodDiscriminator(config)
         self.msd = MultiScaleDiscriminator(config) if config.scales else None
