@@ -10,7 +10,8 @@ from torch import nn
 from models.base.graphs import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
 from models.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
-from models.vocoder.waveglow import WaveGlow, WaveGlowGraph, waveglow_graphs
+from models.vocoder.waveglow.graphs import WaveGlowGraph, waveglow_graphs
+from models.vocoder.waveglow.network import WaveGlow
 from modules.layers.transformer import FFTStack
 from modules.mel import MelConfig
 from modules.waveform.griffin_lim import GriffinLim

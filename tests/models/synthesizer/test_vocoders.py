@@ -11,11 +11,11 @@ from config.schema import InferenceConfig
 from models.base.assets import Assets
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, open_vocoder
-from models.vocoder._waveglow_flows import WaveGlowConfig
 from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import HiFiGAN
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
 from models.vocoder.waveglow import WaveGlow
+from models.vocoder.waveglow.config import WaveGlowConfig
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
 from utils.config import to_plain

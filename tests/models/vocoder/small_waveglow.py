@@ -2,8 +2,8 @@
 
 import torch
 
-from models.vocoder._waveglow_flows import WaveGlowConfig
 from models.vocoder.waveglow import WaveGlow
+from models.vocoder.waveglow.config import WaveGlowConfig
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 

@@ -8,15 +8,15 @@ from accelerate.state import AcceleratorState
 
 from config.preprocess import PreprocessConfig
 from models.training.trainer import Updater, weighted_mean
-from models.vocoder._waveglow_network import Denoiser
 from models.vocoder.waveglow import (
     MODEL,
     WaveGlow,
-    WaveGlowConfig,
     WaveGlowTask,
     negative_log_likelihood,
     normalise_weights,
 )
+from models.vocoder.waveglow.config import WaveGlowConfig
+from models.vocoder.waveglow.network import Denoiser
 from modules.execution.chunks import Context
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from models.vocoder._waveglow_flows import CouplingNetwork, FlowStep, Mixing, WaveGlowConfig
+from models.vocoder.waveglow.config import WaveGlowConfig
+from models.vocoder.waveglow.flows import CouplingNetwork, FlowStep, Mixing
 
 SIZES = WaveGlowConfig(channels=4, n_layers=3, kernel_size=5)
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from models.vocoder._waveglow_network import Denoiser
+from models.vocoder.waveglow.network import Denoiser
 from modules.mel import MelConfig
 
 MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=8, f_max=4000)

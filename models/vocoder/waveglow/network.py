@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
-from models.vocoder._waveglow_flows import FlowStep, WaveGlowConfig
+from models.vocoder.waveglow.config import WaveGlowConfig
+from models.vocoder.waveglow.flows import FlowStep
 from modules.execution.chunks import Context, by_item, windows
 from modules.mel import MelConfig
 from utils.seed import derived_seed
