@@ -11,7 +11,7 @@ from models.base.registry import find_model, load_config
 from models.tts.fastpitch.config import FastPitchConfig
 from models.tts.fastspeech2 import FastSpeech2
 from models.tts.fastspeech2.config import FastSpeech2Config
-from models.tts.flowspeech import FlowSpeechConfig
+from models.tts.flowspeech.config import FlowSpeechConfig
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
 from processors.dataset.batch import VocoderBatch

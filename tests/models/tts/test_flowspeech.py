@@ -5,14 +5,14 @@ import torch
 
 from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
-from models.tts._flowspeech_estimator import DilatedDepthwise, EstimatorConfig
-from models.tts.flowspeech import (
+from models.tts.flowspeech import FlowSpeech, losses_of
+from models.tts.flowspeech.config import (
     EncoderConfig,
-    FlowSpeech,
+    EstimatorConfig,
     FlowSpeechConfig,
     ProsodyConfig,
-    losses_of,
 )
+from models.tts.flowspeech.estimator import DilatedDepthwise
 from modules.flow import frame_noise, seeds_of_phones
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
@@ -121,7 +121,7 @@ def test_a_long_mel_in_windows_is_that_of_the_whole(monkeypatch):
     ids, lengths = torch.randint(1, N_PHONES, (2, 30)), torch.tensor([30, 21])
     durations = torch.full_like(ids, 3) * (torch.arange(30) < lengths[:, None])
     whole = network.infer(ids, lengths, durations=durations).mel
-    monkeypatch.setattr("models.tts.flowspeech._WINDOW_FRAMES", 16)
+    monkeypatch.setattr("models.tts.flowspeech.network._WINDOW_FRAMES", 16)
     torch.testing.assert_close(network.infer(ids, lengths, durations=durations).mel, whole)
 
 

@@ -6,37 +6,15 @@ arXiv:2212.09748 (adaLN-Zero), whose map of the time the blocks share (adaLN-sin
 within the kernels' reach, so that a long mel can be computed in windows.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.checks import require_at_least, require_odd
+from models.tts.flowspeech.config import EstimatorConfig
 from modules.flow import time_features
 from modules.layers.basic import GeluLinear, Linear, clear_padding
 
 _N_MODULATIONS = 3  # scale, shift and gate
-
-
-@dataclass(frozen=True)
-class EstimatorConfig:
-    """The `model.estimator` section."""
-
-    channels: int = 256  # even
-    n_blocks: int = 8
-    kernel_size: int = 7  # frames, odd
-    dilations: tuple[int, ...] = (1, 2, 4)  # of the kernels, block by block in turn
-    expansion: int = 3  # channels inside a block, as a multiple
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 4, "channels")
-        require_at_least(self, 1, "n_blocks", "expansion")
-        require_odd(self, "kernel_size")
-        if self.channels % 2:
-            raise ValueError(f"channels is {self.channels}, expected an even number")
-        if not self.dilations or min(self.dilations) < 1:
-            raise ValueError(f"dilations are {list(self.dilations)}, expected numbers from 1 on")
 
 
 class DilatedDepthwise(nn.Module):

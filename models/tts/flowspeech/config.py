@@ -1,0 +1,92 @@
+"""The `model` section of FlowSpeech."""
+
+from dataclasses import dataclass, field
+
+from config.checks import MAX_STEPS, MAX_TEMPERATURE, require_at_least, require_odd, require_share
+from models.base.aligner import JointAlignerConfig
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The phone encoder: feed-forward transformer blocks."""
+
+    n_layers: int = 4
+    heads: int = 2
+    filter_size: int = 768  # channels between the two convolutions of a block
+    kernel_size: int = 5  # of the first of these two, odd
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "n_layers", "heads", "filter_size")
+        require_odd(self, "kernel_size")
+        require_share(self, "dropout")
+
+
+@dataclass(frozen=True)
+class ProsodyConfig:
+    """Predictors of duration, pitch and energy, and their encoder."""
+
+    channels: int = 192  # even
+    kernel_size: int = 5  # odd
+    dropout: float = 0.5
+    n_bins: int = 256  # of pitch and energy, whose vectors are added to those of the phones
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 2, "channels", "n_bins")
+        require_odd(self, "kernel_size")
+        require_share(self, "dropout")
+        if self.channels % 2:
+            raise ValueError(
+                f"channels is {self.channels}, expected an even number: half of it is for each"
+                " direction of the recurrence"
+            )
+
+
+@dataclass(frozen=True)
+class EstimatorConfig:
+    """The velocity estimator."""
+
+    channels: int = 256  # even
+    n_blocks: int = 8
+    kernel_size: int = 7  # frames, odd
+    dilations: tuple[int, ...] = (1, 2, 4)  # of the kernels, block by block in turn
+    expansion: int = 3  # channels inside a block, as a multiple
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 4, "channels")
+        require_at_least(self, 1, "n_blocks", "expansion")
+        require_odd(self, "kernel_size")
+        if self.channels % 2:
+            raise ValueError(f"channels is {self.channels}, expected an even number")
+        if not self.dilations or min(self.dilations) < 1:
+            raise ValueError(f"dilations are {list(self.dilations)}, expected numbers from 1 on")
+
+
+@dataclass(frozen=True)
+class FlowSpeechConfig:
+    """The `model` section."""
+
+    hidden: int = 192  # channels of phones and frames, a multiple of encoder.heads
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    prosody: ProsodyConfig = field(default_factory=ProsodyConfig)
+    estimator: EstimatorConfig = field(default_factory=EstimatorConfig)
+    # in synthesis; more steps follow the flow more closely, and take longer
+    steps: int = 4
+    # standard deviation of the noise in synthesis: less is clearer, and less lively
+    temperature: float = 0.3
+    # with preprocess.aligner `learned`
+    aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "hidden", "steps")
+        require_at_least(self, 0, "temperature")
+        if self.hidden % self.encoder.heads:
+            raise ValueError(
+                f"hidden is {self.hidden}, expected a multiple of encoder.heads,"
+                f" {self.encoder.heads}"
+            )
+        if self.steps > MAX_STEPS or self.temperature > MAX_TEMPERATURE:
+            raise ValueError(
+                f"steps are {self.steps} and temperature is {self.temperature:g}, expected at most"
+                f" {MAX_STEPS} and {MAX_TEMPERATURE:g}"
+            )
