@@ -9,7 +9,8 @@ import torch
 from accelerate.state import AcceleratorState
 
 from models.training.trainer import Updater, weighted_mean
-from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask
+from models.vocoder.freevgl import FreeVGL, FreeVGLTask
+from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
 from processors.dataset.batch import VocoderBatch

@@ -9,8 +9,9 @@ from accelerate.state import AcceleratorState
 
 from models.checkpoint.folders import latest_checkpoint
 from models.training.trainer import Updater, weighted_mean
-from models.vocoder._freevgl_discriminators import MagnitudeDiscriminator
-from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask, Spectra, edge_frames
+from models.vocoder.freevgl import FreeVGL, FreeVGLTask, Spectra, edge_frames
+from models.vocoder.freevgl.config import FreeVGLConfig
+from models.vocoder.freevgl.discriminators import MagnitudeDiscriminator
 from modules.mel import MelSpectrogram
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.training.small_tasks import make_trainer

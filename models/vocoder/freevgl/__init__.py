@@ -5,7 +5,7 @@ Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate co
 that the filter bank of the mel gives. It departs from FreeV in that
 - phases are not learned: phase gradient integration and some iterations of Griffin-Lim
   (modules/waveform/griffin_lim.py) estimate them, so training takes minutes on a CPU;
-- discriminators see magnitudes, not waveforms (_freevgl_discriminators.py), after training
+- discriminators see magnitudes, not waveforms (discriminators.py), after training
   without them;
 - the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
   the absolute value of the pseudo-inverse;
@@ -15,138 +15,32 @@ that the filter bank of the mel gives. It departs from FreeV in that
   smooth mels of acoustic models.
 """
 
-import copy
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.checks import require_at_least, require_odd, require_share
-from config.schema import Config, VocoderPrecision
+from config.schema import Config
 from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
 from models.base.assets import Assets
 from models.base.graphs import Graphs, vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from models.vocoder._freevgl_discriminators import MagnitudeDiscriminator
-from modules.layers.basic import Linear
+from models.vocoder.freevgl.config import FreeVGLConfig
+from models.vocoder.freevgl.discriminators import MagnitudeDiscriminator
+from models.vocoder.freevgl.network import FreeVGL
 from modules.losses import MultiResolutionStft
-from modules.mel import MelConfig, MelSpectrogram, fit_mel, spread_mel
-from modules.waveform.griffin_lim import MagnitudeVocoder
+from modules.mel import MelConfig, MelSpectrogram, spread_mel
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
 
-_MEL_MEAN, _MEL_STD = -5.0, 2.0  # approximate mean and standard deviation of log-mels of speech
-_FIRST_SCALE = 0.2  # of the residual branches
 _QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
 _BLUR_REACH = 5  # frames or bands on either side
-
-
-@dataclass(frozen=True)
-class FreeVGLConfig:
-    """The `model` section."""
-
-    channels: int = 256
-    n_layers: int = 5  # ConvNeXt blocks
-    kernel_size: int = 7  # frames, odd
-    expansion: int = 3  # channels inside a block, as a multiple
-    mel_updates: int = 5  # towards the given mel, in synthesis
-    iterations: int = 30  # of Griffin-Lim, in synthesis
-    lambda_linear: float = 1.0  # loss weights, relative to that of log magnitudes
-    lambda_mel: float = 0.5
-    lambda_adversarial: float = 0.0  # 0: no discriminators
-    lambda_feature: float = 2.0  # of feature matching, with discriminators
-    adversarial_start: int = 60  # updates before the network gets these two losses
-    # of each discriminator, from and to, as shares of half the sample rate
-    bands: tuple[tuple[float, float], ...] = ((0.0, 0.215), (0.175, 0.49), (0.45, 1.0))
-    band_channels: int = 32
-    # of training segments
-    gain_db: float = 15.0  # largest change of level, up or down
-    blurred: float = 0.5  # share of segments whose input mel is blurred
-    blur_frames: float = 2.0  # largest standard deviation of the blur, over time
-    blur_bands: float = 1.2  # ... and over frequency
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "channels", "n_layers", "expansion", "kernel_size")
-        require_at_least(self, 1, "band_channels")
-        require_at_least(self, 0, "mel_updates", "iterations", "lambda_linear", "lambda_mel")
-        require_at_least(self, 0, "lambda_adversarial", "lambda_feature", "adversarial_start")
-        require_at_least(self, 0, "gain_db", "blur_frames", "blur_bands")
-        require_share(self, "blurred")
-        require_odd(self, "kernel_size")
-        if not self.bands or any(not 0 <= low < high <= 1 for low, high in self.bands):
-            raise ValueError(
-                f"bands are {[list(band) for band in self.bands]}, expected one or more, each from"
-                " a share of half the sample rate to a larger one, 0 to 1"
-            )
-
-
-class ConvNeXtBlock(nn.Module):
-    """Depthwise convolution over frames, LayerNorm and two linear layers, with a scaled residual.
-
-    Liu et al. 2022, arXiv:2201.03545, as in Vocos (Siuzdak 2023). There are `expansion` times as
-    many channels between the linear layers.
-    """
-
-    def __init__(self, config: FreeVGLConfig) -> None:
-        super().__init__()
-        channels, size = config.channels, config.kernel_size
-        self.conv = nn.Conv1d(channels, channels, size, padding=size // 2, groups=channels)
-        self.norm = nn.LayerNorm(channels)
-        self.up = Linear(channels, config.expansion * channels)
-        self.down = Linear(config.expansion * channels, channels)
-        self.scale = nn.Parameter(torch.full((channels,), _FIRST_SCALE))
-
-    def forward(self, frames: Tensor) -> Tensor:
-        """Transforms frames, (B, T, C) -> (B, T, C)."""
-        hidden = self.norm(self.conv(frames.mT).mT)
-        return frames + self.scale * self.down(F.gelu(self.up(hidden)))
-
-
-class FreeVGL(MagnitudeVocoder):
-    """Mel to waveform."""
-
-    def __init__(self, config: FreeVGLConfig, mel: MelConfig) -> None:
-        channels, margin = config.channels, config.kernel_size // 2
-        super().__init__(mel, config.iterations, reach=margin * (1 + config.n_layers))
-        self.config = config
-        self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
-        self.first_norm = nn.LayerNorm(channels)
-        self.blocks = nn.ModuleList(ConvNeXtBlock(config) for _ in range(config.n_layers))
-        self.last_norm = nn.LayerNorm(channels)
-        self.residual = Linear(channels, mel.n_fft // 2 + 1)
-        nn.init.zeros_(self.residual.weight)
-        nn.init.zeros_(cast("Tensor", self.residual.bias))
-        self._half = False  # blocks in bfloat16
-
-    def forward(self, mel: Tensor) -> Tensor:
-        """Predicts natural log magnitudes: (B, M, T) -> (B, n_fft // 2 + 1, T) float32."""
-        scaled = (mel - _MEL_MEAN) / _MEL_STD
-        hidden = self.first_norm(self.first_conv(scaled).mT)  # (B, T, C)
-        for block in self.blocks:
-            hidden = block(hidden)
-        residual = self.residual(self.last_norm(hidden)).mT.float()
-        # the logarithm magnifies what half precision rounds away
-        with torch.autocast(mel.device.type, enabled=False):
-            return spread_mel(mel.float().exp(), self.filters).log() + residual
-
-    def for_inference(self, precision: VocoderPrecision = "fp32") -> "FreeVGL":
-        """Returns a copy that cannot be trained; "bf16" and "mixed": all but phases in bfloat16."""
-        network = copy.deepcopy(self).requires_grad_(False)
-        network._half = precision != "fp32"
-        return network
-
-    def magnitudes(self, mel: Tensor) -> Tensor:
-        """Computes STFT magnitudes, (1, M, T) -> (1, n_fft // 2 + 1, T)."""
-        with torch.autocast(mel.device.type, torch.bfloat16, enabled=self._half):
-            magnitude = self(mel).exp()
-        return fit_mel(magnitude, mel.exp(), self.filters, self.config.mel_updates)
 
 
 class Spectra(NamedTuple):

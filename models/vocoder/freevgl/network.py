@@ -1,0 +1,79 @@
+"""FreeVGL's network: from a mel to magnitudes."""
+
+import copy
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from config.schema import VocoderPrecision
+from models.vocoder.freevgl.config import FreeVGLConfig
+from modules.layers.basic import Linear
+from modules.mel import MelConfig, fit_mel, spread_mel
+from modules.waveform.griffin_lim import MagnitudeVocoder
+
+_MEL_MEAN, _MEL_STD = -5.0, 2.0  # approximate mean and standard deviation of log-mels of speech
+_FIRST_SCALE = 0.2  # of the residual branches
+
+
+class ConvNeXtBlock(nn.Module):
+    """Depthwise convolution over frames, LayerNorm and two linear layers, with a scaled residual.
+
+    Liu et al. 2022, arXiv:2201.03545, as in Vocos (Siuzdak 2023). There are `expansion` times as
+    many channels between the linear layers.
+    """
+
+    def __init__(self, config: FreeVGLConfig) -> None:
+        super().__init__()
+        channels, size = config.channels, config.kernel_size
+        self.conv = nn.Conv1d(channels, channels, size, padding=size // 2, groups=channels)
+        self.norm = nn.LayerNorm(channels)
+        self.up = Linear(channels, config.expansion * channels)
+        self.down = Linear(config.expansion * channels, channels)
+        self.scale = nn.Parameter(torch.full((channels,), _FIRST_SCALE))
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """Transforms frames, (B, T, C) -> (B, T, C)."""
+        hidden = self.norm(self.conv(frames.mT).mT)
+        return frames + self.scale * self.down(F.gelu(self.up(hidden)))
+
+
+class FreeVGL(MagnitudeVocoder):
+    """Mel to waveform."""
+
+    def __init__(self, config: FreeVGLConfig, mel: MelConfig) -> None:
+        channels, margin = config.channels, config.kernel_size // 2
+        super().__init__(mel, config.iterations, reach=margin * (1 + config.n_layers))
+        self.config = config
+        self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
+        self.first_norm = nn.LayerNorm(channels)
+        self.blocks = nn.ModuleList(ConvNeXtBlock(config) for _ in range(config.n_layers))
+        self.last_norm = nn.LayerNorm(channels)
+        self.residual = Linear(channels, mel.n_fft // 2 + 1)
+        nn.init.zeros_(self.residual.weight)
+        nn.init.zeros_(cast("Tensor", self.residual.bias))
+        self._half = False  # blocks in bfloat16
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """Predicts natural log magnitudes: (B, M, T) -> (B, n_fft // 2 + 1, T) float32."""
+        scaled = (mel - _MEL_MEAN) / _MEL_STD
+        hidden = self.first_norm(self.first_conv(scaled).mT)  # (B, T, C)
+        for block in self.blocks:
+            hidden = block(hidden)
+        residual = self.residual(self.last_norm(hidden)).mT.float()
+        # the logarithm magnifies what half precision rounds away
+        with torch.autocast(mel.device.type, enabled=False):
+            return spread_mel(mel.float().exp(), self.filters).log() + residual
+
+    def for_inference(self, precision: VocoderPrecision = "fp32") -> "FreeVGL":
+        """Returns a copy that cannot be trained; "bf16" and "mixed": all but phases in bfloat16."""
+        network = copy.deepcopy(self).requires_grad_(False)
+        network._half = precision != "fp32"
+        return network
+
+    def magnitudes(self, mel: Tensor) -> Tensor:
+        """Computes STFT magnitudes, (1, M, T) -> (1, n_fft // 2 + 1, T)."""
+        with torch.autocast(mel.device.type, torch.bfloat16, enabled=self._half):
+            magnitude = self(mel).exp()
+        return fit_mel(magnitude, mel.exp(), self.filters, self.config.mel_updates)
