@@ -1,1 +1,1 @@
-"""How networks run at synthesis: packed weights, compiled graphs, windows of a long input."""
+"""How networks run fast: packed weights, compiled graphs, windows, convolutions on CPUs."""
