@@ -1,6 +1,6 @@
 """The training of acoustic models: what they read from assets and batches, and their task."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Generic, TypeVar, cast
 
 import torch
@@ -42,7 +42,11 @@ def durations_in(batch: TtsBatch) -> Tensor:
 
 
 class AcousticTask(Generic[AcousticNetwork]):
-    """A `Task` (models/base/task.py): one step, after that of the aligner if there is one."""
+    """A `Task` (models/base/task.py) of one network, and of the aligner if durations are learned.
+
+    Args:
+        training_step: The model's own: yields the updates of this task for a batch.
+    """
 
     exported = "model"
 
@@ -50,12 +54,12 @@ class AcousticTask(Generic[AcousticNetwork]):
         self,
         network: AcousticNetwork,
         assets: Assets,
-        losses_of: Callable[[AcousticNetwork, TtsBatch], dict[str, LossTerm]],
+        training_step: Callable[["AcousticTask[AcousticNetwork]", TtsBatch], Iterator[Update]],
         aligner_training: AlignerTraining | None = None,
     ) -> None:
         self.network = network
         self.assets = assets
-        self.losses_of = losses_of
+        self._training_step = training_step
         self.aligner_training = aligner_training
         self.networks: dict[str, nn.Module] = {self.exported: network}
         if aligner_training is not None:
@@ -74,23 +78,23 @@ class AcousticTask(Generic[AcousticNetwork]):
         return {"frames": frames, "phones": phones, "items": len(batch.ids)}
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """Yields the update of the network, after that of the aligner if durations are learned."""
-        if self.aligner_training is not None:
-            alignment = self.aligner_training.align(batch)
-            yield Update(ALIGNER, self.aligner_training.losses(alignment, batch))
-            batch = batch._replace(durations=alignment.durations)
-        yield Update(self.exported, self.losses_of(self.network, batch))
+        """Yields the updates of the model."""
+        return self._training_step(self, batch)
+
+    def with_durations(self, batch: TtsBatch) -> Generator[Update, None, TtsBatch]:
+        """Yields the aligner's update and returns the batch with what it found, if there is one."""
+        if self.aligner_training is None:
+            return batch
+        alignment = self.aligner_training.align(batch)
+        yield Update(ALIGNER, self.aligner_training.losses(alignment, batch))
+        return batch._replace(durations=alignment.durations)
 
     @torch.no_grad()
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
-        """Computes the losses of training, with teacher forcing."""
-        if self.aligner_training is None:
-            return self.losses_of(self.network, batch)
-        alignment = self.aligner_training.align(batch)
-        losses = self.losses_of(self.network, batch._replace(durations=alignment.durations))
-        # the aligner's do not choose the best checkpoint
-        terms = self.aligner_training.losses(alignment, batch).items()
-        return losses | {name: term._replace(weight=0.0) for name, term in terms}
+        """Computes the losses of training; the aligner's do not choose the best checkpoint."""
+        *aligner, model = self.training_step(batch)
+        terms = (term for update in aligner for term in update.losses.items())
+        return dict(model.losses) | {name: term._replace(weight=0.0) for name, term in terms}
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
         """Synthesises the batch from its phones."""

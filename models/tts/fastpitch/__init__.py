@@ -15,13 +15,15 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 - the aligner is a separate network (models/base/aligner.py), and its prior ends.
 """
 
+from collections.abc import Iterator
+
 from config.schema import Config
 from models.base.acoustic import AcousticTask, contour_stats, durations_in
 from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
-from models.base.task import LossTerm
+from models.base.task import LossTerm, Update
 from models.tts._feed_forward import FeedForwardOutput
 from models.tts.fastpitch.config import FastPitchConfig
 from models.tts.fastpitch.network import FastPitch
@@ -30,11 +32,13 @@ from modules.losses import mse_sum
 from processors.dataset.batch import TtsBatch
 
 
-def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
-    """Squared errors of the mel, of ln(frames + 1), of normalised pitch and of ln(1 + energy).
+def training_step(task: AcousticTask[FastPitch], batch: TtsBatch) -> Iterator[Update]:
+    """Yields squared errors of mel, ln(frames + 1), normalised pitch and ln(1 + energy).
 
-    With harmonics also L1 of the residual of F0. The batch must have durations.
+    With harmonics also L1 of the residual of F0.
     """
+    batch = yield from task.with_durations(batch)  # the aligner's update, if there is one
+    network = task.network
     output: FeedForwardOutput = network(*network.inputs_of(batch))
     prosody = output.prosody
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
@@ -53,7 +57,7 @@ def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
     for name, target in prosody.contours.items():
         total = mse_sum(prosody.contours_hat[name], target, phone_mask)
         losses[name] = LossTerm(total, "phones", scales[name])
-    return losses
+    yield Update("model", losses)
 
 
 def _network(model: FastPitchConfig, assets: Assets) -> FastPitch:
@@ -67,7 +71,7 @@ def _network(model: FastPitchConfig, assets: Assets) -> FastPitch:
 
 def _task(model: FastPitchConfig, config: Config, assets: Assets) -> AcousticTask[FastPitch]:
     aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(_network(model, assets), assets, losses_of, aligner)
+    return AcousticTask(_network(model, assets), assets, training_step, aligner)
 
 
 MODEL = Model(

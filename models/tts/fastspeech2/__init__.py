@@ -25,13 +25,15 @@ It departs from these projects in that
 contours' vectors, which that keeps in synthesis, ends with training here.
 """
 
+from collections.abc import Iterator
+
 from config.schema import Config
 from models.base.acoustic import AcousticTask, contour_stats, durations_in
 from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
-from models.base.task import LossTerm, Unit
+from models.base.task import LossTerm, Unit, Update
 from models.tts._feed_forward import FeedForwardOutput
 from models.tts.fastspeech2.config import FastSpeech2Config
 from models.tts.fastspeech2.network import FastSpeech2
@@ -41,13 +43,15 @@ from modules.variance.prosody_encoder import duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
 
-def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
-    """Five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
+def training_step(task: AcousticTask[FastSpeech2], batch: TtsBatch) -> Iterator[Update]:
+    """Yields five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
 
     L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
     harmonics also L1 of the residual of F0. With `own_encoder`, the losses of durations and pitch
-    are `duration_loss_sum` and `pitch_loss_sum`. The batch must have durations.
+    are `duration_loss_sum` and `pitch_loss_sum`.
     """
+    batch = yield from task.with_durations(batch)  # the aligner's update, if there is one
+    network = task.network
     output: FeedForwardOutput = network(*network.inputs_of(batch))
     prosody = output.prosody
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
@@ -71,7 +75,7 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
         pitch_hat, pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"]
         losses["pitch"] = LossTerm(pitch_loss_sum(pitch_hat, pitch, batch.f0, durations), "phones")
     losses["duration"] = LossTerm(total, "phones")
-    return losses
+    yield Update("model", losses)
 
 
 def _network(model: FastSpeech2Config, assets: Assets) -> FastSpeech2:
@@ -87,7 +91,7 @@ def _network(model: FastSpeech2Config, assets: Assets) -> FastSpeech2:
 
 def _task(model: FastSpeech2Config, config: Config, assets: Assets) -> AcousticTask[FastSpeech2]:
     aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(_network(model, assets), assets, losses_of, aligner)
+    return AcousticTask(_network(model, assets), assets, training_step, aligner)
 
 
 MODEL = Model(

@@ -16,6 +16,7 @@ matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from
 - synthesis takes 4 steps with noise of standard deviation 0.3 by default, not 10 with 0.667.
 """
 
+from collections.abc import Iterator
 from typing import cast
 
 from torch import Tensor
@@ -26,7 +27,7 @@ from models.base.aligner import build_aligner_training
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
-from models.base.task import LossTerm
+from models.base.task import LossTerm, Update
 from models.tts.flowspeech.config import FlowSpeechConfig
 from models.tts.flowspeech.network import MEL_MEAN, MEL_STD, FlowOutput, FlowSpeech
 from modules.layers.basic import length_mask
@@ -35,11 +36,10 @@ from modules.variance.prosody_encoder import duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
 
-def losses_of(network: FlowSpeech, batch: TtsBatch) -> dict[str, LossTerm]:
-    """Squared errors of velocity (Lipman et al. 2023, eq. 23), mean mel, energy; and prosody.
-
-    The batch must have durations.
-    """
+def training_step(task: AcousticTask[FlowSpeech], batch: TtsBatch) -> Iterator[Update]:
+    """Yields squared errors of velocity (Lipman et al. 2023, eq. 23), mean mel, energy; prosody."""
+    batch = yield from task.with_durations(batch)  # the aligner's update, if there is one
+    network = task.network
     mel = (batch.mel.mT - MEL_MEAN) / MEL_STD  # (B, T, M)
     drawn = network.draw(batch.phone_ids, mel.shape[1])
     output: FlowOutput = network(*network.inputs_of(batch), mel, *drawn)
@@ -48,7 +48,7 @@ def losses_of(network: FlowSpeech, batch: TtsBatch) -> dict[str, LossTerm]:
     prosody, durations = output.prosody, durations_in(batch)
     pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations
     energy = prosody.contours_hat["energy"], prosody.contours["energy"], phone_mask
-    return {
+    losses = {
         "flow": LossTerm(mse_sum(output.velocity_hat, output.velocity, frame_mask), "frames"),
         "prior": LossTerm(mse_sum(output.prior, mel, frame_mask), "frames"),
         "duration": LossTerm(
@@ -58,6 +58,7 @@ def losses_of(network: FlowSpeech, batch: TtsBatch) -> dict[str, LossTerm]:
         "energy": LossTerm(mse_sum(*energy), "phones"),
         "f0_residual": LossTerm(cast("Tensor", prosody.f0_residual_l1), "frames"),
     }
+    yield Update("model", losses)
 
 
 def _network(model: FlowSpeechConfig, assets: Assets) -> FlowSpeech:
@@ -72,7 +73,7 @@ def _network(model: FlowSpeechConfig, assets: Assets) -> FlowSpeech:
 
 def _task(model: FlowSpeechConfig, config: Config, assets: Assets) -> AcousticTask[FlowSpeech]:
     aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(_network(model, assets), assets, losses_of, aligner)
+    return AcousticTask(_network(model, assets), assets, training_step, aligner)
 
 
 MODEL = Model(

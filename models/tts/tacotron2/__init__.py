@@ -15,13 +15,15 @@ It departs from these implementations in that
 - a voice may have several speakers; their embedding is added to the encoded phones.
 """
 
+from collections.abc import Iterator
+
 from torch.nn import functional as F
 
 from config.schema import Config
 from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.base.model import Model
-from models.base.task import LossTerm
+from models.base.task import LossTerm, Update
 from models.tts.tacotron2.config import Tacotron2Config
 from models.tts.tacotron2.graphs import tacotron2_graphs
 from models.tts.tacotron2.network import Tacotron2, Tacotron2Output
@@ -30,12 +32,13 @@ from modules.losses import guided_attention_sum, mse_sum
 from processors.dataset.batch import TtsBatch
 
 
-def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
-    """Squared errors of the mels, cross-entropy of the gate (section 2.2), guided attention.
+def training_step(task: AcousticTask[Tacotron2], batch: TtsBatch) -> Iterator[Update]:
+    """Yields squared errors of mels, cross-entropy of the gate (section 2.2), guided attention.
 
     The gate is to open in the step of the last frame; all frames of a step share it. `focus`, with
     weight 0, is the largest weight of the attention: near 1 where a frame belongs to one phone.
     """
+    network = task.network
     output: Tacotron2Output = network(*network.inputs_of(batch))
     mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
     r = network.frames_per_step
@@ -55,7 +58,7 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
         lengths, width = (batch.phone_lengths, batch.mel_lengths), network.config.guided_width
         total = guided_attention_sum(output.alignment, *lengths, width)
         losses["guided_attention"] = LossTerm(total, "frames", weight)
-    return losses
+    yield Update("model", losses)
 
 
 def _network(model: Tacotron2Config, assets: Assets) -> Tacotron2:
@@ -64,7 +67,7 @@ def _network(model: Tacotron2Config, assets: Assets) -> Tacotron2:
 
 
 def _task(model: Tacotron2Config, _config: Config, assets: Assets) -> AcousticTask[Tacotron2]:
-    return AcousticTask(_network(model, assets), assets, losses_of)
+    return AcousticTask(_network(model, assets), assets, training_step)
 
 
 MODEL = Model(

@@ -55,7 +55,7 @@ def small_model(name):
         statistics = PITCH, test_fastspeech2.ENERGY
         network = fastspeech2.FastSpeech2(test_fastspeech2.SMALL, n_phones, mel, *statistics)
         module = fastspeech2
-    return AcousticTask(network, Assets(PREPROCESS.mel), module.losses_of)
+    return AcousticTask(network, Assets(PREPROCESS.mel), module.training_step)
 
 
 @pytest.mark.parametrize("name", ["FastSpeech2", "FastPitch", "FlowSpeech", "Tacotron2"])

@@ -1,5 +1,6 @@
 """Batches of random utterances, for the tests of acoustic models."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from config.train import CompileMode
 from models.base.acoustic import AcousticTask
+from models.base.task import LossTerm
 from modules.layers.basic import length_mask
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
@@ -51,10 +53,14 @@ def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
     return pad_batch(batch, shape, FLOOR)
 
 
-def mean_loss(task: AcousticTask, batch: TtsBatch) -> torch.Tensor:
-    counts = task.counts(batch)
+def losses_of(task: AcousticTask, batch: TtsBatch) -> Mapping[str, LossTerm]:
     (update,) = task.training_step(batch)
-    return sum(term.weight * term.total / counts[term.per] for term in update.losses.values())
+    return update.losses
+
+
+def mean_loss(task: AcousticTask, batch: TtsBatch) -> torch.Tensor:
+    counts, terms = task.counts(batch), losses_of(task, batch).values()
+    return sum(term.weight * term.total / counts[term.per] for term in terms)
 
 
 @torch.no_grad()

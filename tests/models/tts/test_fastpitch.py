@@ -11,7 +11,7 @@ from models.base.aligner import AlignerTraining, JointAligner, JointAlignerConfi
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastpitch
-from models.tts.fastpitch import FastPitch, losses_of
+from models.tts.fastpitch import FastPitch, training_step
 from models.tts.fastpitch.config import FastPitchConfig, FFTConfig, TemporalPredictorConfig
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
@@ -31,6 +31,7 @@ from tests.models.tts.batches import (
     batch_of,
     check_compiled_for_inference,
     check_for_inference,
+    losses_of,
     mean_loss,
     pad,
 )
@@ -74,7 +75,7 @@ def task_of(network: FastPitch, *, learned: bool = False) -> AcousticTask[FastPi
         sizes = network.config.aligner
         n_speakers = network.n_speakers
         aligner = AlignerTraining(JointAligner(sizes, N_PHONES, N_MELS, n_speakers), sizes)
-    return AcousticTask(network, Assets(MelConfig()), losses_of, aligner)
+    return AcousticTask(network, Assets(MelConfig()), training_step, aligner)
 
 
 @by_backend
@@ -260,7 +261,7 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
     aligner, model = task.training_step(batch._replace(durations=None))
     assert (aligner.network, set(aligner.losses)) == ("aligner", {"forward_sum", "binarization"})
     found = task.aligner_training.align(batch).durations
-    expected = losses_of(task.network, batch._replace(durations=found))
+    expected = losses_of(task_of(task.network), batch._replace(durations=found))
     assert model.losses["duration"].total == expected["duration"].total
     validation = task.validation_step(batch._replace(durations=None))
     assert validation["forward_sum"].weight == 0

@@ -9,7 +9,7 @@ from models.base.acoustic import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastspeech2
-from models.tts.fastspeech2 import FastSpeech2, losses_of
+from models.tts.fastspeech2 import FastSpeech2, training_step
 from models.tts.fastspeech2.config import (
     FastSpeech2Config,
     TransformerConfig,
@@ -34,6 +34,7 @@ from tests.models.tts.batches import (
     batch_of,
     check_compiled_for_inference,
     check_for_inference,
+    losses_of,
     mean_loss,
     pad,
 )
@@ -77,7 +78,7 @@ VARIANTS = {
 
 
 def task_of(network: FastSpeech2) -> AcousticTask[FastSpeech2]:
-    return AcousticTask(network, Assets(MelConfig()), losses_of)
+    return AcousticTask(network, Assets(MelConfig()), training_step)
 
 
 def network_of(
@@ -228,7 +229,7 @@ def test_with_an_encoder_of_their_own_predictors_share_no_gradient_with_the_mel(
         (("duration", "pitch", "energy"), True),
     ):
         task.network.zero_grad()
-        losses = losses_of(task.network, batch)
+        losses = losses_of(task, batch)
         sum(losses[name].total for name in names).backward()
         trained = {
             name.startswith(parts)

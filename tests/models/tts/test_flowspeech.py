@@ -5,7 +5,7 @@ import torch
 
 from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
-from models.tts.flowspeech import FlowSpeech, losses_of
+from models.tts.flowspeech import FlowSpeech, training_step
 from models.tts.flowspeech.config import (
     EncoderConfig,
     EstimatorConfig,
@@ -29,6 +29,7 @@ from tests.models.tts.batches import (
     batch_of,
     check_compiled_for_inference,
     check_for_inference,
+    losses_of,
     mean_loss,
     pad,
 )
@@ -57,7 +58,7 @@ def network_of(
 
 
 def task_of(network: FlowSpeech) -> AcousticTask[FlowSpeech]:
-    return AcousticTask(network, Assets(MelConfig()), losses_of)
+    return AcousticTask(network, Assets(MelConfig()), training_step)
 
 
 def test_the_default_size_is_that_of_a_laptop():
@@ -136,7 +137,7 @@ def test_every_parameter_gets_a_gradient():
 def gradients_of(names: tuple[str, ...]) -> set[str]:
     """The parameters that these losses train."""
     network = network_of().train()
-    losses = losses_of(network, batch_of())
+    losses = losses_of(task_of(network), batch_of())
     sum(losses[name].total for name in names).backward()
     return {name for name, parameter in network.named_parameters() if parameter.grad is not None}
 
@@ -160,7 +161,8 @@ def test_the_flow_loss_is_the_squared_error_of_the_velocity_over_valid_frames():
         velocity = mel[item, :T] - (1 - 1e-4) * noise[item, :T]
         error = output.velocity_hat[item, :T] - velocity
         expected += error.square().mean(dim=1).sum().item()
-    assert losses_of(network, batch)["flow"].total.item() == pytest.approx(expected, rel=1e-4)
+    loss = losses_of(task_of(network), batch)["flow"].total
+    assert loss.item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_noise_of_training_depends_on_update_and_utterance_not_on_the_batch():

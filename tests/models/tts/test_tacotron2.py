@@ -6,7 +6,7 @@ import torch
 from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.training.initialisation import tensors_of
-from models.tts.tacotron2 import Tacotron2, losses_of
+from models.tts.tacotron2 import Tacotron2, training_step
 from models.tts.tacotron2.config import (
     DecoderConfig,
     EncoderConfig,
@@ -20,7 +20,7 @@ from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
-from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, pad
+from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of, mean_loss, pad
 from utils.errors import InputError
 
 SMALL = Tacotron2Config(
@@ -52,7 +52,7 @@ def network_of(config: Tacotron2Config = SMALL, n_speakers: int = 1) -> Tacotron
 
 
 def task_of(network: Tacotron2) -> AcousticTask[Tacotron2]:
-    return AcousticTask(network, Assets(MelConfig()), losses_of)
+    return AcousticTask(network, Assets(MelConfig()), training_step)
 
 
 def batch_of(
@@ -74,12 +74,6 @@ def batch_of(
         f0=torch.zeros(B, T),
         energy=torch.zeros(B, T),
     )
-
-
-def mean_loss(task: AcousticTask[Tacotron2], batch: TtsBatch) -> torch.Tensor:
-    counts = task.counts(batch)
-    (update,) = task.training_step(batch)
-    return sum(term.weight * term.total / counts[term.per] for term in update.losses.values())
 
 
 def without_prenet_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +362,7 @@ def test_half_precision_trains_with_cells_in_float32():
     network.eval()
     exact = task_of(network).validation_step(batch)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        losses = losses_of(network, batch)
+        losses = losses_of(task_of(network), batch)
     for name, term in losses.items():
         assert term.total.dtype == torch.float32
         assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
@@ -382,7 +376,7 @@ def test_half_precision_has_nearly_the_gradients_of_float32():
     def gradients(is_half: bool) -> torch.Tensor:
         network.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_half):
-            losses = losses_of(network, batch)
+            losses = losses_of(task_of(network), batch)
         sum(term.total for term in losses.values()).backward()
         return torch.cat([p.grad.flatten() for p in network.parameters()])
 
@@ -393,7 +387,7 @@ def test_half_precision_has_nearly_the_gradients_of_float32():
 def test_samples_show_the_attention():
     network = Tacotron2(SMALL, len(arpabet_vocabulary()), MelConfig()).eval()
     batch = batch_of((5,), (2,))
-    task = AcousticTask(network, Assets(MelConfig(), arpabet_vocabulary()), losses_of)
+    task = AcousticTask(network, Assets(MelConfig(), arpabet_vocabulary()), training_step)
     (sample,) = task.samples(batch)
     assert {*sample.figures} == {"mel", "attention"}
     assert len(sample.phones) == 5

@@ -1,5 +1,6 @@
 """A toy acoustic model: each phone has one length and one spectrum."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from config.train import CompileMode
 from models.base.acoustic import AcousticTask, durations_in
 from models.base.assets import Assets
 from models.base.model import Control, Model, TtsOutput, finished_mel
-from models.base.task import LossTerm
+from models.base.task import LossTerm, Update
 from modules.layers.basic import Linear, PhoneEmbedding, length_mask
 from modules.losses import l1_sum, mse_sum
 from modules.variance.adaptor import regulate, round_durations
@@ -83,14 +84,15 @@ class Toy(nn.Module):
         return self
 
 
-def losses_of(network: Toy, batch: TtsBatch) -> dict[str, LossTerm]:
-    """L1 of the mel, squared error of ln(frames + 1)."""
+def training_step(task: AcousticTask[Toy], batch: TtsBatch) -> Iterator[Update]:
+    """Yields the L1 of the mel and the squared error of ln(frames + 1)."""
     T, durations = batch.mel.shape[2], durations_in(batch)
-    log_durations_hat, mel_hat = network(batch.phone_ids, durations, T)
+    log_durations_hat, mel_hat = task.network(batch.phone_ids, durations, T)
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
     mel = l1_sum(mel_hat, batch.mel.mT, length_mask(batch.mel_lengths, T))
     duration = mse_sum(log_durations_hat, durations.float().log1p(), phone_mask)
-    return {"mel": LossTerm(mel, "frames"), "duration": LossTerm(duration, "phones")}
+    losses = {"mel": LossTerm(mel, "frames"), "duration": LossTerm(duration, "phones")}
+    yield Update("model", losses)
 
 
 def _network(model: ToyConfig, assets: Assets) -> Toy:
@@ -99,7 +101,7 @@ def _network(model: ToyConfig, assets: Assets) -> Toy:
 
 
 def _task(model: ToyConfig, _config: Config, assets: Assets) -> AcousticTask[Toy]:
-    return AcousticTask(_network(model, assets), assets, losses_of)
+    return AcousticTask(_network(model, assets), assets, training_step)
 
 
 MODEL = Model(config=ToyConfig, network=_network, task=_task)

@@ -12,7 +12,7 @@ from models.checkpoint.foreign import find
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.initialisation import initialise
-from models.tts.fastspeech2 import losses_of
+from models.tts.fastspeech2 import training_step
 from tests.models.checkpoint.importers import fastspeech2_originals as originals
 from tests.models.checkpoint.importers.fastspeech2_originals import (
     SIZES,
@@ -373,7 +373,7 @@ def test_fine_tuning_takes_phones_over_by_name(experiment, voice):
     assets = voice.model.assets
     own = type(assets)(assets.mel, arpabet_vocabulary(), assets.speakers, assets.stats)
     network = model_of("tts", "fastspeech2").build_network(voice.model.config, own)
-    transfer = initialise(AcousticTask(network, own, losses_of), own, experiment)
+    transfer = initialise(AcousticTask(network, own, training_step), own, experiment)
     original = voice.model.network.phone_embedding.weight
     for phone in ("AA1", "<sp>", "<sil>", "ZH"):
         (old,), (new,) = assets.vocabulary.ids([phone]), own.vocabulary.ids([phone])
