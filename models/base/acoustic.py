@@ -85,9 +85,9 @@ class AcousticTask(Generic[AcousticNetwork]):
         """Yields the aligner's update and returns the batch with what it found, if there is one."""
         if self.aligner_training is None:
             return batch
-        alignment = self.aligner_training.align(batch)
-        yield Update(ALIGNER, self.aligner_training.losses(alignment, batch))
-        return batch._replace(durations=alignment.durations)
+        durations, losses = self.aligner_training.align(batch)
+        yield Update(ALIGNER, losses)
+        return batch._replace(durations=durations)
 
     @torch.no_grad()
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
@@ -102,5 +102,5 @@ class AcousticTask(Generic[AcousticNetwork]):
         samples = synthesis_samples(voice, batch, self.assets)
         if self.aligner_training is None:
             return samples
-        durations = self.aligner_training.align(batch).durations
+        durations, _ = self.aligner_training.align(batch)
         return add_alignment_figures(samples, batch, durations, self.assets)

@@ -1,7 +1,6 @@
 """The joint aligner: its network, and its training as part of that of an acoustic model."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -108,13 +107,6 @@ def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
     return monotonic_durations(_attend(network, batch), batch.phone_lengths, batch.mel_lengths)
 
 
-class AlignerOutput(NamedTuple):
-    """Soft and hard alignment of a batch."""
-
-    log_attention: Tensor  # (B, T, N)
-    durations: Tensor  # (B, N) frames of the most likely monotonic alignment
-
-
 class AlignerTraining:
     """Training of the aligner, as part of the task of an acoustic model.
 
@@ -127,24 +119,22 @@ class AlignerTraining:
         self.config = config
         self.step = 0
 
-    def align(self, batch: TtsBatch) -> AlignerOutput:
-        """Aligns phones and mels, with the prior before `prior_end`."""
+    def align(self, batch: TtsBatch) -> tuple[Tensor, dict[str, LossTerm]]:
+        """Returns durations, (B, N), and losses, with the prior before `prior_end`.
+
+        Losses are the forward-sum and the binarization loss (modules/alignment/encoder.py).
+        """
         log_attention = _attend(self.network, batch)
         lengths = batch.phone_lengths, batch.mel_lengths
         if self.step < self.config.prior_end:
             _, T, N = log_attention.shape
             prior = beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
             log_attention = log_attention + prior
-        return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
-
-    def losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Computes the forward-sum and binarization loss (modules/alignment/encoder.py)."""
-        all_alignments = forward_sum(
-            alignment.log_attention, batch.phone_lengths, batch.mel_lengths
-        )
-        distance = binarization_sum(alignment.log_attention, alignment.durations)
+        durations = monotonic_durations(log_attention, *lengths)
+        all_alignments = forward_sum(log_attention, *lengths)
+        distance = binarization_sum(log_attention, durations)
         weight = self.config.binarization_at(self.step)
-        return {
+        return durations, {
             "forward_sum": LossTerm(all_alignments.sum(), "frames"),
             "binarization": LossTerm(distance, "frames", weight),
         }
