@@ -69,21 +69,6 @@ class FeedForwardOutput(NamedTuple):
     prosody: ProsodyOutput
 
 
-class Plan(NamedTuple):
-    """What is to be spoken: the input of the decoder, and the prosody in it."""
-
-    frames: Frames
-    durations: Tensor  # (B, N) frames
-    pitch: Tensor  # Hz, (B, N or T), by level
-    energy: Tensor | None  # (B, N or T), by level
-    levels: tuple[Level, Level]  # of pitch and energy
-
-    def output(self, mel: Tensor) -> TtsOutput:
-        """Returns the speech with this mel, (B, M, T)."""
-        lengths = self.durations.sum(dim=1)
-        return TtsOutput(mel, lengths, self.durations, self.pitch, self.energy, *self.levels)
-
-
 class FeedForwardNetwork(nn.Module):
     """Phones to mel: encoder, durations, pitch, energy, decoder. Subclasses build the parts.
 
@@ -114,6 +99,7 @@ class FeedForwardNetwork(nn.Module):
 
     def __init__(self, n_speakers: int, log_floor: float, longest_phone_frames: float) -> None:
         super().__init__()
+        self.controls: frozenset[Control] = PROSODY  # what `infer` can be asked for
         self.n_speakers = n_speakers
         self.log_floor = log_floor
         self.longest_phone_frames = float(longest_phone_frames)  # graphs mix no types of limits
@@ -126,26 +112,8 @@ class FeedForwardNetwork(nn.Module):
         self.f0_residual: F0Residual | None = None
         self.postnet: PostNet | None = None
 
-    @property
-    def controls(self) -> frozenset[Control]:
-        """What `infer` can be asked for."""
-        return PROSODY
-
-    def forward(
-        self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor,
-        durations: Tensor,
-        mel_lengths: Tensor,
-        f0: Tensor,
-        energy: Tensor,
-    ) -> FeedForwardOutput:
-        """Predicts durations, pitch, energy and mel, with teacher forcing.
-
-        Arguments are those of `_forced`.
-        """
-        inputs = phone_ids, phone_lengths, speaker_ids, durations, mel_lengths, f0, energy
+    def forward(self, *inputs: Tensor) -> FeedForwardOutput:
+        """Predicts durations, pitch, energy and mel from `inputs_of` a batch: teacher forcing."""
         frames, prosody = self._forced(*inputs)
         return FeedForwardOutput(*self._decode(*frames), prosody)
 
@@ -196,7 +164,7 @@ class FeedForwardNetwork(nn.Module):
         mel_lengths: Tensor,
         speaker_ids: Tensor,
     ) -> dict[str, Tensor]:
-        """Targets of the predictors by name, (B, N) or (B, T); arguments as of `forward`.
+        """Targets of the predictors by name, (B, N) or (B, T); arguments as of `_forced`.
 
         F0 is interpolated for contours of bins; convolved ones leave unvoiced frames out.
         """
@@ -271,8 +239,11 @@ class FeedForwardNetwork(nn.Module):
             log_durations = self.duration_predictor(prosody, mask).float()
             durations = (log_durations.exp() - 1).clamp(0.0, self.longest_phone_frames)
         durations = round_durations(durations * duration_control * mask, max_frames)
-        plan = self._framed(phones, prosody, mask, durations, speaker_ids, asked)
-        return plan.output(self._mel(plan.frames, phone_ids, seed, steps, temperature))
+        frames, values = self._framed(phones, prosody, mask, durations, speaker_ids, asked)
+        mel, mel_lengths = self._mel(frames, phone_ids, seed, steps, temperature), durations.sum(1)
+        levels = self.pitch.level, "phone" if self.energy is None else self.energy.level
+        contours = values["pitch"], values.get("energy"), *levels
+        return TtsOutput(mel, mel_lengths, durations, *contours)
 
     def _framed(
         self,
@@ -282,8 +253,8 @@ class FeedForwardNetwork(nn.Module):
         durations: Tensor,
         speakers: Tensor,
         asked: dict[str, ContourControl],
-    ) -> Plan:
-        """Encoded phones (B, N, H) to frames, by durations (B, N) and the controls of contours."""
+    ) -> tuple[Frames, dict[str, Tensor]]:
+        """Encoded phones (B, N, H) to frames, by durations (B, N), and contours, by name."""
         source = prosody if self.contours_read_prosody else None
         values: dict[str, Tensor] = {}
         for name, contour in self._contours("phone"):
@@ -300,9 +271,7 @@ class FeedForwardNetwork(nn.Module):
         f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
         if self.f0_residual is not None:
             f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
-        levels = self.pitch.level, "phone" if self.energy is None else self.energy.level
-        input_frames = Frames(frames, frame_mask, f0)
-        return Plan(input_frames, durations, values["pitch"], values.get("energy"), levels)
+        return Frames(frames, frame_mask, f0), values
 
     def for_inference(
         self: Network, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"

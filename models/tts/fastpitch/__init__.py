@@ -61,12 +61,8 @@ def training_step(task: AcousticTask[FastPitch], batch: TtsBatch) -> Iterator[Up
 
 
 def _network(model: FastPitchConfig, assets: Assets) -> FastPitch:
-    return FastPitch(
-        model,
-        n_phones=len(assets.required_vocabulary()),
-        mel=assets.mel,
-        pitch=contour_stats(assets, "f0_frame"),
-    )
+    n_phones, pitch = len(assets.required_vocabulary()), contour_stats(assets, "f0_frame")
+    return FastPitch(model, n_phones, assets.mel, pitch)
 
 
 def _task(model: FastPitchConfig, config: Config, assets: Assets) -> AcousticTask[FastPitch]:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from models.base.model import Control
+from models.base.model import PROSODY
 from models.tts._feed_forward import FeedForwardNetwork
 from models.tts.fastpitch.config import FastPitchConfig, FFTConfig
 from modules.harmonics import F0Residual, HarmonicHead
@@ -29,6 +29,8 @@ class FastPitch(FeedForwardNetwork):
         super().__init__(len(pitch.mean), mel.log_floor_value, config.max_phone_frames)
         hidden = config.hidden
         self.config = config
+        if config.variant == "1.0" or config.energy == "log_mel":
+            self.controls = PROSODY - {"energy"}
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
         self.speaker_embedding = speaker_embedding(self.n_speakers, hidden)
         self.encoder = _stack(config.encoder, hidden)
@@ -43,16 +45,6 @@ class FastPitch(FeedForwardNetwork):
         if config.harmonics:
             self.harmonics = HarmonicHead(hidden, mel)
             self.f0_residual = F0Residual(hidden)
-
-    @property
-    def controls(self) -> frozenset[Control]:
-        """What `infer` can be asked for."""
-        always: frozenset[Control] = frozenset({"pitch", "duration", "pitch_transform"})
-        return always | {"energy"} if self._controls_energy else always
-
-    @property
-    def _controls_energy(self) -> bool:
-        return self.energy is not None and self.config.energy == "spectrum"
 
     def scales(self) -> dict[str, str]:
         """Tensors that make sense on one scale only, and that scale."""
@@ -76,7 +68,7 @@ class FastPitch(FeedForwardNetwork):
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         if self.energy is None and energy is not None:
             raise ValueError("this voice has no energy (FastPitch 1.0); leave energy out")
-        if not self._controls_energy and (isinstance(control, Tensor) or control != 1):
+        if "energy" not in self.controls and (isinstance(control, Tensor) or control != 1):
             kind = (
                 "no energy (FastPitch 1.0)" if self.energy is None else "the energy of the log-mel"
             )

@@ -80,13 +80,9 @@ def training_step(task: AcousticTask[FastSpeech2], batch: TtsBatch) -> Iterator[
 
 def _network(model: FastSpeech2Config, assets: Assets) -> FastSpeech2:
     pitch_level, energy_level = model.stats_levels
-    return FastSpeech2(
-        model,
-        n_phones=len(assets.required_vocabulary()),
-        mel=assets.mel,
-        pitch=contour_stats(assets, f"f0_{pitch_level}"),
-        energy=contour_stats(assets, f"energy_{energy_level}"),
-    )
+    pitch = contour_stats(assets, f"f0_{pitch_level}")
+    energy = contour_stats(assets, f"energy_{energy_level}")
+    return FastSpeech2(model, len(assets.required_vocabulary()), assets.mel, pitch, energy)
 
 
 def _task(model: FastSpeech2Config, config: Config, assets: Assets) -> AcousticTask[FastSpeech2]:

@@ -42,7 +42,7 @@ def training_step(task: AcousticTask[FlowSpeech], batch: TtsBatch) -> Iterator[U
     network = task.network
     mel = (batch.mel.mT - MEL_MEAN) / MEL_STD  # (B, T, M)
     drawn = network.draw(batch.phone_ids, mel.shape[1])
-    output: FlowOutput = network(*network.inputs_of(batch), mel, *drawn)
+    output: FlowOutput = network(mel, *drawn, *network.inputs_of(batch))
     phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
     frame_mask = length_mask(batch.mel_lengths, mel.shape[1])
     prosody, durations = output.prosody, durations_in(batch)
@@ -62,13 +62,8 @@ def training_step(task: AcousticTask[FlowSpeech], batch: TtsBatch) -> Iterator[U
 
 
 def _network(model: FlowSpeechConfig, assets: Assets) -> FlowSpeech:
-    return FlowSpeech(
-        model,
-        n_phones=len(assets.required_vocabulary()),
-        mel=assets.mel,
-        pitch=contour_stats(assets, "f0_phone"),
-        energy=contour_stats(assets, "energy_phone"),
-    )
+    pitch, energy = contour_stats(assets, "f0_phone"), contour_stats(assets, "energy_phone")
+    return FlowSpeech(model, len(assets.required_vocabulary()), assets.mel, pitch, energy)
 
 
 def _task(model: FlowSpeechConfig, config: Config, assets: Assets) -> AcousticTask[FlowSpeech]:

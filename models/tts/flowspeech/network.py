@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from config.schema import AcousticPrecision
-from models.base.model import PROSODY, Control, finished_mel
+from models.base.model import PROSODY, finished_mel
 from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork, Frames, ProsodyOutput
 from models.tts.flowspeech.config import EncoderConfig, FlowSpeechConfig
 from models.tts.flowspeech.estimator import Estimator
@@ -39,7 +39,6 @@ class FlowSpeech(FeedForwardNetwork):
 
     HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {"fp32": (), "bf16": ("estimator",)}
     DECODER: ClassVar[str] = "_velocity"
-    controls: ClassVar[frozenset[Control]] = PROSODY | {"steps", "temperature"}
     pitch: Contour
     energy: Contour
 
@@ -53,6 +52,7 @@ class FlowSpeech(FeedForwardNetwork):
     ) -> None:
         super().__init__(len(pitch.mean), mel.log_floor_value, LONGEST_PHONE_FRAMES)
         hidden, prosody = config.hidden, config.prosody
+        self.controls = PROSODY | {"steps", "temperature"}
         self.config = config
         self.n_mels = mel.n_mels
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
@@ -75,28 +75,16 @@ class FlowSpeech(FeedForwardNetwork):
         self.estimator = Estimator(config.estimator, 2 * mel.n_mels + hidden + 1, mel.n_mels)
 
     def forward(  # type: ignore[override]  # it also takes what a flow is trained on
-        self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor,
-        durations: Tensor,
-        mel_lengths: Tensor,
-        f0: Tensor,
-        energy: Tensor,
-        mel: Tensor,
-        noise: Tensor,
-        times: Tensor,
+        self, mel: Tensor, noise: Tensor, times: Tensor, *inputs: Tensor
     ) -> FlowOutput:
         """Predicts the velocity at points of the flow, with teacher forcing.
-
-        Other arguments are those of `FeedForwardNetwork.forward`.
 
         Args:
             mel: Scaled, (B, T, M).
             noise: Normal, (B, T, M).
             times: From 0 to 1, (B,).
+            inputs: Those of `inputs_of`.
         """
-        inputs = phone_ids, phone_lengths, speaker_ids, durations, mel_lengths, f0, energy
         frames, prosody = self._forced(*inputs)
         point, velocity = path_point(noise, mel, times)
         prior, condition = self._conditions(frames)

@@ -133,12 +133,8 @@ class Tacotron2(nn.Module):
         output = self.decoder(memory, length_mask(phone_lengths, N), normalised, masks)
         frame_mask = length_mask(mel_lengths, mel.shape[2])
         refined_mel_hat = self.postnet(output.mel_hat, frame_mask)
-        return Tacotron2Output(
-            self._restored(output.mel_hat),
-            self._restored(refined_mel_hat),
-            output.gate_logits,
-            output.alignment,
-        )
+        mels = self._restored(output.mel_hat), self._restored(refined_mel_hat)
+        return Tacotron2Output(*mels, output.gate_logits, output.alignment)
 
     @torch.no_grad()
     def infer(

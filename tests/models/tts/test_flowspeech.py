@@ -155,7 +155,7 @@ def test_the_flow_loss_is_the_squared_error_of_the_velocity_over_valid_frames():
     noise = frame_noise(seeds_of_phones(batch.phone_ids, 6), batch.mel.shape[2], N_MELS)
     times = seeds_of_phones(batch.phone_ids, 6) / 2**32
     mel = (batch.mel.mT + 5.5) / 2.2
-    output = network(*network.inputs_of(batch), mel, noise, times)
+    output = network(mel, noise, times, *network.inputs_of(batch))
     expected = 0.0
     for item, T in enumerate(batch.mel_lengths):
         velocity = mel[item, :T] - (1 - 1e-4) * noise[item, :T]
