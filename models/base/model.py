@@ -201,7 +201,8 @@ class Model(Generic[C]):
     # the network, in eval mode, as graphs for ONNX; None: it cannot be exported
     graphs: Callable[[Any], Graphs] | None = None
 
-    # keys of `config` that may change after training, by `inference.vocoder_options`
+    # keys of `config` that only synthesis reads: they may change before training continues, and
+    # those of a vocoder after it, by `inference.vocoder_options`
     options: tuple[str, ...] = ()
 
     def build_network(self, config: Config, assets: Assets) -> nn.Module:

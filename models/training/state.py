@@ -25,6 +25,7 @@ from safetensors.torch import save
 from torch import nn
 
 from config.schema import Config
+from models.base.registry import model_of
 from models.checkpoint.history import HISTORY, History, Position, history_of
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import read_tensors
@@ -61,8 +62,6 @@ _MAY_CHANGE = (
     "dataset_path",
     "inference",
     "log_dir",
-    "model.steps",
-    "model.temperature",
     "preprocess.backend",
     "preprocess.corpus.*.licence",
     "preprocess.processed_dir",
@@ -190,10 +189,11 @@ def _measured(checkpoint: Path) -> Position | None:
 def check_unchanged(old: Config, new: Config) -> None:
     """Refuses to resume with a configuration that would give other updates."""
     before, after = flat_config(old), flat_config(new)
+    may_change = (*_MAY_CHANGE, *(f"model.{key}" for key in model_of(new).options))
     changed = [
         f"{key} was {before.get(key)}, is {after.get(key)}"
         for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key) and not is_one_of(key, _MAY_CHANGE)
+        if before.get(key) != after.get(key) and not is_one_of(key, may_change)
     ]
     if changed:
         raise InputError(

@@ -76,6 +76,7 @@ MODEL = Model(
     network=_network,
     task=_task,
     aligner=lambda model: model.aligner,
+    options=("steps", "temperature"),
     cpu_precision="bf16",
     graphs=feed_forward_graphs,
 )
