@@ -1,4 +1,4 @@
-"""Convolutions of discriminators of waveforms, fast on CPUs; on a GPU these are the ordinary layers.
+"""Convolutions of waveform discriminators, fast on CPUs; on a GPU these are the ordinary layers.
 
 oneDNN has no good kernels for some of their shapes. With groups, a convolution of stride s is
 computed as one of stride 1 over s times as many channels, the samples between two strides; the
@@ -106,18 +106,13 @@ class _Dense(Function):
         if ctx.needs_input_grad[0]:
             of_image = conv2d_input(image.shape, weight, gradient, (1, stride), (0, margin))
         if ctx.needs_input_grad[1]:
+            # (B, C_in, W, L_out, K) -> (B * W * L_out, C_in * K)
             windows = F.pad(image, (margin, margin)).unfold(3, weight.shape[3], stride)
-            of_weight = _product(windows, gradient).view_as(weight)
+            columns = windows.permute(0, 2, 3, 1, 4).reshape(-1, weight[0].numel())
+            of_weight = (gradient.transpose(0, 1).flatten(1) @ columns).view_as(weight)
         if ctx.needs_input_grad[2]:
             of_bias = gradient.sum(dim=(0, 2, 3))
         return of_image, of_weight, of_bias, None, None
-
-
-def _product(windows: Tensor, gradient: Tensor) -> Tensor:
-    """(B, C_in, W, L, K), (B, C_out, W, L) -> (C_out, C_in * K), summed over items and places."""
-    _, C_in, _, _, K = windows.shape
-    columns = windows.permute(0, 2, 3, 1, 4).reshape(-1, C_in * K)  # (B * W * L, C_in * K)
-    return gradient.transpose(0, 1).flatten(1) @ columns
 
 
 class _Grouped(Function):

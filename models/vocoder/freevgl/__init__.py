@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from config.schema import Config
 from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
 from models.base.assets import Assets
-from models.base.graphs import Graphs, vocoder_graphs
+from models.base.graphs import vocoder_graphs
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
@@ -236,8 +236,9 @@ def _task(model: FreeVGLConfig, config: Config, assets: Assets) -> FreeVGLTask:
     return FreeVGLTask(_network(model, assets), discriminator, model, assets.mel)
 
 
-def _graphs(network: FreeVGL) -> Graphs:
-    return vocoder_graphs(GriffinLimGraph(network), network.mel.n_mels)
-
-
-MODEL = Model(config=FreeVGLConfig, network=_network, task=_task, graphs=_graphs)
+MODEL = Model(
+    config=FreeVGLConfig,
+    network=_network,
+    task=_task,
+    graphs=lambda network: vocoder_graphs(GriffinLimGraph(network), network.mel.n_mels),
+)
