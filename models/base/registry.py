@@ -1,4 +1,4 @@
-"""Models by name: the name of a model is that of its file in models/<task>."""
+"""Models by name: the name of a model is that of its room or file in models/<task>."""
 
 import pkgutil
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ class _ModelKey:
 
 
 def model_names(task: str) -> list[str]:
-    """Names of the models of a task: the files in models/<task>, sorted."""
+    """Names of the models of a task: the rooms and files in models/<task>, sorted."""
     folder = Path(__file__).parents[1] / task
     names = [module.name for module in pkgutil.iter_modules([str(folder)])]
     return sorted(name for name in names if not name.startswith("_"))
 
 
 def find_model(task: str, name: str) -> Model[Any]:
-    """Imports the file of a model, whose name may have any case, and returns its definition.
+    """Imports a model, whose name may have any case, and returns its definition.
 
     Raises:
         InputError: If there is none of that name (the message lists the known ones), or its file
