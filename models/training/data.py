@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from config.schema import Config
 from config.train import TrainConfig
@@ -52,6 +52,20 @@ ValidationItems = FeatureDataset | MelWavDataset
 Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
 S = TypeVar("S", bound=Store)
 _LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
+
+
+@dataclass
+class BatchReader(Dataset[Any]):
+    """Reads training batches; returns an InputError, since a worker that raises it sends text."""
+
+    items: TrainingItems
+    collator: Collator
+
+    def __getitem__(self, draws: Sequence[Draw]) -> TtsBatch | VocoderBatch | InputError:
+        try:
+            return self.collator([self.items[draw] for draw in draws])
+        except InputError as error:
+            return error
 
 
 class ProcessRank(NamedTuple):
@@ -307,9 +321,10 @@ def _training_loader(
     options = train.dataloader
     n_workers = min(options.num_worker, n_cores())  # PyTorch warns of more
     return DataLoader(
-        training,
-        batch_sampler=sampler,
-        collate_fn=collator,
+        BatchReader(training, collator),
+        batch_size=None,  # an item is a batch
+        sampler=sampler,
+        collate_fn=_unchanged,
         num_workers=n_workers,
         pin_memory=options.pin_memory and device.type == "cuda",
         persistent_workers=n_workers > 0,
@@ -318,6 +333,10 @@ def _training_loader(
         # resumed run
         generator=torch.Generator().manual_seed(derived_seed("loader", train.random_seed)),
     )
+
+
+def _unchanged(batch: Any) -> Any:  # noqa: ANN401  (PyTorch's default makes lists of tuples)
+    return batch
 
 
 def _fixed_batches(
@@ -352,16 +371,11 @@ def _fingerprint(
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the micro-batches of each update."""
+    """Yields the micro-batches of each update; raises the InputError that one of them is."""
     window: list[Any] = []
-    batches = iter(loader)
-    while True:
-        try:
-            batch = next(batches, None)
-        except InputError as error:
-            raise InputError(str(error).rsplit("InputError: ", 1)[-1].strip()) from None
-        if batch is None:
-            return
+    for batch in loader:
+        if isinstance(batch, InputError):
+            raise batch
         window.append(batch)
         if len(window) == size:
             yield window

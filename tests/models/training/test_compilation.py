@@ -90,8 +90,7 @@ def test_fixed_shapes_give_the_update_of_the_same_batches_without_them(store, tm
         data = make_data(store, train_config(**BUCKETS))
         config = train_config(max_steps=0, max_epoch=2, **shapes)
         if not shapes:  # the same utterances in each batch, without padding to a shape
-            unpadded = make_data(store, config).train.collate_fn
-            data.train.collate_fn = unpadded
+            data.train.dataset.collator = make_data(store, config).train.dataset.collator
         trainer = make_trainer(store, tmp_path / str(len(shapes)), config, data=data)
         trainer.fit()
         weights.append(trainer.run.task.networks["model"].state_dict())

@@ -236,6 +236,21 @@ def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
         list(windows(data.train, 1))
 
 
+def _refuse(_items):
+    raise InputError("a.wav: InputError: of a decoder\nin two lines")
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_the_error_of_a_batch_keeps_its_text_and_its_class(tmp_path, n_workers):
+    config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
+    data = make_data(make_processed(tmp_path), config)
+    data.train.dataset.collator = _refuse
+    with pytest.raises(InputError) as caught:
+        list(windows(data.train, 1))
+
+    assert str(caught.value) == "a.wav: InputError: of a decoder\nin two lines"
+
+
 def test_no_more_loader_processes_are_started_than_there_are_cores(tmp_path, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _process: {0})
     config = train_config(dataloader=DataLoaderConfig(num_worker=2))

@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def items(tmp_path):
     data = make_data(make_processed(tmp_path), train_config())
-    return [data.train.dataset[Draw(0, i)] for i in range(4)]
+    return [data.train.dataset.items[Draw(0, i)] for i in range(4)]
 
 
 def updater_of(task, optimizer="adam", **options):
