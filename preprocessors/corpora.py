@@ -1,5 +1,6 @@
 """Finds and reads corpora. A format is a file here that ends with `CORPUS = Corpus(...)`."""
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from utils.errors import InputError, nearest
 from utils.files import read_json, user_path
 
 ORIGIN = "corpus.json"  # in the folder of a corpus that a program spoke
+_NOT_FORMATS = {"collector", "corpora", "fetch", "manifest"}  # the other files here
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -38,9 +40,9 @@ def read_origin(path: Path) -> Origin:
 
 def known_formats() -> list[str]:
     """Names of the corpus formats, sorted."""
-    files = [file for folder in preprocessors.__path__ for file in Path(folder).glob("*.py")]
     # not imported: a fault in one of them concerns its own datasets only
-    return sorted(file.stem for file in files if "\nCORPUS = " in file.read_text(encoding="utf-8"))
+    names = {module.name for module in pkgutil.iter_modules(preprocessors.__path__)}
+    return sorted(names - _NOT_FORMATS)
 
 
 def find_format(dataset: str, options: CorpusConfig) -> Corpus:

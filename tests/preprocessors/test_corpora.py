@@ -7,6 +7,7 @@ import preprocessors
 from config.preprocess import CorpusConfig
 from preprocessors import ljspeech
 from preprocessors.corpora import (
+    Corpus,
     archive_of,
     dataset_folder,
     find_format,
@@ -24,6 +25,23 @@ ROOT = Path(__file__).parents[2]
 
 def test_formats_are_found_by_file_name():
     assert known_formats() == ["audio_folder", "folder", "libritts", "ljspeech", "vctk"]
+    for name in known_formats():
+        assert isinstance(find_format(name, CorpusConfig()), Corpus)
+
+
+def test_a_format_is_found_however_its_record_is_written(tmp_path, monkeypatch):
+    code = "from preprocessors.ljspeech import CORPUS as LJSPEECH\nCORPUS: object = LJSPEECH\n"
+    (tmp_path / "mine.py").write_text(code)
+    monkeypatch.setattr(preprocessors, "__path__", [*preprocessors.__path__, str(tmp_path)])
+    assert find_format("mine", CorpusConfig()) is ljspeech.CORPUS
+
+
+def test_a_file_without_a_record_is_named(tmp_path, monkeypatch):
+    (tmp_path / "unfinished.py").write_text('"""\nCORPUS = to be written\n"""\n')
+    monkeypatch.setattr(preprocessors, "__path__", [*preprocessors.__path__, str(tmp_path)])
+    match = r"preprocessors/unfinished\.py does not end with CORPUS = Corpus"
+    with pytest.raises(InputError, match=match):
+        find_format("unfinished", CorpusConfig())
 
 
 def test_a_dataset_with_the_name_of_a_format_needs_no_key():
