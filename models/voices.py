@@ -1,14 +1,12 @@
 """Voices on this machine: the bundled one and those that recipes trained."""
 
-import json
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from utils.errors import InputError, nearest
-from utils.files import read_json, read_text, user_path
+from utils.files import read_json, user_path
 from utils.logging import get_logger
 
 _ROOT = Path(__file__).parents[1]
@@ -21,7 +19,7 @@ class InstalledVoice(NamedTuple):
 
     name: str  # of its folder
     folder: Path
-    licence: str  # in the model card: of the weights, else of the recordings, or "unknown"
+    licence: str  # of the weights, else of the recordings, or "unknown"
     languages: tuple[str, ...]  # espeak codes
     speakers: tuple[str, ...]
     speaker: str  # of several, where none is asked for; empty: one must be named
@@ -77,27 +75,21 @@ def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
     path = folder / "speakers.json"
     speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
     inference = config.get("inference")
-    card = read_text(folder / "README.md") if (folder / "README.md").is_file() else ""
     return InstalledVoice(
         folder.name,
         folder,
-        _licence(card),
+        _licence(folder / "history.json"),
         tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
         tuple(str(speaker["name"]) for speaker in speakers),
         str(inference.get("speaker", "")) if isinstance(inference, dict) else "",
     )
 
 
-def _licence(card: str) -> str:
-    """The licence of the weights in the header of a card; else those of the recordings there."""
-    header = card[3:].partition("\n---")[0] if card.startswith("---") else ""
-    found = re.findall(r"^(license|recordings_license): (.+)$", header, re.MULTILINE)
-    try:  # JSON; a user's own words may have no quotes
-        values = {key: json.loads(v if v[0] in '["' else json.dumps(v)) for key, v in found}
-    except json.JSONDecodeError as error:
-        raise InputError(f"README.md: the licence in the header is damaged ({error})") from error
-    weights, recordings = values.get("license", "unknown"), values.get("recordings_license", [])
-    if weights == "unknown" and recordings:
-        recordings = recordings if isinstance(recordings, list) else [recordings]
-        return f"{', '.join(map(str, recordings))}, of the recordings"
-    return str(weights)
+def _licence(history: Path) -> str:
+    """The licence of the weights; if it is unknown, those of the recordings."""
+    match read_json(history) if history.is_file() else None:
+        case {"licence": "unknown", "recordings_licences": [_, *_] as licences}:
+            return f"{', '.join(map(str, licences))}, of the recordings"
+        case {"licence": str(licence)}:
+            return licence
+    return "unknown"

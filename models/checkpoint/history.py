@@ -83,6 +83,8 @@ class History:
     step: int | None = None  # updates; None if unknown
     # losses and scores of the last validation, by name
     losses: dict[str, float] = field(default_factory=dict)
+    licence: str = UNKNOWN  # of the weights: an identifier of the Hub
+    recordings_licences: tuple[str, ...] = ()  # of the datasets, each once; known ones alone
 
     def at(self, step: int | None) -> "History":
         """Returns the history of another update's weights, without the losses of these weights."""
@@ -130,16 +132,19 @@ class Card:
     config: Config  # its configuration
     assets: Assets  # mel definition, speakers and statistics
     history: History  # its data, training and origin
-    licence: str = UNKNOWN  # of the weights: an identifier of the Hub
     scores: tuple[str, ...] = ()  # of stage 4, one line each
 
 
-def write_card(folder: Path, card: Card) -> None:
-    """Writes README.md of an experiment and its history; keeps the user's notes in README.md."""
-    card.history.save(folder)
-    path = folder / "README.md"
-    with replacing(path) as temporary:
-        temporary.write_text(card_text(card, notes_in(path)), encoding="utf-8")
+def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None:
+    """Writes README.md of a model and its history; keeps the user's notes in README.md.
+
+    Args:
+        notes_from: Folder of the card with these notes; None: `folder`.
+    """
+    replace(card.history, recordings_licences=_recordings_licences(card)).save(folder)
+    notes = notes_in((notes_from or folder) / "README.md")
+    with replacing(folder / "README.md") as temporary:
+        temporary.write_text(card_text(card, notes), encoding="utf-8")
 
 
 def update_card(folder: Path, card: Card, position: Position, losses: Mapping[str, float]) -> None:
@@ -186,12 +191,16 @@ def licences_of(config: Config, history: History) -> dict[str, str]:
     }
 
 
+def _recordings_licences(card: Card) -> tuple[str, ...]:
+    licences = licences_of(card.config, card.history).values()
+    return tuple(dict.fromkeys(filter(None, licences)))
+
+
 def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     config = card.config
     kind = "text-to-speech" if config.task == "tts" else "vocoder"
-    yield "license", card.licence
-    licences = licences_of(config, card.history).values()
-    yield "recordings_license", [*dict.fromkeys(filter(None, licences))]
+    yield "license", card.history.licence
+    yield "recordings_license", _recordings_licences(card)
     if config.task == "tts":  # a vocoder has none
         yield "language", sorted({s.language.split("-")[0] for s in card.assets.speakers})
     yield "tags", [kind, "arion", config.model_type.lower()]

@@ -27,7 +27,7 @@ from utils.logging import get_logger
 CARD = "README.md"
 _NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
 # A push removes these files of an earlier push unless it has them: they would be loaded, too.
-_REPLACED = {*_NETWORKS, CONFIG, *ASSET_FILES, MANIFEST, CARD, SCORES}
+_REPLACED = {*_NETWORKS, CONFIG, *ASSET_FILES, MANIFEST, CARD, history.HISTORY, SCORES}
 _CONTIGUOUS = torch.contiguous_format
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 # beginnings of paths of this machine, on POSIX and Windows; "/" alone is a delimiter
@@ -78,8 +78,7 @@ def export(
         write_json(folder / CONFIG, config)
         write_manifest(folder, sorted(path.name for path in folder.iterdir()))
         card = _write_scores(folder, model, licence or history.UNKNOWN, name)
-        text = history.card_text(card, history.notes_in(model.home / CARD))
-        (folder / CARD).write_text(text, encoding="utf-8")
+        history.write_card(folder, card, notes_from=model.home)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     log = get_logger(__name__)
     for file, size in files.items():
@@ -122,7 +121,8 @@ def publish(
 def _write_scores(folder: Path, model: TrainedModel, licence: str, name: str) -> history.Card:
     """Writes the scores of the published weights, if there are any, and gives the card."""
     past = history.History.load(model.home)
-    card = history.Card(name, model.config, model.assets, past.at(model.step), licence)
+    published = replace(past.at(model.step), licence=licence)
+    card = history.Card(name, model.config, model.assets, published)
     # scores are of the newest checkpoint, which stages 3 and 4 take by default
     is_newest = past.step in (None, model.step) or model.step is None
     places = (model.home / SCORES, model.home / "result" / SCORES)

@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 
 from bins.export_model import main
 from models.checkpoint.loading import load_model
+from models.voices import voices_in
 from tests.models.export.voices import make_flow_voice
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
@@ -33,6 +34,7 @@ def test_an_export_is_a_model_with_a_card_of_its_own_name(tmp_path, monkeypatch,
     card = (target / "README.md").read_text()
     assert "# small\n" in card
     assert 'license: "mit"' in card
+    assert [voice.licence for voice in voices_in(tmp_path) if voice.name == "small"] == ["mit"]
     whole, short = (load_model(folder).network.state_dict() for folder in (voice, target))
     for name, tensor in whole.items():
         atol = 1e-3 if weights == "fp16" else tensor.abs().max().item() / 250

@@ -1,5 +1,6 @@
 """Voices on this machine are found by name."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import load_config
 from models.checkpoint.history import Card, History, write_card
 from models.synthesizer import Synthesizer
-from models.voices import find_voice, voices_in
+from models.voices import FOLDERS, find_voice, voices_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 
@@ -16,7 +17,7 @@ from utils.errors import InputError
 def test_voices_are_listed_with_licence_languages_and_size(tmp_path):
     make_voice(tmp_path / "b", Speaker("anna", "en-us"), Speaker("bert", "de"), default="bert")
     make_voice(tmp_path / "a")
-    (tmp_path / "a" / "README.md").write_text('---\nlicense: "cc0-1.0"\n---\n')
+    History(licence="cc0-1.0").save(tmp_path / "a")
     (tmp_path / "vocoder").mkdir()
     (tmp_path / "vocoder" / "config.json").write_text('{"task": "vocoder"}')
     (tmp_path / "empty").mkdir()
@@ -45,21 +46,40 @@ def test_a_voice_that_a_recipe_trained_has_the_licence_of_its_recordings(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("card", "licence"),
+    ("history", "licence"),
     [
-        ('---\nlicense: "mit"\n---\n## Notes\nlicense: "gpl"\n', "mit"),
-        ('# anna\nlicense: "gpl"\n', "unknown"),
-        ("---\nlicense: cc0-1.0\n---\n", "cc0-1.0"),
+        ({"licence": "mit", "recordings_licences": ["CC0"]}, "mit"),
         (
-            '---\nlicense: "unknown"\nrecordings_license: ["\\u00a9 \\"me\\", 1"]\n---\n',
-            '© "me", 1, of the recordings',
+            {"licence": "unknown", "recordings_licences": ['© "me"', "CC0"]},
+            '© "me", CC0, of the recordings',
         ),
-        ("---\nrecordings_license: CC0\n---\n", "CC0, of the recordings"),
+        ({"licence": "unknown", "recordings_licences": []}, "unknown"),
+        ({"licence": 3}, "unknown"),
+        ({"step": 4}, "unknown"),  # of an earlier version
+        ([], "unknown"),
     ],
 )
-def test_the_licence_is_that_of_the_header_of_the_card(tmp_path, card, licence):
-    (make_voice(tmp_path / "anna") / "README.md").write_text(card, encoding="utf-8")
+def test_the_licence_is_a_field_of_the_history_whatever_the_card_says(tmp_path, history, licence):
+    folder = make_voice(tmp_path / "anna")
+    (folder / "history.json").write_text(json.dumps(history), encoding="utf-8")
+    (folder / "README.md").write_text('---\nlicense: "gpl"\n---\n')
     assert [voice.licence for voice in voices_in(tmp_path)] == [licence]
+
+
+@pytest.mark.parametrize(
+    ("name", "licences"),
+    [
+        ("choir", ("apache-2.0", ("CC0-1.0", "Apache-2.0"))),
+        ("kathleen", ("cc0-1.0", ("CC0-1.0",))),
+        ("freevgl", ("cc0-1.0", ("CC0-1.0", "public domain", "Apache-2.0"))),
+    ],
+)
+def test_the_licences_of_bundled_models_are_those_of_their_cards(name, licences):
+    folder = FOLDERS[0] / name
+    history, card = History.load(folder), (folder / "README.md").read_text(encoding="utf-8")
+    assert (history.licence, history.recordings_licences) == licences
+    assert f'license: "{history.licence}"\n' in card
+    assert [licence for licence in history.recordings_licences if licence not in card] == []
 
 
 def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path, monkeypatch):
@@ -76,10 +96,10 @@ def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path,
         Synthesizer("x" * 5000)
 
 
-def test_a_card_with_a_damaged_licence_is_named(tmp_path, caplog):
-    (make_voice(tmp_path / "anna") / "README.md").write_text('---\nlicense: "mit\n---\n')
+def test_a_damaged_history_is_named(tmp_path, caplog):
+    (make_voice(tmp_path / "anna") / "history.json").write_text('{"licence": "mit')
     assert voices_in(tmp_path) == []
-    assert "voice anna left out: README.md: the licence in the header is damaged" in caplog.text
+    assert f"voice anna left out: {tmp_path}/anna/history.json: not JSON" in caplog.text
 
 
 @pytest.mark.parametrize("config", ["{", "3"])

@@ -109,8 +109,8 @@ def test_the_header_is_what_the_hub_reads(voice):
         "pipeline_tag": "text-to-speech",
         "datasets": ["keithito/lj_speech"],
     }
-    history = replace(voice.history, initialised_from=f"{HUB}, 5 updates")
-    header = header_of(card_text(replace(voice, licence="cc-by-4.0", history=history)))
+    history = replace(voice.history, initialised_from=f"{HUB}, 5 updates", licence="cc-by-4.0")
+    header = header_of(card_text(replace(voice, history=history)))
     assert header["license"] == "cc-by-4.0"
     assert header["base_model"] == "org/name"
 
@@ -205,6 +205,17 @@ def test_notes_are_kept_when_the_card_is_written_again(voice, tmp_path):
     assert text.endswith("limit its use.\n\n## More\n\nAnna has agreed.\n")
     assert text.count("## Notes") == 1
     assert "901 updates" in text
+
+
+def test_the_history_holds_the_licences_of_the_weights_and_of_the_recordings(voice, tmp_path):
+    corpus = {name: CorpusConfig(licence="CC0") for name in ("a", "b")} | {"c": CorpusConfig()}
+    preprocess = replace(voice.config.preprocess, corpus=corpus)
+    config = replace(voice.config, dataset=tuple(corpus), preprocess=preprocess)
+    for licence in ("unknown", "mit"):
+        history = History(licence=licence)
+        write_card(tmp_path, replace(voice, config=config, history=history))
+        assert History.load(tmp_path) == replace(history, recordings_licences=("CC0",))
+        assert header_of((tmp_path / "README.md").read_text())["license"] == licence
 
 
 def test_while_training_goes_on_the_card_and_the_history_follow(voice, tmp_path):

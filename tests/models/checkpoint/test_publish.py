@@ -108,7 +108,7 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
     assert set(owner.files("org/voice")) == {
         *("model.safetensors", "config.json", "audio.json", "vocabulary.json", "stats.json"),
         *("speakers.json", "trained_phones.json", "manifest.json"),
-        *("README.md", ".gitattributes"),
+        *("README.md", "history.json", ".gitattributes"),
     }
     model = load_model("org/voice")
     assert torch.equal(synthesise(model), synthesise(load_model(voice)))
@@ -310,6 +310,7 @@ def test_the_card_names_the_repository_and_the_licence_and_keeps_the_notes(owner
     send(voice, licence="cc-by-4.0")
     text = owner.files("org/voice")["README.md"].decode()
     assert ModelCard(text).data.license == "cc-by-4.0"
+    assert json.loads(owner.files("org/voice")["history.json"])["licence"] == "cc-by-4.0"
     assert "# voice\n" in text
     assert 'Synthesizer("org/voice")' in text
     assert text.endswith("Anna has agreed.\n")
@@ -389,7 +390,7 @@ def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
     export(vocoder, target, "exported", licence="mit", weights="fp16")
     assert {path.name for path in target.iterdir()} == {
         *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md"),
-        "manifest.json",
+        *("manifest.json", "history.json"),
     }
     assert fault_of(target) == ""
     stored = load_file(target / "model.safetensors")
