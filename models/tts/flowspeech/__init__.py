@@ -12,6 +12,7 @@ matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from
   from the flow loss;
 - noise is a function of seed, phones and frame: a sentence sounds the same alone and in a batch;
   in training, noise and time are functions of the update and the phones;
+- times of training are logit-normal, as in Esser et al. 2024, arXiv:2403.03206, not uniform;
 - mels are scaled by fixed numbers, not by statistics of the corpus;
 - synthesis takes 4 steps with noise of standard deviation 0.3 by default, not 10 with 0.667.
 """

@@ -1,5 +1,6 @@
 """FlowSpeech's network: encoder, variance adaptor, and the flow that ends in a mel."""
 
+import math
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -102,7 +103,9 @@ class FlowSpeech(FeedForwardNetwork):
         way; in eval mode, of the phones alone, so that validations can be compared.
         """
         seeds = seeds_of_phones(phone_ids, self._update if self.training else 0)
-        return frame_noise(seeds, n_frames, self.n_mels), seeds.float() / 2**32
+        uniform = seeds.float() / 2**32
+        times = (math.sqrt(2) * (2 * uniform - 1).erfinv()).sigmoid()  # logit-normal
+        return frame_noise(seeds, n_frames, self.n_mels), times
 
     def _mel(
         self,

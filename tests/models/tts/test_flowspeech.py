@@ -153,7 +153,7 @@ def test_the_flow_loss_is_the_squared_error_of_the_velocity_over_valid_frames():
     network, batch = network_of().train(), batch_of()
     network.begin_update(5)
     noise = frame_noise(seeds_of_phones(batch.phone_ids, 6), batch.mel.shape[2], N_MELS)
-    times = seeds_of_phones(batch.phone_ids, 6) / 2**32
+    _, times = network.draw(batch.phone_ids, 1)
     mel = (batch.mel.mT + 5.5) / 2.2
     output = network(mel, noise, times, *network.inputs_of(batch))
     expected = 0.0
@@ -180,6 +180,14 @@ def test_noise_of_training_depends_on_update_and_utterance_not_on_the_batch():
     validated, _ = network.draw(batch.phone_ids, 20)
     network.begin_update(2)
     assert torch.equal(network.draw(batch.phone_ids, 20)[0], validated)
+
+
+def test_times_of_training_are_logit_normal():
+    _, times = network_of().draw(torch.arange(1, 4001)[:, None], 1)
+
+    assert times.median() == pytest.approx(0.5, abs=0.02)
+    # a normal number lies within ln 3 of 0 with a probability of 0.728
+    assert times.sub(0.5).abs().lt(0.25).float().mean() == pytest.approx(0.728, abs=0.02)
 
 
 def test_one_batch_can_be_overfitted():
