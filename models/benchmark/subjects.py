@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, VocoderPrecision
+from models.base.devices import training_precision
 from models.base.model import TtsOutput
 from models.base.registry import model_of
 from models.benchmark.results import Work
@@ -170,8 +171,9 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     config = replace(config, train=train)
     seed_everything(train.random_seed)
     AcceleratorState._reset_state(reset_partial_state=True)  # one process, several precisions
-    precision = "no" if train.mixed_precision == "fp32" else train.mixed_precision
-    accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=precision)
+    precision = training_precision(train.mixed_precision, device)
+    kind = "no" if precision == "fp32" else precision
+    accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=kind)
     assets = collect_assets(config)
     task = model_of(config).build_task(config, assets)
     data = load_data(config, assets, ProcessRank(), device)

@@ -76,7 +76,7 @@ def update(model, device, precision="fp32", size=4):
     for network in task.networks.values():
         accelerator.prepare_model(network, evaluation_mode=True)
         network.train()
-    items = load_data(config, assets, ProcessRank(), CPU).train.dataset
+    items = load_data(config, assets, ProcessRank(), CPU).train.dataset.items
     collate = make_collator(config.task, assets.mel)
     window = [
         collate([items[Draw(0, i)] for i in range(first, first + size)])
