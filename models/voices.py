@@ -86,7 +86,7 @@ def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
 
 
 def _licence(history: Path) -> str:
-    """The licence of the weights; if it is unknown, those of the recordings."""
+    """Returns the licence of the weights; if it is unknown, those of the recordings."""
     match read_json(history) if history.is_file() else None:
         case {"licence": "unknown", "recordings_licences": [_, *_] as licences}:
             return f"{', '.join(map(str, licences))}, of the recordings"

@@ -42,10 +42,10 @@ def durations_in(batch: TtsBatch) -> Tensor:
 
 
 class AcousticTask(Generic[AcousticNetwork]):
-    """A `Task` (models/base/task.py) of one network, and of the aligner if durations are learned.
+    """A `Task` (models/base/task.py) that trains a network and, for learned durations, the aligner.
 
     Args:
-        training_step: The model's own: yields the updates of this task for a batch.
+        training_step: Of the model: yields the updates of a batch, that of the network last.
     """
 
     exported = "model"
@@ -82,7 +82,10 @@ class AcousticTask(Generic[AcousticNetwork]):
         return self._training_step(self, batch)
 
     def with_durations(self, batch: TtsBatch) -> Generator[Update, None, TtsBatch]:
-        """Yields the aligner's update and returns the batch with what it found, if there is one."""
+        """Yields the aligner's update and returns the batch with the durations that it found.
+
+        Without an aligner, returns the batch as it is.
+        """
         if self.aligner_training is None:
             return batch
         durations, losses = self.aligner_training.align(batch)
@@ -92,8 +95,8 @@ class AcousticTask(Generic[AcousticNetwork]):
     @torch.no_grad()
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
         """Computes the losses of training; the aligner's do not choose the best checkpoint."""
-        *aligner, model = self.training_step(batch)
-        terms = (term for update in aligner for term in update.losses.items())
+        *of_aligner, model = self.training_step(batch)
+        terms = (term for update in of_aligner for term in update.losses.items())
         return dict(model.losses) | {name: term._replace(weight=0.0) for name, term in terms}
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from typing import Literal
 
 import torch
 from torch.utils._triton import has_triton
@@ -65,14 +66,17 @@ def chosen_precision(
     return chosen
 
 
-def training_precision(asked: str, device: str | torch.device) -> str:
-    """Returns the precision to train in: "auto" is "bf16" where a device computes in it."""
-    if asked != "auto":
-        return asked
-    on_gpu = torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported()
-    return "bf16" if on_gpu or has_bfloat16(device) else "fp32"
+def training_precision(
+    setting: Literal["auto", "fp32", "bf16", "fp16"], device: str | torch.device
+) -> Literal["fp32", "bf16", "fp16"]:
+    """Returns the precision to train in: "auto" is bf16 on devices with instructions for it."""
+    if setting != "auto":
+        return setting
+    if torch.device(device).type == "cuda":  # T4 and V100 only emulate bf16
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+    return "bf16" if has_bfloat16(device) else "fp32"
 
 
 def has_bfloat16(device: str | torch.device) -> bool:
-    """Whether a device is a CPU with instructions for bfloat16."""
+    """Returns whether a device is a CPU with AVX-512 instructions for bfloat16."""
     return torch.device(device).type == "cpu" and torch.cpu._is_avx512_bf16_supported()

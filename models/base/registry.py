@@ -1,4 +1,4 @@
-"""Models by name: the name of a model is that of its room or file in models/<task>."""
+"""Models by name: the name of a model is that of its package or module in models/<task>."""
 
 import pkgutil
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class _ModelKey:
 
 
 def model_names(task: str) -> list[str]:
-    """Names of the models of a task: the rooms and files in models/<task>, sorted."""
+    """Returns the names of the models of a task, sorted: the packages and modules there."""
     folder = Path(__file__).parents[1] / task
     names = [module.name for module in pkgutil.iter_modules([str(folder)])]
     return sorted(name for name in names if not name.startswith("_"))

@@ -172,8 +172,8 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     seed_everything(train.random_seed)
     AcceleratorState._reset_state(reset_partial_state=True)  # one process, several precisions
     precision = training_precision(train.mixed_precision, device)
-    kind = "no" if precision == "fp32" else precision
-    accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=kind)
+    mixed = "no" if precision == "fp32" else precision  # accelerate's name
+    accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=mixed)
     assets = collect_assets(config)
     task = model_of(config).build_task(config, assets)
     data = load_data(config, assets, ProcessRank(), device)

@@ -84,7 +84,7 @@ class History:
     # losses and scores of the last validation, by name
     losses: dict[str, float] = field(default_factory=dict)
     licence: str = UNKNOWN  # of the weights: an identifier of the Hub
-    recordings_licences: tuple[str, ...] = ()  # of the datasets, each once; known ones alone
+    recordings_licences: tuple[str, ...] = ()  # each once; unknown ones are left out
 
     def at(self, step: int | None) -> "History":
         """Returns the history of another update's weights, without the losses of these weights."""

@@ -77,15 +77,16 @@ def export(
         config.get("inference", {}).pop("ema", None)  # one kind of weights is published
         write_json(folder / CONFIG, config)
         write_manifest(folder, sorted(path.name for path in folder.iterdir()))
-        card = _write_scores(folder, model, licence or history.UNKNOWN, name)
+        past = history.History.load(model.home)
+        card = _write_scores(folder, model, licence or past.licence, name)
         history.write_card(folder, card, notes_from=model.home)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     log = get_logger(__name__)
     for file, size in files.items():
         log.info("%-26s %10.1f kB", file, size / 1e3)
-    if licence is None:
+    if card.history.licence == history.UNKNOWN:
         log.warning("no --license: the card says that the licence of the weights is unknown")
-    licences = history.licences_of(model.config, history.History.load(model.home))
+    licences = history.licences_of(model.config, past)
     for name in [name for name, known in licences.items() if not known]:
         log.warning(
             "unknown licence of the recordings of %s: set preprocess.corpus.%s.licence in %s",
@@ -119,7 +120,7 @@ def publish(
 
 
 def _write_scores(folder: Path, model: TrainedModel, licence: str, name: str) -> history.Card:
-    """Writes the scores of the published weights, if there are any, and gives the card."""
+    """Writes the scores of the published weights, if there are any, and returns the card."""
     past = history.History.load(model.home)
     published = replace(past.at(model.step), licence=licence)
     card = history.Card(name, model.config, model.assets, published)

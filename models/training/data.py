@@ -56,7 +56,10 @@ _LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit 
 
 @dataclass
 class BatchReader(Dataset[Any]):
-    """Reads training batches; returns an InputError, since a worker that raises it sends text."""
+    """Reads training batches.
+
+    Returns an InputError instead of raising it, of which a DataLoader's worker would send the text.
+    """
 
     items: TrainingItems
     collator: Collator
@@ -371,7 +374,11 @@ def _fingerprint(
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the micro-batches of each update; raises the InputError that one of them is."""
+    """Yields the micro-batches of each update.
+
+    Raises:
+        InputError: If a batch could not be read.
+    """
     window: list[Any] = []
     for batch in loader:
         if isinstance(batch, InputError):

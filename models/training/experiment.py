@@ -208,10 +208,10 @@ def _make_accelerator(config: Config) -> Accelerator:
         )
     if precision == "fp16" and accelerator.device.type == "cpu":
         raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
-    if precision == "bf16" and device.type == "cpu" and not has_bfloat16(device):
+    if precision == "bf16" and accelerator.device.type == "cpu" and not has_bfloat16("cpu"):
         _log.warning(
-            "this CPU has no instructions for bfloat16: training takes ten times as long as with"
-            " train.mixed_precision=fp32, which auto chooses here"
+            "train.mixed_precision=bf16: this CPU has no AVX-512 instructions for bfloat16, and may"
+            " take ten times as long as in fp32, which auto chooses here"
         )
     return accelerator
 

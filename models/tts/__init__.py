@@ -1,1 +1,1 @@
-"""Acoustic models: phones to mel. One room or file per model; its name is the model's name."""
+"""Acoustic models: phones to mel. One package or module per model; its name is the model's name."""

@@ -1,1 +1,1 @@
-"""Vocoders: mel to waveform. One room or file per model; its name is the model's name."""
+"""Vocoders: mel to waveform. One package or module per model; its name is the model's name."""

@@ -51,10 +51,10 @@ def matrix_attention(
 def fused_attention(
     queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, dropout: float = 0.0
 ) -> Tensor:
-    """`F.scaled_dot_product_attention`, on a GPU without the kernels of cuDNN.
+    """Computes `F.scaled_dot_product_attention`; arguments as of `matrix_attention`.
 
-    Those are PyTorch's first choice in bf16, and are compiled for each new shape: 20 ms forward and
-    20 ms back. Arguments as of `matrix_attention`.
+    On a GPU only with the memory-efficient or the plain kernel: that of cuDNN, PyTorch's first
+    choice in bf16, is compiled for each new shape, which takes 20 ms forward and 20 ms back.
     """
     attend = F.scaled_dot_product_attention
     if not queries.is_cuda:

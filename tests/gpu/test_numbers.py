@@ -30,6 +30,7 @@ pytestmark = [
 CPU = torch.device("cpu")
 KINDS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 # Largest relative errors of a loss, and of the gradient of a network as a vector.
+# fp16: the mel loss of HiFi-GAN differs by 2.3 % on an H200.
 TOLERANCES = {"fp32": (1e-4, 1e-3), "fp16": (0.03, 0.1), "bf16": (0.15, 0.3)}
 WITH_BATCH_NORMALISATION = {"fastspeech2", "tacotron2"}  # its statistics are those of a micro-batch
 FEW = (

@@ -5,8 +5,8 @@ drawn from their distribution. Phones, durations, pitch and energy are those of 
 al. 2021, arXiv:2006.04558) with `variance_predictor.own_encoder`; the decoder is conditional flow
 matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from Matcha-TTS in that
 - durations are known in training, and pitch and energy are predicted and can be controlled;
-- the estimator is a stack of ConvNeXt blocks at frame rate (estimator.py),
-  not a U-Net with attention: it costs a fifth, and long mels are computed in windows;
+- the estimator is a stack of ConvNeXt blocks at frame rate (estimator.py), not a U-Net with
+  attention: it costs a fifth, and long mels are computed in windows;
 - the estimator also reads the hidden vectors of the frames and the ripple that the harmonics of F0
   have in the mel (modules/harmonics.py); the mean mel ("prior") is one more condition, detached
   from the flow loss;
@@ -38,7 +38,7 @@ from processors.dataset.batch import TtsBatch
 
 
 def training_step(task: AcousticTask[FlowSpeech], batch: TtsBatch) -> Iterator[Update]:
-    """Yields squared errors of velocity (Lipman et al. 2023, eq. 23), mean mel, energy; prosody."""
+    """Yields the losses of the flow (Lipman et al. 2023, eq. 23), the mean mel and the prosody."""
     batch = yield from task.with_durations(batch)  # the aligner's update, if there is one
     network = task.network
     mel = (batch.mel.mT - MEL_MEAN) / MEL_STD  # (B, T, M)

@@ -5,8 +5,7 @@ Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate co
 that the filter bank of the mel gives. It departs from FreeV in that
 - phases are not learned: phase gradient integration and some iterations of Griffin-Lim
   (modules/waveform/griffin_lim.py) estimate them, so training takes minutes on a CPU;
-- discriminators see magnitudes, not waveforms (discriminators.py), after training
-  without them;
+- discriminators see magnitudes, not waveforms (discriminators.py), after training without them;
 - the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
   the absolute value of the pseudo-inverse;
 - the blocks read the mel, not the prior;

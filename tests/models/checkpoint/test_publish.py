@@ -328,6 +328,12 @@ def test_unknown_licences_are_warned_of(hub, voice, caplog):
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+def test_an_export_of_an_export_keeps_the_licence(voice, tmp_path):
+    export(voice, tmp_path / "first", "first", licence="mit")
+    export(tmp_path / "first", tmp_path / "second", "second", licence=None)
+    assert json.loads((tmp_path / "second" / "history.json").read_text())["licence"] == "mit"
+
+
 def test_an_imported_model_keeps_its_story(owner, voice):
     checkpoint = voice / "checkpoints" / "step-00000004" / "model.safetensors"
     shutil.move(checkpoint, voice)
