@@ -134,6 +134,10 @@ class TrainConfig:
     # The average is validated, scored and used for synthesis (`inference.ema`); checkpoints hold
     # the weights of the last update, too.
     ema_decay: float = 0.0
+    # Whether the average forgets the initial weights so. Without it they keep a share of
+    # ema_decay ** updates: fine-tuned on minutes of speech, a voice with a share of the one that it
+    # started from sounds better.
+    ema_warmup: bool = True
     # where curves go, and, with valid_samples, audio and figures; "jsonl" is log/metrics.jsonl, of
     # curves only. A list names several.
     tracker: Literal["tensorboard", "wandb", "jsonl", "none"] | tuple[TrackerName, ...] = (

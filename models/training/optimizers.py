@@ -183,24 +183,27 @@ def _milestones(schedule: ScheduleConfig, update: int) -> float:
 class WeightAverage:
     """Average over updates, e = decay * e + (1 - decay) * p, from the initial weights on.
 
-    Update n keeps (1 + n) / (10 + n) while that is less than the decay, so that the initial weights
-    are forgotten at once: at a decay of 0.999 they would be 60 % of the average of 500 updates. The
-    average covers the whole state of the network: floating-point buffers are averaged, integers are
-    copied. All processes have the same weights, hence the same average.
+    With warm-up, update n keeps (1 + n) / (10 + n) while that is less than the decay, so that the
+    initial weights are forgotten at once: at a decay of 0.999 they would be 60 % of the average of
+    500 updates. The average covers the whole state of the network: floating-point buffers are
+    averaged, integers are copied. All processes have the same weights, hence the same average.
 
     Args:
         decay: Share of the average that an update keeps at most.
+        warmup: Whether the first updates keep less.
     """
 
-    def __init__(self, network: nn.Module, decay: float) -> None:
+    def __init__(self, network: nn.Module, decay: float, *, warmup: bool = True) -> None:
         self._network = network
         self._decay = decay
+        self._warmup = warmup
         self._average = _copy_of(network.state_dict())
 
     @torch.no_grad()
     def update(self, n_updates: int) -> None:
         """Takes in the weights of the network, after the last of so many updates of the run."""
-        decay = min(self._decay, (1 + n_updates) / (10 + n_updates))
+        limit = (1 + n_updates) / (10 + n_updates) if self._warmup else 1.0
+        decay = min(self._decay, limit)
         current = self._network.state_dict()
         floats = [name for name, tensor in current.items() if tensor.is_floating_point()]
         averages = [self._average[name] for name in floats]

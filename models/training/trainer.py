@@ -54,7 +54,8 @@ class Trainer:
             half=config.mixed_precision == "fp16",
         )
         spoken, decay = task.networks[task.exported], config.ema_decay
-        self._average = WeightAverage(spoken, decay) if decay else None
+        warmup = config.ema_warmup
+        self._average = WeightAverage(spoken, decay, warmup=warmup) if decay else None
         files = weight_files(task.networks, task.exported, self._average)
         state = TrainingState(files, self._updater.optimizers, self._updater.scaler)
         self.checkpointer = Checkpointer(run, state, self._average)

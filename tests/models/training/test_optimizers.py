@@ -414,6 +414,17 @@ def test_the_average_forgets_the_initial_weights_long_before_a_thousand_updates(
     assert shares[-1] < 1e-15  # 0.61 without a warm-up
 
 
+def test_without_a_warm_up_the_average_keeps_a_share_of_the_initial_weights():
+    layer = nn.Linear(1, 1)
+    nn.init.ones_(layer.weight)
+    average = WeightAverage(layer, decay=0.99, warmup=False)
+    nn.init.zeros_(layer.weight)
+    for n_updates in range(1, 101):
+        average.update(n_updates)
+
+    assert average.state_dict()["weight"].item() == pytest.approx(0.99**100, rel=1e-4)
+
+
 def test_the_network_has_the_average_within_a_block_and_its_own_weights_afterwards():
     network = make_network()
     average = WeightAverage(network, decay=0.5)
