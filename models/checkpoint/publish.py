@@ -78,7 +78,11 @@ def export(
         write_json(folder / CONFIG, config)
         write_manifest(folder, sorted(path.name for path in folder.iterdir()))
         past = history.History.load(model.home)
-        card = _write_scores(folder, model, licence or past.licence, name)
+        published = replace(past.at(model.step), licence=licence or past.licence)
+        # scores are of the newest checkpoint, which stages 3 and 4 take by default
+        is_newest = past.step in (None, model.step) or model.step is None
+        scores = _write_scores(folder, model.home) if is_newest else ()
+        card = history.Card(name, model.config, model.assets, published, scores)
         history.write_card(folder, card, notes_from=model.home)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     log = get_logger(__name__)
@@ -119,25 +123,20 @@ def publish(
             push(folder, target, replaces=_REPLACED)
 
 
-def _write_scores(folder: Path, model: TrainedModel, licence: str, name: str) -> history.Card:
-    """Writes the scores of the published weights, if there are any, and returns the card."""
-    past = history.History.load(model.home)
-    published = replace(past.at(model.step), licence=licence)
-    card = history.Card(name, model.config, model.assets, published)
-    # scores are of the newest checkpoint, which stages 3 and 4 take by default
-    is_newest = past.step in (None, model.step) or model.step is None
-    places = (model.home / SCORES, model.home / "result" / SCORES)
+def _write_scores(folder: Path, home: Path) -> tuple[str, ...]:
+    """Writes the scores of a model to a folder, and returns a line for each; () if it has none."""
+    places = (home / SCORES, home / "result" / SCORES)
     path = next(filter(Path.is_file, places), None)
-    if path is None or not is_newest:
-        return card
+    if path is None:
+        return ()
     report = without_local_paths(read_json(path))
     write_json(folder / SCORES, report)
     try:
         lines = [
-            f"{name} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
-            for name, score in report["scores"].items()
+            f"{metric} {score['mean']:.4g} {score['unit']}".strip() + f" ({score['n']} utterances)"
+            for metric, score in report["scores"].items()
         ]
-        return replace(card, scores=(*lines, f"vocoder {report['vocoder']}"))
+        return (*lines, f"vocoder {report['vocoder']}")
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         fault = f"{path}: not as stage 4 writes it ({error!r})"
         raise InputError(f"{fault}; run stage 4 again, or remove the file") from error

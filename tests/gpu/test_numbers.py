@@ -30,8 +30,7 @@ pytestmark = [
 CPU = torch.device("cpu")
 KINDS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 # Largest relative errors of a loss, and of the gradient of a network as a vector.
-# fp16: the mel loss of HiFi-GAN differs by 2.3 % on an H200.
-TOLERANCES = {"fp32": (1e-4, 1e-3), "fp16": (0.03, 0.1), "bf16": (0.15, 0.3)}
+TOLERANCES = {"fp32": (1e-4, 1e-3), "fp16": (0.02, 0.1), "bf16": (0.15, 0.3)}
 WITH_BATCH_NORMALISATION = {"fastspeech2", "tacotron2"}  # its statistics are those of a micro-batch
 FEW = (
     *("train.synthetic_utterances=12", "train.batch_size=4", "train.cut_mel_frame=16"),
@@ -99,7 +98,12 @@ def gradient_of(network):
 
 def assert_close(found, expected, precision):
     of_losses, of_gradients = TOLERANCES[precision]
-    assert found.losses == pytest.approx(expected.losses, rel=of_losses, abs=1e-3)
+    # the log-mel of an untrained HiFi-GAN, almost silent, is off by 2.3 % on an H200 in fp16
+    is_silent = precision == "fp16" and "generator" in expected.gradients
+    of_mel = 0.03 if is_silent else of_losses
+    for name, loss in expected.losses.items():
+        error = of_mel if name == "mel" else of_losses
+        assert found.losses[name] == pytest.approx(loss, rel=error, abs=1e-3), name
     for name, gradient in expected.gradients.items():
         error = float((found.gradients[name] - gradient).norm() / gradient.norm())
         # an untrained generator is almost silent, and the gradient of a log-mel there is all noise

@@ -7,6 +7,7 @@ into which each layer writes its result: nothing is concatenated.
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -207,7 +208,11 @@ def _product_int8(weight: Tensor, bias: Tensor) -> MatrixProduct:
         warnings.simplefilter("ignore")  # deprecated; constraints.txt names the version
         stored = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
     packed = torch.ops.quantized.linear_prepack(stored, bias)
-    return _packed_product(torch.ops.quantized.linear_dynamic, packed)
+    # without VNNI, sums of two products of 8 bits are cut to 16: inputs then get 7 bits
+    kernel = partial(
+        torch.ops.quantized.linear_dynamic, reduce_range=not torch.cpu._is_vnni_supported()
+    )
+    return _packed_product(kernel, packed)
 
 
 def _packed_product(kernel: Callable[..., Tensor], packed: object) -> MatrixProduct:

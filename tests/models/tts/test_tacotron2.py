@@ -269,9 +269,8 @@ def test_one_batch_can_be_overfitted_and_spoken():
     assert spoken.mel_lengths.tolist() == [7, 5]  # without the frame at which the gate opens
 
 
-# int8 is coarser on CPUs without VNNI
 @pytest.mark.parametrize(
-    ("precision", "tolerance"), [("fp32", 1e-6), ("fp16", 2e-3), ("int8", 0.2)]
+    ("precision", "tolerance"), [("fp32", 1e-6), ("fp16", 2e-3), ("int8", 0.1)]
 )
 def test_a_network_prepared_for_inference_speaks_the_same(precision, tolerance):
     network, batch = network_of().eval(), batch_of()
