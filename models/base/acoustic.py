@@ -1,6 +1,6 @@
 """The training of acoustic models: what they read from assets and batches, and their task."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Generic, TypeVar, cast
 
 import torch
@@ -44,8 +44,7 @@ def durations_in(batch: TtsBatch) -> Tensor:
 class AcousticTask(Generic[AcousticNetwork]):
     """A `Task` (models/base/task.py) that trains a network and, for learned durations, the aligner.
 
-    Args:
-        training_step: Of the model: yields the updates of a batch, that of the network last.
+    Each model adds `build` and `training_step`.
     """
 
     exported = "model"
@@ -54,12 +53,10 @@ class AcousticTask(Generic[AcousticNetwork]):
         self,
         network: AcousticNetwork,
         assets: Assets,
-        training_step: Callable[["AcousticTask[AcousticNetwork]", TtsBatch], Iterator[Update]],
         aligner_training: AlignerTraining | None = None,
     ) -> None:
         self.network = network
         self.assets = assets
-        self._training_step = training_step
         self.aligner_training = aligner_training
         self.networks: dict[str, nn.Module] = {self.exported: network}
         if aligner_training is not None:
@@ -78,8 +75,8 @@ class AcousticTask(Generic[AcousticNetwork]):
         return {"frames": frames, "phones": phones, "items": len(batch.ids)}
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """Yields the updates of the model."""
-        return self._training_step(self, batch)
+        """Yields the updates of a batch, the network's last."""
+        raise NotImplementedError
 
     def with_durations(self, batch: TtsBatch) -> Generator[Update, None, TtsBatch]:
         """Yields the aligner's update and returns the batch with the durations that it found.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from config.checks import require_at_least
-from config.schema import Config
+from config.preprocess import PreprocessConfig
 from models.base.assets import Assets
 from models.base.task import LossTerm
 from modules.alignment.encoder import (
@@ -80,6 +80,12 @@ class JointAligner(nn.Module):
             config.hidden, n_mels, config.attention_channels, config.temperature
         )
 
+    @classmethod
+    def build(cls, config: JointAlignerConfig, assets: Assets) -> "JointAligner":
+        """Builds the network for the phones, the speakers and the mel of a voice."""
+        n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
+        return cls(config, n_phones, assets.mel.n_mels, n_speakers)
+
     def forward(
         self,
         phone_ids: Tensor,
@@ -119,6 +125,15 @@ class AlignerTraining:
         self.config = config
         self.step = 0
 
+    @classmethod
+    def build(
+        cls, config: JointAlignerConfig, preprocess: PreprocessConfig, assets: Assets
+    ) -> "AlignerTraining | None":
+        """Builds the training of the aligner; returns None if stage 1 stored durations."""
+        if preprocess.aligner != "learned":
+            return None
+        return cls(JointAligner.build(config, assets), config)
+
     def align(self, batch: TtsBatch) -> tuple[Tensor, dict[str, LossTerm]]:
         """Returns durations, (B, N), and losses, with the prior before `prior_end`.
 
@@ -138,18 +153,3 @@ class AlignerTraining:
             "forward_sum": LossTerm(all_alignments.sum(), "frames"),
             "binarization": LossTerm(distance, "frames", weight),
         }
-
-
-def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
-    """Builds the aligner of an experiment, with random weights."""
-    n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
-    return JointAligner(aligner, n_phones, assets.mel.n_mels, n_speakers)
-
-
-def build_aligner_training(
-    config: Config, assets: Assets, aligner: JointAlignerConfig
-) -> AlignerTraining | None:
-    """Builds the training of an experiment's aligner; None if stage 1 stored durations."""
-    if config.preprocess.aligner != "learned":
-        return None
-    return AlignerTraining(build_aligner(aligner, assets), aligner)

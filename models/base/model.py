@@ -18,7 +18,7 @@ from typing import (
 )
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from config.preprocess import PreprocessConfig
 from config.schema import AcousticPrecision, Config, VocoderPrecision
@@ -33,7 +33,7 @@ from processors.dataset.batch import TtsBatch
 
 Control = Literal["pitch", "energy", "duration", "pitch_transform", "steps", "temperature"]
 PROSODY: frozenset[Control] = frozenset({"pitch", "energy", "duration", "pitch_transform"})
-C = TypeVar("C")  # dataclass of the `model` section
+C = TypeVar("C", contravariant=True)  # dataclass of the `model` section
 
 
 class TtsOutput(NamedTuple):
@@ -182,14 +182,27 @@ class TrainedVocoder(Vocoder, Protocol):
         """Returns a copy that is optimised for synthesis."""
 
 
+class NetworkClass(Protocol[C]):
+    """A class of networks for synthesis."""
+
+    def build(self, config: C, assets: Assets, /) -> AcousticModel | TrainedVocoder:
+        """Builds a network with random weights."""
+
+
+class TaskClass(Protocol[C]):
+    """A class of training tasks."""
+
+    def build(self, model: C, config: Config, assets: Assets, /) -> Task[Any]:
+        """Builds the task of an experiment, and the networks that it trains."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Model(Generic[C]):
     """A model: its configuration, its network, its training task, and what they need of others."""
 
     config: type[C]  # dataclass of the `model` section
-    # the exported network with random weights
-    network: Callable[[C, Assets], AcousticModel] | Callable[[C, Assets], TrainedVocoder]
-    task: Callable[[C, Config, Assets], Task[Any]]  # what the trainer trains
+    network: NetworkClass[C]  # of the network for synthesis
+    task: TaskClass[C]  # of what the trainer trains
     needs_durations: bool = True  # an acoustic model without them aligns by attention
     # the joint aligner's section of `config`, for `preprocess.aligner: "learned"`
     aligner: Callable[[C], JointAlignerConfig] | None = None
@@ -204,14 +217,6 @@ class Model(Generic[C]):
     # keys of `config` that only synthesis reads: they may change before training continues, and
     # those of a vocoder after it, by `inference.vocoder_options`
     options: tuple[str, ...] = ()
-
-    def build_network(self, config: Config, assets: Assets) -> nn.Module:
-        """Builds the network of an experiment, with random weights."""
-        return cast("nn.Module", self.network(cast("C", config.model), assets))
-
-    def build_task(self, config: Config, assets: Assets) -> Task[Any]:
-        """Builds the training task of an experiment."""
-        return self.task(cast("C", config.model), config, assets)
 
     def check_config(self, config: Config) -> None:
         """Checks the rules between the model and other sections; a ValueError names the keys."""

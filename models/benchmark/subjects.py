@@ -68,7 +68,7 @@ def synthesis_step(
     """
     assets = collect_assets(config)
     seed_everything(config.train.random_seed)
-    network: Any = model_of(config).build_network(config, assets)
+    network: Any = model_of(config).network.build(config.model, assets)
     utterances = load_data(config, assets, ProcessRank(), device).validation
     is_acoustic = config.task == "tts"
     choices = network.PRECISIONS if is_acoustic else _VOCODER_PRECISIONS
@@ -175,7 +175,7 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     mixed = "no" if precision == "fp32" else precision  # accelerate's name
     accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=mixed)
     assets = collect_assets(config)
-    task = model_of(config).build_task(config, assets)
+    task = model_of(config).task.build(config.model, config, assets)
     data = load_data(config, assets, ProcessRank(), device)
     nowhere = Path()
     trainer = Trainer(Run(task, data, train, accelerator, nowhere, Tracker(nowhere)))

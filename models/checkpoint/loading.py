@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -58,10 +58,11 @@ class TrainedModel:
         path = self.tree.path
         tensors = self.stored(INFERENCE_NETWORK) or {}
         try:
-            network = model_of(self.config).build_network(self.config, self.assets)
+            built = model_of(self.config).network.build(self.config.model, self.assets)
         except (InputError, RuntimeError) as error:  # of torch: sizes that fit no memory
             fault = str(error).splitlines()[0]
             raise InputError(f"{path}: its network cannot be built: {fault}") from error
+        network = cast("nn.Module", built)
         fill_network(network, tensors, self.weights, str(path))
         return network.eval()
 

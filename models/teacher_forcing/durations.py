@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.base.aligner import ALIGNER, JointAligner, build_aligner, find_durations
+from models.base.aligner import ALIGNER, JointAligner, find_durations
 from models.base.devices import resolved_device
 from models.base.model import AttentiveModel
 from models.base.registry import model_of
@@ -212,7 +212,7 @@ def load_joint_aligner(voice: TrainedModel) -> JointAligner:
             f"{path} is missing, and durations need it; give the experiment that was trained, or"
             " publish it with --with_discriminators"
         )
-    network = build_aligner(section(voice.config.model), voice.assets)
+    network = JointAligner.build(section(voice.config.model), voice.assets)
     fill_network(network, tensors, path, "its config.json")
     return network.eval()
 

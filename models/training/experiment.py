@@ -100,7 +100,7 @@ def train(
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(config.train.random_seed)
-        task = model_of(config).build_task(config, assets)
+        task = model_of(config).task.build(config.model, config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0

@@ -87,7 +87,7 @@ def compare(name: str, n_clips: int, n_frames: int, repeats: int) -> None:
 def networks(config: Config) -> tuple[HiFiGAN, PlainHiFiGAN]:
     """Both networks, with the same weights."""
     torch.manual_seed(0)
-    ours = MODEL.build_network(config, Assets(config.preprocess.mel)).eval()
+    ours = MODEL.network.build(config.model, Assets(config.preprocess.mel)).eval()
     assert isinstance(config.model, HiFiGANConfig)
     plain = PlainHiFiGAN(config.model.generator, config.preprocess.n_mels).eval()
     plain.load_state_dict(ours.state_dict())

@@ -18,8 +18,8 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 from collections.abc import Iterator
 
 from config.schema import Config
-from models.base.acoustic import AcousticTask, contour_stats, durations_in
-from models.base.aligner import build_aligner_training
+from models.base.acoustic import AcousticTask, durations_in
+from models.base.aligner import AlignerTraining
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
@@ -32,48 +32,47 @@ from modules.losses import mse_sum
 from processors.dataset.batch import TtsBatch
 
 
-def training_step(task: AcousticTask[FastPitch], batch: TtsBatch) -> Iterator[Update]:
-    """Yields squared errors of mel, ln(frames + 1), normalised pitch and ln(1 + energy).
+class FastPitchTask(AcousticTask[FastPitch]):
+    """Training with the durations of stage 1 or learned ones."""
 
-    With harmonics also L1 of the residual of F0.
-    """
-    batch = yield from task.with_durations(batch)  # the aligner's update, if there is one
-    network = task.network
-    output: FeedForwardOutput = network(*network.inputs_of(batch))
-    prosody = output.prosody
-    phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
-    frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
-    weights = network.config
-    mel = mse_sum(output.mel_hat, batch.mel.mT, frame_mask)
-    log_durations = durations_in(batch).float().log1p()
-    durations = mse_sum(prosody.log_durations_hat, log_durations, phone_mask)
-    losses = {
-        "mel": LossTerm(mel, "frames"),
-        "duration": LossTerm(durations, "phones", weights.duration_loss_weight),
-    }
-    if prosody.f0_residual_l1 is not None:
-        losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
-    scales = {"pitch": weights.pitch_loss_weight, "energy": weights.energy_loss_weight}
-    for name, target in prosody.contours.items():
-        total = mse_sum(prosody.contours_hat[name], target, phone_mask)
-        losses[name] = LossTerm(total, "phones", scales[name])
-    yield Update("model", losses)
+    @classmethod
+    def build(cls, model: FastPitchConfig, config: Config, assets: Assets) -> "FastPitchTask":
+        """Builds the task of an experiment."""
+        aligner = AlignerTraining.build(model.aligner, config.preprocess, assets)
+        return cls(FastPitch.build(model, assets), assets, aligner)
 
+    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
+        """Yields squared errors of mel, ln(frames + 1), normalised pitch and ln(1 + energy).
 
-def _network(model: FastPitchConfig, assets: Assets) -> FastPitch:
-    n_phones, pitch = len(assets.required_vocabulary()), contour_stats(assets, "f0_frame")
-    return FastPitch(model, n_phones, assets.mel, pitch)
-
-
-def _task(model: FastPitchConfig, config: Config, assets: Assets) -> AcousticTask[FastPitch]:
-    aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(_network(model, assets), assets, training_step, aligner)
+        With harmonics also L1 of the residual of F0.
+        """
+        batch = yield from self.with_durations(batch)  # the aligner's update, if there is one
+        network = self.network
+        output: FeedForwardOutput = network(*network.inputs_of(batch))
+        prosody = output.prosody
+        phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        weights = network.config
+        mel = mse_sum(output.mel_hat, batch.mel.mT, frame_mask)
+        log_durations = durations_in(batch).float().log1p()
+        durations = mse_sum(prosody.log_durations_hat, log_durations, phone_mask)
+        losses = {
+            "mel": LossTerm(mel, "frames"),
+            "duration": LossTerm(durations, "phones", weights.duration_loss_weight),
+        }
+        if prosody.f0_residual_l1 is not None:
+            losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
+        scales = {"pitch": weights.pitch_loss_weight, "energy": weights.energy_loss_weight}
+        for name, target in prosody.contours.items():
+            total = mse_sum(prosody.contours_hat[name], target, phone_mask)
+            losses[name] = LossTerm(total, "phones", scales[name])
+        yield Update("model", losses)
 
 
 MODEL = Model(
     config=FastPitchConfig,
-    network=_network,
-    task=_task,
+    network=FastPitch,
+    task=FastPitchTask,
     aligner=lambda model: model.aligner,
     cpu_precision="bf16",
     graphs=feed_forward_graphs,

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from models.base.acoustic import contour_stats
+from models.base.assets import Assets
 from models.base.model import PROSODY
 from models.tts._feed_forward import FeedForwardNetwork
 from models.tts.fastpitch.config import FastPitchConfig, FFTConfig
@@ -45,6 +47,12 @@ class FastPitch(FeedForwardNetwork):
         if config.harmonics:
             self.harmonics = HarmonicHead(hidden, mel)
             self.f0_residual = F0Residual(hidden)
+
+    @classmethod
+    def build(cls, config: FastPitchConfig, assets: Assets) -> "FastPitch":
+        """Builds the network for the phones, the speakers and the mel of a voice."""
+        pitch = contour_stats(assets, "f0_frame")
+        return cls(config, len(assets.required_vocabulary()), assets.mel, pitch)
 
     def scales(self) -> dict[str, str]:
         """Tensors that make sense on one scale only, and that scale."""

@@ -28,8 +28,8 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 from collections.abc import Iterator
 
 from config.schema import Config
-from models.base.acoustic import AcousticTask, contour_stats, durations_in
-from models.base.aligner import build_aligner_training
+from models.base.acoustic import AcousticTask, durations_in
+from models.base.aligner import AlignerTraining
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
@@ -43,57 +43,55 @@ from modules.variance.prosody_encoder import duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
 
-def training_step(task: AcousticTask[FastSpeech2], batch: TtsBatch) -> Iterator[Update]:
-    """Yields five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
+class FastSpeech2Task(AcousticTask[FastSpeech2]):
+    """Training with the durations of stage 1 or learned ones."""
 
-    L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
-    harmonics also L1 of the residual of F0. With `own_encoder`, the losses of durations and pitch
-    are `duration_loss_sum` and `pitch_loss_sum`.
-    """
-    batch = yield from task.with_durations(batch)  # the aligner's update, if there is one
-    network = task.network
-    output: FeedForwardOutput = network(*network.inputs_of(batch))
-    prosody = output.prosody
-    phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
-    frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
-    mel = batch.mel.mT  # (B, T, M)
-    losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, frame_mask), "frames")}
-    if output.refined_mel_hat is not None:
-        losses["refined_mel"] = LossTerm(l1_sum(output.refined_mel_hat, mel, frame_mask), "frames")
-    if prosody.f0_residual_l1 is not None:
-        losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
-    for name, contour in (("pitch", network.pitch), ("energy", network.energy)):
-        mask = phone_mask if contour.level == "phone" else frame_mask
-        unit: Unit = "phones" if contour.level == "phone" else "frames"
-        total = mse_sum(prosody.contours_hat[name], prosody.contours[name], mask)
-        losses[name] = LossTerm(total, unit)
-    durations = durations_in(batch)
-    if network.prosody_encoder is None:
-        total = mse_sum(prosody.log_durations_hat, durations.float().log1p(), phone_mask)
-    else:
-        total = duration_loss_sum(prosody.log_durations_hat, durations, phone_mask)
-        pitch_hat, pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"]
-        losses["pitch"] = LossTerm(pitch_loss_sum(pitch_hat, pitch, batch.f0, durations), "phones")
-    losses["duration"] = LossTerm(total, "phones")
-    yield Update("model", losses)
+    @classmethod
+    def build(cls, model: FastSpeech2Config, config: Config, assets: Assets) -> "FastSpeech2Task":
+        """Builds the task of an experiment."""
+        aligner = AlignerTraining.build(model.aligner, config.preprocess, assets)
+        return cls(FastSpeech2.build(model, assets), assets, aligner)
 
+    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
+        """Yields five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
 
-def _network(model: FastSpeech2Config, assets: Assets) -> FastSpeech2:
-    pitch_level, energy_level = model.stats_levels
-    pitch = contour_stats(assets, f"f0_{pitch_level}")
-    energy = contour_stats(assets, f"energy_{energy_level}")
-    return FastSpeech2(model, len(assets.required_vocabulary()), assets.mel, pitch, energy)
-
-
-def _task(model: FastSpeech2Config, config: Config, assets: Assets) -> AcousticTask[FastSpeech2]:
-    aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(_network(model, assets), assets, training_step, aligner)
+        L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy; with
+        harmonics also L1 of the residual of F0. With `own_encoder`, the losses of durations and
+        pitch are `duration_loss_sum` and `pitch_loss_sum`.
+        """
+        batch = yield from self.with_durations(batch)  # the aligner's update, if there is one
+        network = self.network
+        output: FeedForwardOutput = network(*network.inputs_of(batch))
+        prosody = output.prosody
+        phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        mel = batch.mel.mT  # (B, T, M)
+        losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, frame_mask), "frames")}
+        if output.refined_mel_hat is not None:
+            total = l1_sum(output.refined_mel_hat, mel, frame_mask)
+            losses["refined_mel"] = LossTerm(total, "frames")
+        if prosody.f0_residual_l1 is not None:
+            losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
+        for name, contour in (("pitch", network.pitch), ("energy", network.energy)):
+            mask = phone_mask if contour.level == "phone" else frame_mask
+            unit: Unit = "phones" if contour.level == "phone" else "frames"
+            total = mse_sum(prosody.contours_hat[name], prosody.contours[name], mask)
+            losses[name] = LossTerm(total, unit)
+        durations = durations_in(batch)
+        if network.prosody_encoder is None:
+            total = mse_sum(prosody.log_durations_hat, durations.float().log1p(), phone_mask)
+        else:
+            total = duration_loss_sum(prosody.log_durations_hat, durations, phone_mask)
+            pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations
+            losses["pitch"] = LossTerm(pitch_loss_sum(*pitch), "phones")
+        losses["duration"] = LossTerm(total, "phones")
+        yield Update("model", losses)
 
 
 MODEL = Model(
     config=FastSpeech2Config,
-    network=_network,
-    task=_task,
+    network=FastSpeech2,
+    task=FastSpeech2Task,
     aligner=lambda model: model.aligner,
     cpu_precision="bf16",
     graphs=feed_forward_graphs,

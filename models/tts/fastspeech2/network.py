@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Literal
 
+from models.base.acoustic import contour_stats
+from models.base.assets import Assets
 from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork
 from models.tts.fastspeech2.config import FastSpeech2Config
 from modules.harmonics import F0Residual, HarmonicHead
@@ -65,6 +67,14 @@ class FastSpeech2(FeedForwardNetwork):
                 self.f0_residual = F0Residual(hidden)
         if config.use_postnet:
             self.postnet = PostNet(mel.n_mels, centred=config.centred_postnet)
+
+    @classmethod
+    def build(cls, config: FastSpeech2Config, assets: Assets) -> "FastSpeech2":
+        """Builds the network for the phones, the speakers and the mel of a voice."""
+        pitch_level, energy_level = config.stats_levels
+        pitch = contour_stats(assets, f"f0_{pitch_level}")
+        energy = contour_stats(assets, f"energy_{energy_level}")
+        return cls(config, len(assets.required_vocabulary()), assets.mel, pitch, energy)
 
 
 def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float) -> FFTStack:

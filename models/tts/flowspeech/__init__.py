@@ -23,8 +23,8 @@ from typing import cast
 from torch import Tensor
 
 from config.schema import Config
-from models.base.acoustic import AcousticTask, contour_stats, durations_in
-from models.base.aligner import build_aligner_training
+from models.base.acoustic import AcousticTask, durations_in
+from models.base.aligner import AlignerTraining
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
@@ -37,45 +37,44 @@ from modules.variance.prosody_encoder import duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
 
-def training_step(task: AcousticTask[FlowSpeech], batch: TtsBatch) -> Iterator[Update]:
-    """Yields the losses of the flow (Lipman et al. 2023, eq. 23), the mean mel and the prosody."""
-    batch = yield from task.with_durations(batch)  # the aligner's update, if there is one
-    network = task.network
-    mel = (batch.mel.mT - MEL_MEAN) / MEL_STD  # (B, T, M)
-    drawn = network.draw(batch.phone_ids, mel.shape[1])
-    output: FlowOutput = network(mel, *drawn, *network.inputs_of(batch))
-    phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
-    frame_mask = length_mask(batch.mel_lengths, mel.shape[1])
-    prosody, durations = output.prosody, durations_in(batch)
-    pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations
-    energy = prosody.contours_hat["energy"], prosody.contours["energy"], phone_mask
-    losses = {
-        "flow": LossTerm(mse_sum(output.velocity_hat, output.velocity, frame_mask), "frames"),
-        "prior": LossTerm(mse_sum(output.prior, mel, frame_mask), "frames"),
-        "duration": LossTerm(
-            duration_loss_sum(prosody.log_durations_hat, durations, phone_mask), "phones"
-        ),
-        "pitch": LossTerm(pitch_loss_sum(*pitch), "phones"),
-        "energy": LossTerm(mse_sum(*energy), "phones"),
-        "f0_residual": LossTerm(cast("Tensor", prosody.f0_residual_l1), "frames"),
-    }
-    yield Update("model", losses)
+class FlowSpeechTask(AcousticTask[FlowSpeech]):
+    """Training with the durations of stage 1 or learned ones."""
 
+    @classmethod
+    def build(cls, model: FlowSpeechConfig, config: Config, assets: Assets) -> "FlowSpeechTask":
+        """Builds the task of an experiment."""
+        aligner = AlignerTraining.build(model.aligner, config.preprocess, assets)
+        return cls(FlowSpeech.build(model, assets), assets, aligner)
 
-def _network(model: FlowSpeechConfig, assets: Assets) -> FlowSpeech:
-    pitch, energy = contour_stats(assets, "f0_phone"), contour_stats(assets, "energy_phone")
-    return FlowSpeech(model, len(assets.required_vocabulary()), assets.mel, pitch, energy)
-
-
-def _task(model: FlowSpeechConfig, config: Config, assets: Assets) -> AcousticTask[FlowSpeech]:
-    aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(_network(model, assets), assets, training_step, aligner)
+    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
+        """Yields the losses of flow (Lipman et al. 2023, eq. 23), mean mel and prosody."""
+        batch = yield from self.with_durations(batch)  # the aligner's update, if there is one
+        network = self.network
+        mel = (batch.mel.mT - MEL_MEAN) / MEL_STD  # (B, T, M)
+        drawn = network.draw(batch.phone_ids, mel.shape[1])
+        output: FlowOutput = network(mel, *drawn, *network.inputs_of(batch))
+        phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+        frame_mask = length_mask(batch.mel_lengths, mel.shape[1])
+        prosody, durations = output.prosody, durations_in(batch)
+        pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations
+        energy = prosody.contours_hat["energy"], prosody.contours["energy"], phone_mask
+        losses = {
+            "flow": LossTerm(mse_sum(output.velocity_hat, output.velocity, frame_mask), "frames"),
+            "prior": LossTerm(mse_sum(output.prior, mel, frame_mask), "frames"),
+            "duration": LossTerm(
+                duration_loss_sum(prosody.log_durations_hat, durations, phone_mask), "phones"
+            ),
+            "pitch": LossTerm(pitch_loss_sum(*pitch), "phones"),
+            "energy": LossTerm(mse_sum(*energy), "phones"),
+            "f0_residual": LossTerm(cast("Tensor", prosody.f0_residual_l1), "frames"),
+        }
+        yield Update("model", losses)
 
 
 MODEL = Model(
     config=FlowSpeechConfig,
-    network=_network,
-    task=_task,
+    network=FlowSpeech,
+    task=FlowSpeechTask,
     aligner=lambda model: model.aligner,
     options=("steps", "temperature"),
     cpu_precision="bf16",

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from config.schema import AcousticPrecision
+from models.base.acoustic import contour_stats
+from models.base.assets import Assets
 from models.base.model import PROSODY, finished_mel
 from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork, Frames, ProsodyOutput
 from models.tts.flowspeech.config import EncoderConfig, FlowSpeechConfig
@@ -74,6 +76,12 @@ class FlowSpeech(FeedForwardNetwork):
         self.prior = Linear(hidden, mel.n_mels)
         # mean mel, ripple, hidden vectors, octaves of F0
         self.estimator = Estimator(config.estimator, 2 * mel.n_mels + hidden + 1, mel.n_mels)
+
+    @classmethod
+    def build(cls, config: FlowSpeechConfig, assets: Assets) -> "FlowSpeech":
+        """Builds the network for the phones, the speakers and the mel of a voice."""
+        pitch, energy = contour_stats(assets, "f0_phone"), contour_stats(assets, "energy_phone")
+        return cls(config, len(assets.required_vocabulary()), assets.mel, pitch, energy)
 
     def forward(  # type: ignore[override]  # it also takes what a flow is trained on
         self, mel: Tensor, noise: Tensor, times: Tensor, *inputs: Tensor

@@ -32,48 +32,48 @@ from modules.losses import guided_attention_sum, mse_sum
 from processors.dataset.batch import TtsBatch
 
 
-def training_step(task: AcousticTask[Tacotron2], batch: TtsBatch) -> Iterator[Update]:
-    """Yields squared errors of mels, cross-entropy of the gate (section 2.2), guided attention.
+class Tacotron2Task(AcousticTask[Tacotron2]):
+    """Training by teacher forcing."""
 
-    The gate is to open in the step of the last frame; all frames of a step share it. `focus`, with
-    weight 0, is the largest weight of the attention: near 1 where a frame belongs to one phone.
-    """
-    network = task.network
-    output: Tacotron2Output = network(*network.inputs_of(batch))
-    mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
-    r = network.frames_per_step
-    last_step = (batch.mel_lengths - 1) // r * r  # its first frame, (B,)
-    ends = ~length_mask(last_step, batch.mel.shape[2])  # (B, T)
-    gate = F.binary_cross_entropy_with_logits(
-        output.gate_logits.float(), ends.float(), reduction="none"
-    )
-    focus = output.alignment.detach().amax(dim=2)  # (B, T)
-    losses = {
-        "mel": LossTerm(mse_sum(output.mel_hat, mel, frame_mask), "frames"),
-        "refined_mel": LossTerm(mse_sum(output.refined_mel_hat, mel, frame_mask), "frames"),
-        "gate": LossTerm((gate * frame_mask).sum(), "frames"),
-        "focus": LossTerm((focus * frame_mask).sum(), "frames", weight=0.0),
-    }
-    if (weight := network.config.guided_attention) > 0:
-        lengths, width = (batch.phone_lengths, batch.mel_lengths), network.config.guided_width
-        total = guided_attention_sum(output.alignment, *lengths, width)
-        losses["guided_attention"] = LossTerm(total, "frames", weight)
-    yield Update("model", losses)
+    @classmethod
+    def build(cls, model: Tacotron2Config, _config: Config, assets: Assets) -> "Tacotron2Task":
+        """Builds the task of an experiment."""
+        return cls(Tacotron2.build(model, assets), assets)
 
+    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
+        """Yields squared errors of mels, cross-entropy of the gate (section 2.2), guided attention.
 
-def _network(model: Tacotron2Config, assets: Assets) -> Tacotron2:
-    n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
-    return Tacotron2(model, n_phones, assets.mel, n_speakers)
-
-
-def _task(model: Tacotron2Config, _config: Config, assets: Assets) -> AcousticTask[Tacotron2]:
-    return AcousticTask(_network(model, assets), assets, training_step)
+        The gate is to open in the step of the last frame; all frames of a step share it. `focus`,
+        with weight 0, is the largest weight of the attention: near 1 where a frame belongs to one
+        phone.
+        """
+        network = self.network
+        output: Tacotron2Output = network(*network.inputs_of(batch))
+        mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
+        r = network.frames_per_step
+        last_step = (batch.mel_lengths - 1) // r * r  # its first frame, (B,)
+        ends = ~length_mask(last_step, batch.mel.shape[2])  # (B, T)
+        gate = F.binary_cross_entropy_with_logits(
+            output.gate_logits.float(), ends.float(), reduction="none"
+        )
+        focus = output.alignment.detach().amax(dim=2)  # (B, T)
+        losses = {
+            "mel": LossTerm(mse_sum(output.mel_hat, mel, frame_mask), "frames"),
+            "refined_mel": LossTerm(mse_sum(output.refined_mel_hat, mel, frame_mask), "frames"),
+            "gate": LossTerm((gate * frame_mask).sum(), "frames"),
+            "focus": LossTerm((focus * frame_mask).sum(), "frames", weight=0.0),
+        }
+        if (weight := network.config.guided_attention) > 0:
+            lengths, width = (batch.phone_lengths, batch.mel_lengths), network.config.guided_width
+            total = guided_attention_sum(output.alignment, *lengths, width)
+            losses["guided_attention"] = LossTerm(total, "frames", weight)
+        yield Update("model", losses)
 
 
 MODEL = Model(
     config=Tacotron2Config,
-    network=_network,
-    task=_task,
+    network=Tacotron2,
+    task=Tacotron2Task,
     needs_durations=False,
     graphs=tacotron2_graphs,
 )

@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from config.schema import AcousticPrecision
 from config.train import CompileMode
+from models.base.assets import Assets
 from models.base.model import Control, TtsOutput, finished_mel, resolve_speakers
 from models.tts.tacotron2.config import EncoderConfig, Tacotron2Config
 from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder, PrenetMasks
@@ -101,6 +102,12 @@ class Tacotron2(nn.Module):
         self.decoder = Decoder(config.decoder, hidden, mel.n_mels)
         self._prepared: DecoderWeights | None = None
         self.postnet = PostNet(mel.n_mels, **vars(config.postnet))
+
+    @classmethod
+    def build(cls, config: Tacotron2Config, assets: Assets) -> "Tacotron2":
+        """Builds the network for the phones, the speakers and the mel of a voice."""
+        n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
+        return cls(config, n_phones, assets.mel, n_speakers)
 
     @property
     def frames_per_step(self) -> int:

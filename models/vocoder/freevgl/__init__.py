@@ -76,6 +76,20 @@ class FreeVGLTask:
         self._edge = edge_frames(mel)
         self.begin_update(0)
 
+    @classmethod
+    def build(cls, model: FreeVGLConfig, config: Config, assets: Assets) -> "FreeVGLTask":
+        """Builds the task of an experiment."""
+        least = 2 * edge_frames(assets.mel) + 1
+        if config.train.cut_mel_frame < least:
+            raise InputError(
+                f"train.cut_mel_frame is {config.train.cut_mel_frame}; FreeVGL needs {least} or "
+                "more, since the losses leave out the ends of a segment"
+            )
+        discriminator = None
+        if model.lambda_adversarial:
+            discriminator = MagnitudeDiscriminator(model.bands, model.band_channels, assets.mel)
+        return cls(FreeVGL.build(model, assets), discriminator, model, assets.mel)
+
     def begin_update(self, step: int) -> None:
         """Sets the loss weights for the update after `step` completed updates."""
         started = step >= self.config.adversarial_start
@@ -218,26 +232,9 @@ def _images(spectra: Spectra) -> tuple[Tensor, Tensor]:
     return torch.stack([recorded, mel], dim=1), torch.stack([predicted, mel], dim=1)
 
 
-def _network(model: FreeVGLConfig, assets: Assets) -> FreeVGL:
-    return FreeVGL(model, assets.mel)
-
-
-def _task(model: FreeVGLConfig, config: Config, assets: Assets) -> FreeVGLTask:
-    least = 2 * edge_frames(assets.mel) + 1
-    if config.train.cut_mel_frame < least:
-        raise InputError(
-            f"train.cut_mel_frame is {config.train.cut_mel_frame}; FreeVGL needs {least} or more, "
-            "since the losses leave out the ends of a segment"
-        )
-    discriminator = None
-    if model.lambda_adversarial:
-        discriminator = MagnitudeDiscriminator(model.bands, model.band_channels, assets.mel)
-    return FreeVGLTask(_network(model, assets), discriminator, model, assets.mel)
-
-
 MODEL = Model(
     config=FreeVGLConfig,
-    network=_network,
-    task=_task,
+    network=FreeVGL,
+    task=FreeVGLTask,
     graphs=lambda network: vocoder_graphs(GriffinLimGraph(network), network.mel.n_mels),
 )

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
+from models.base.assets import Assets
 from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.layers.basic import Linear
 from modules.mel import MelConfig, fit_mel, spread_mel
@@ -54,6 +55,11 @@ class FreeVGL(MagnitudeVocoder):
         nn.init.zeros_(self.residual.weight)
         nn.init.zeros_(cast("Tensor", self.residual.bias))
         self._half = False  # blocks in bfloat16
+
+    @classmethod
+    def build(cls, config: FreeVGLConfig, assets: Assets) -> "FreeVGL":
+        """Builds the network for a mel."""
+        return cls(config, assets.mel)
 
     def forward(self, mel: Tensor) -> Tensor:
         """Predicts natural log magnitudes: (B, M, T) -> (B, n_fft // 2 + 1, T) float32."""

@@ -64,6 +64,14 @@ class HiFiGANTask:
         self._input_mel = MelSpectrogram(mel)
         self._stft = MultiResolutionStft()
 
+    @classmethod
+    def build(cls, model: HiFiGANConfig, _config: Config, assets: Assets) -> "HiFiGANTask":
+        """Builds the task of an experiment."""
+        generator = HiFiGAN.build(model, assets)
+        normalise_weights(generator)
+        discriminator = WaveDiscriminator(model.discriminator) if model.adversarial else None
+        return cls(generator, discriminator, model, assets.mel)
+
     def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit."""
         return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
@@ -126,21 +134,10 @@ def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:
         )
 
 
-def _network(model: HiFiGANConfig, assets: Assets) -> HiFiGAN:
-    return HiFiGAN(model.generator, assets.mel.n_mels)
-
-
-def _task(model: HiFiGANConfig, _config: Config, assets: Assets) -> HiFiGANTask:
-    generator = _network(model, assets)
-    normalise_weights(generator)
-    discriminator = WaveDiscriminator(model.discriminator)
-    return HiFiGANTask(generator, discriminator if model.adversarial else None, model, assets.mel)
-
-
 MODEL = Model(
     config=HiFiGANConfig,
-    network=_network,
-    task=_task,
+    network=HiFiGAN,
+    task=HiFiGANTask,
     check=_check_hop,
     cpu_precision="mixed",
     graphs=lambda network: vocoder_graphs(network, network.n_mels),

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
-from models.vocoder.hifigan.config import GeneratorConfig
+from models.base.assets import Assets
+from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
 from modules.execution.chunks import Context, Window, by_item, windows
 from modules.layers.basic import length_mask
 from modules.layers.signal import SignalConv1d, SignalConvTranspose1d
@@ -107,6 +108,11 @@ class HiFiGAN(nn.Module):
                 for size, chosen in zip(kernels, dilations, strict=True)
             )
         self.conv_post = SignalConv1d(channels, 1, 2 * _EDGE + 1, 1, _EDGE)
+
+    @classmethod
+    def build(cls, config: HiFiGANConfig, assets: Assets) -> "HiFiGAN":
+        """Builds the generator for a mel."""
+        return cls(config.generator, assets.mel.n_mels)
 
     def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
         """Computes the waveform, (B, T * hop_length) in [-1, 1]; 0 beyond the lengths."""

@@ -57,6 +57,13 @@ class WaveGlowTask:
         self.config = config
         self._mel = MelSpectrogram(mel)
 
+    @classmethod
+    def build(cls, model: WaveGlowConfig, _config: Config, assets: Assets) -> "WaveGlowTask":
+        """Builds the task of an experiment."""
+        network = WaveGlow.build(model, assets)
+        normalise_weights(network)
+        return cls(network, model, assets.mel)
+
     def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit."""
         n_frames = int(batch.mel_lengths.sum())
@@ -101,20 +108,10 @@ def _check_hop(model: WaveGlowConfig, preprocess: PreprocessConfig) -> None:
         )
 
 
-def _network(model: WaveGlowConfig, assets: Assets) -> WaveGlow:
-    return WaveGlow(model, assets.mel)
-
-
-def _task(model: WaveGlowConfig, _config: Config, assets: Assets) -> WaveGlowTask:
-    network = _network(model, assets)
-    normalise_weights(network)
-    return WaveGlowTask(network, model, assets.mel)
-
-
 MODEL = Model(
     config=WaveGlowConfig,
-    network=_network,
-    task=_task,
+    network=WaveGlow,
+    task=WaveGlowTask,
     check=_check_hop,
     options=("sigma", "denoiser_strength"),
     graphs=waveglow_graphs,

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
+from models.base.assets import Assets
 from models.vocoder.waveglow.config import WaveGlowConfig
 from models.vocoder.waveglow.flows import FlowStep
 from modules.execution.chunks import Context, by_item, windows
@@ -90,6 +91,11 @@ class WaveGlow(nn.Module):
         self.denoiser = Denoiser(mel)
         self.register_buffer("hum", None, persistent=False)
         self._dtype = torch.float32  # of the couplings
+
+    @classmethod
+    def build(cls, config: WaveGlowConfig, assets: Assets) -> "WaveGlow":
+        """Builds the network for a mel."""
+        return cls(config, assets.mel)
 
     def forward(self, wav: Tensor, mel: Tensor) -> Latent:
         """Maps audio (B, T * hop_length) with a mel (B, M, T) to noise; items have one length."""

@@ -2,13 +2,10 @@ import pytest
 import torch
 
 from config.preprocess import PreprocessConfig
-from config.schema import Config
-from config.train import TrainConfig
 from models.base.aligner import (
     AlignerTraining,
     JointAligner,
     JointAlignerConfig,
-    build_aligner_training,
     find_durations,
 )
 from models.base.assets import Assets
@@ -135,23 +132,11 @@ def test_attention_and_losses_are_float32_under_autocast(trained):
     assert ((found - exact).abs() <= 1).float().mean() > 0.9
 
 
-def experiment(aligner: str) -> tuple[Config, Assets]:
-    config = Config(
-        task="tts",
-        model_type="FastSpeech2",
-        dataset=("toy",),
-        dataset_path={},
-        log_dir="",
-        model=None,
-        preprocess=PreprocessConfig(aligner=aligner),
-        train=TrainConfig(max_steps=1),
-    )
-    return config, Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
-
-
 def test_only_an_experiment_without_durations_learns_them():
-    assert build_aligner_training(*experiment("hmm"), SMALL) is None
-    network = build_aligner_training(*experiment("learned"), SMALL).network
+    assets = Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
+    stored, learned = PreprocessConfig(aligner="hmm"), PreprocessConfig(aligner="learned")
+    assert AlignerTraining.build(SMALL, stored, assets) is None
+    network = AlignerTraining.build(SMALL, learned, assets).network
     assert network.phone_keys.num_embeddings == 3
     assert network.speaker_keys is None
 

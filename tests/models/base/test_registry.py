@@ -122,10 +122,12 @@ def test_a_model_file_without_definition_is_refused(broken_model):
 
 
 def test_a_misspelt_or_missing_hook_names_file_and_hook(broken_model):
-    broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network, tsak=_task)\n")
+    broken_model(
+        "\nMODEL = Model(config=FastSpeech2Config, network=FastSpeech2, tsak=FastSpeech2Task)\n"
+    )
     with pytest.raises(InputError, match=r"models/tts/broken\.py: MODEL: .* argument 'tsak'"):
         registry.find_model("tts", "broken")
-    broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network)\n")
+    broken_model("\nMODEL = Model(config=FastSpeech2Config, network=FastSpeech2)\n")
     with pytest.raises(InputError, match=r"models/tts/broken\.py: MODEL: .* argument: 'task'"):
         registry.find_model("tts", "broken")
 

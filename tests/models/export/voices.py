@@ -44,7 +44,7 @@ def make_flow_voice(folder: Path, *speakers: Speaker) -> Path:
     write_json(path, read_json(path) | {"model_type": "FlowSpeech", "model": FLOW})
     model = find_model("tts", "flowspeech")
     torch.manual_seed(0)
-    network = model.build_network(load_config(path), Assets.load(folder))
+    network = model.network.build(load_config(path).model, Assets.load(folder))
     torch.nn.init.constant_(network.duration_predictor.linear.bias, np.log(6.0))
     torch.nn.init.normal_(network.estimator.velocity.weight, std=0.1)
     save_file(network.state_dict(), folder / "model.safetensors")

@@ -102,8 +102,8 @@ def voice(tmp_path: Path) -> Synthesizer:
     assets = Assets(MelConfig(), arpabet_vocabulary(), (Speaker("one", "en-us"),))
     assets.save(tmp_path)
     torch.manual_seed(0)
-    network = find_model("tts", "tacotron2").build_network(
-        load_config(tmp_path / "config.json"), assets
+    network = find_model("tts", "tacotron2").network.build(
+        load_config(tmp_path / "config.json").model, assets
     )
     network.decoder.gate_linear.bias.data.fill_(9.0)
     save_file(network.state_dict(), tmp_path / "model.safetensors")

@@ -98,7 +98,9 @@ def make_voice(
     )
     assets.save(folder)
     torch.manual_seed(0)
-    network = find_model("tts", model).build_network(load_config(folder / "config.json"), assets)
+    network = find_model("tts", model).network.build(
+        load_config(folder / "config.json").model, assets
+    )
     torch.nn.init.constant_(network.duration_predictor.linear.bias, np.log(6.0))
     if model == "FlowSpeech":
         torch.nn.init.normal_(network.estimator.velocity.weight, std=0.1)  # 0 before training

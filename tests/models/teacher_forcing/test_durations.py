@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import torch
 
-from models.base.aligner import JointAlignerConfig, build_aligner
+from models.base.aligner import JointAligner, JointAlignerConfig
 from models.base.assets import Assets, Speaker
 from models.base.registry import find_model, load_config
 from models.teacher_forcing.durations import (
@@ -175,7 +175,7 @@ def test_models_that_need_durations_train_with_them(model_type, model, made, tmp
     prepare_dataset(config, "LJSpeech", 1)
     assets = collect_assets(config)
     data = load_data(config, assets, ProcessRank(), torch.device("cpu"))
-    task = find_model("tts", model_type).build_task(config, assets)
+    task = find_model("tts", model_type).task.build(config.model, config, assets)
     for batch in data.train:
         assert batch.durations.sum(dim=1).tolist() == batch.mel_lengths.tolist()
         (update,) = task.training_step(batch)
@@ -274,7 +274,7 @@ def voice(tensors, aligner="learned"):
 
 
 def test_the_aligner_has_the_weights_of_the_checkpoint_and_is_in_eval_mode():
-    trained = build_aligner(CONFIG, ASSETS).eval()
+    trained = JointAligner.build(CONFIG, ASSETS).eval()
     found = load_joint_aligner(voice(trained.state_dict()))
     batch = (
         torch.tensor([[3, 4, 5]]), torch.tensor([3]), torch.tensor([1]),
@@ -293,6 +293,6 @@ def test_a_checkpoint_without_its_aligner_is_refused_with_the_reason():
 
 
 def test_weights_of_another_size_are_refused():
-    other = build_aligner(JointAlignerConfig(hidden=5, attention_channels=3), ASSETS)
+    other = JointAligner.build(JointAlignerConfig(hidden=5, attention_channels=3), ASSETS)
     with pytest.raises(InputError, match=r"does not fit its config\.json: of another shape: phone"):
         load_joint_aligner(voice(other.state_dict()))

@@ -334,8 +334,8 @@ def test_only_a_vocoder_takes_mels_and_only_from_an_acoustic_model(place):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
     shutil.copy(place / "ckpts/voice/audio.json", folder)
-    network = find_model("vocoder", "HiFiGAN").build_network(
-        config, load_model(place / "ckpts/voice")
+    network = find_model("vocoder", "HiFiGAN").network.build(
+        config.model, load_model(place / "ckpts/voice")
     )
     save_file(network.state_dict(), folder / "model.safetensors")
     with pytest.raises(InputError, match=r"ckpts/vocoder is a vocoder; expected an acoustic model"):
@@ -384,7 +384,9 @@ def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
     folder = write_voice(tmp_path, "voice", seed=0)
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing"):
         prepare_from_acoustic(vocoder_config(tmp_path), folder)
-    task = find_model("tts", "FastSpeech2").build_task(config, load_model(folder).assets)
+    task = find_model("tts", "FastSpeech2").task.build(
+        config.model, config, load_model(folder).assets
+    )
     save_file(task.networks["aligner"].state_dict(), folder / "aligner.safetensors")
     prepare_from_acoustic(vocoder_config(tmp_path), folder)
     store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")

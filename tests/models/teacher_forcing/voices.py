@@ -59,7 +59,7 @@ def write_voice(root: Path, name: str, seed: int) -> Path:
     config, folder = load_config(root / "voice.json"), root / "ckpts" / name
     assets = collect_assets(config)
     torch.manual_seed(seed)
-    network = find_model("tts", config.model_type).build_network(config, assets)
+    network = find_model("tts", config.model_type).network.build(config.model, assets)
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
     assets.save(folder)

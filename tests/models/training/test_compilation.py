@@ -7,7 +7,6 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
-from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.checkpoint.folders import latest_checkpoint
 from models.tts import fastpitch, fastspeech2, flowspeech, tacotron2
@@ -43,19 +42,20 @@ def small_model(name):
     n_phones, mel = len(arpabet_vocabulary()), PREPROCESS.mel
     torch.manual_seed(0)
     if name == "Tacotron2":
-        network, module = tacotron2.Tacotron2(test_tacotron2.SMALL, n_phones, mel), tacotron2
+        network = tacotron2.Tacotron2(test_tacotron2.SMALL, n_phones, mel)
+        task = tacotron2.Tacotron2Task
     elif name == "FastPitch":
         network = fastpitch.FastPitch(test_fastpitch.SMALL, n_phones, mel, PITCH)
-        module = fastpitch
+        task = fastpitch.FastPitchTask
     elif name == "FlowSpeech":
         statistics = PITCH, test_flowspeech.ENERGY
         network = flowspeech.FlowSpeech(test_flowspeech.SMALL, n_phones, mel, *statistics)
-        module = flowspeech
+        task = flowspeech.FlowSpeechTask
     else:
         statistics = PITCH, test_fastspeech2.ENERGY
         network = fastspeech2.FastSpeech2(test_fastspeech2.SMALL, n_phones, mel, *statistics)
-        module = fastspeech2
-    return AcousticTask(network, Assets(PREPROCESS.mel), module.training_step)
+        task = fastspeech2.FastSpeech2Task
+    return task(network, Assets(PREPROCESS.mel))
 
 
 @pytest.mark.parametrize("name", ["FastSpeech2", "FastPitch", "FlowSpeech", "Tacotron2"])

@@ -69,7 +69,7 @@ def tensors_of(folder: Path) -> dict[str, torch.Tensor]:
 def test_the_exported_network_is_the_same_as_with_another_aligner(root):
     voice = load_model(root / "ckpts" / "voice")
     config = load_config(write_voice_config(root, model=root.name))
-    plain = find_model("tts", root.name).build_network(config, voice.assets)
+    plain = find_model("tts", root.name).network.build(config.model, voice.assets)
     assert voice.network.state_dict().keys() == plain.state_dict().keys()
     stored = load_file(voice.folder / "model.safetensors")
     assert stored.keys() == plain.state_dict().keys()

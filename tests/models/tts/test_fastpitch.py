@@ -6,12 +6,11 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic import AcousticTask
 from models.base.aligner import AlignerTraining, JointAligner, JointAlignerConfig
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastpitch
-from models.tts.fastpitch import FastPitch, training_step
+from models.tts.fastpitch import FastPitch, FastPitchTask
 from models.tts.fastpitch.config import FastPitchConfig, FFTConfig, TemporalPredictorConfig
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
 from modules.mel import MelConfig
@@ -67,7 +66,7 @@ def network_of(config: FastPitchConfig = SMALL, pitch: ContourStats = PITCH) -> 
     return network
 
 
-def task_of(network: FastPitch, *, learned: bool = False) -> AcousticTask[FastPitch]:
+def task_of(network: FastPitch, *, learned: bool = False) -> FastPitchTask:
     """Training with the durations of the batches, or with learned ones."""
     aligner = None
     if learned:
@@ -75,7 +74,7 @@ def task_of(network: FastPitch, *, learned: bool = False) -> AcousticTask[FastPi
         sizes = network.config.aligner
         n_speakers = network.n_speakers
         aligner = AlignerTraining(JointAligner(sizes, N_PHONES, N_MELS, n_speakers), sizes)
-    return AcousticTask(network, Assets(MelConfig()), training_step, aligner)
+    return FastPitchTask(network, Assets(MelConfig()), aligner)
 
 
 @by_backend
@@ -225,7 +224,7 @@ def test_losses_are_sums_of_squares_over_valid_positions(config):
     assert set(weights.values()) == {("phones", 0.1)}
 
 
-def gradients_of(task: AcousticTask, windows: list[TtsBatch]) -> dict[str, torch.Tensor]:
+def gradients_of(task: FastPitchTask, windows: list[TtsBatch]) -> dict[str, torch.Tensor]:
     """Gradients of one update over micro-batches, each loss divided by the count of them all."""
     counts: dict[str, int] = {}
     for batch in windows:
@@ -448,7 +447,7 @@ def test_an_experiments_task_takes_its_numbers_from_the_assets(aligner):
     corpus = CorpusStats({"high": stats(220), "low": stats(110)})
     mel = MelConfig(n_mels=20, log_floor=1e-3)
     assets = Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, corpus)
-    task = fastpitch.MODEL.build_task(config, assets)
+    task = fastpitch.MODEL.task.build(config.model, config, assets)
     assert task.network.pitch.norm.mean.tolist() == [110, 220]
     assert task.network.phone_embedding.num_embeddings == 3
     assert task.network.mel_linear.out_features == 20

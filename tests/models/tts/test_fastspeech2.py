@@ -5,11 +5,10 @@ import torch
 
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastspeech2
-from models.tts.fastspeech2 import FastSpeech2, training_step
+from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Task
 from models.tts.fastspeech2.config import (
     FastSpeech2Config,
     TransformerConfig,
@@ -77,8 +76,8 @@ VARIANTS = {
 }
 
 
-def task_of(network: FastSpeech2) -> AcousticTask[FastSpeech2]:
-    return AcousticTask(network, Assets(MelConfig()), training_step)
+def task_of(network: FastSpeech2) -> FastSpeech2Task:
+    return FastSpeech2Task(network, Assets(MelConfig()))
 
 
 def network_of(
@@ -557,7 +556,8 @@ def speaker_stats(hz: float) -> SpeakerStats:
 @pytest.mark.parametrize("name", ["frame level", "convolution"])
 def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
     stats = CorpusStats({"high": speaker_stats(220), "low": speaker_stats(110)})
-    task = fastspeech2.MODEL.build_task(*experiment(stats, VARIANTS[name]))
+    config, assets = experiment(stats, VARIANTS[name])
+    task = fastspeech2.MODEL.task.build(config.model, config, assets)
     network = task.networks[task.exported]
     assert network.pitch.norm.mean.tolist() == [110, 220]
     assert network.energy.norm.std.tolist() == [5, 5]
@@ -567,8 +567,9 @@ def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
 
 
 def test_missing_statistics_are_named():
+    _, assets = experiment(CorpusStats({"low": speaker_stats(110)}))
     with pytest.raises(InputError, match=r"statistics of high: .* run stage 1 again"):
-        fastspeech2.MODEL.build_network(*experiment(CorpusStats({"low": speaker_stats(110)})))
+        FastSpeech2.build(FRAME_LEVEL, assets)
 
 
 @pytest.mark.parametrize("use_postnet", [True, False])

@@ -3,9 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
-from models.tts.flowspeech import FlowSpeech, training_step
+from models.tts.flowspeech import FlowSpeech, FlowSpeechTask
 from models.tts.flowspeech.config import (
     EncoderConfig,
     EstimatorConfig,
@@ -57,8 +56,8 @@ def network_of(
     return network
 
 
-def task_of(network: FlowSpeech) -> AcousticTask[FlowSpeech]:
-    return AcousticTask(network, Assets(MelConfig()), training_step)
+def task_of(network: FlowSpeech) -> FlowSpeechTask:
+    return FlowSpeechTask(network, Assets(MelConfig()))
 
 
 def test_the_default_size_is_that_of_a_laptop():

@@ -3,10 +3,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.base.acoustic import AcousticTask
 from models.base.assets import Assets
 from models.training.initialisation import tensors_of
-from models.tts.tacotron2 import Tacotron2, training_step
+from models.tts.tacotron2 import Tacotron2, Tacotron2Task
 from models.tts.tacotron2.config import (
     DecoderConfig,
     EncoderConfig,
@@ -51,8 +50,8 @@ def network_of(config: Tacotron2Config = SMALL, n_speakers: int = 1) -> Tacotron
     return network
 
 
-def task_of(network: Tacotron2) -> AcousticTask[Tacotron2]:
-    return AcousticTask(network, Assets(MelConfig()), training_step)
+def task_of(network: Tacotron2) -> Tacotron2Task:
+    return Tacotron2Task(network, Assets(MelConfig()))
 
 
 def batch_of(
@@ -387,7 +386,7 @@ def test_half_precision_has_nearly_the_gradients_of_float32():
 def test_samples_show_the_attention():
     network = Tacotron2(SMALL, len(arpabet_vocabulary()), MelConfig()).eval()
     batch = batch_of((5,), (2,))
-    task = AcousticTask(network, Assets(MelConfig(), arpabet_vocabulary()), training_step)
+    task = Tacotron2Task(network, Assets(MelConfig(), arpabet_vocabulary()))
     (sample,) = task.samples(batch)
     assert {*sample.figures} == {"mel", "attention"}
     assert len(sample.phones) == 5

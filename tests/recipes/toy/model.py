@@ -43,6 +43,12 @@ class Toy(nn.Module):
         self.duration_linear = Linear(config.hidden, 1)
         self.mel_linear = Linear(config.hidden, n_mels)
 
+    @classmethod
+    def build(cls, config: ToyConfig, assets: Assets) -> "Toy":
+        """Builds the network for the phones and the mel of a voice."""
+        n_phones = len(assets.required_vocabulary())
+        return cls(config, n_phones, assets.mel.n_mels, assets.mel.log_floor_value)
+
     def forward(self, phone_ids: Tensor, durations: Tensor, n_frames: int) -> tuple[Tensor, Tensor]:
         """Predicts ln(frames + 1), (B, N), and the mel, (B, T, M), with true durations."""
         phones = self.phone_embedding(phone_ids)  # (B, N, H)
@@ -84,24 +90,23 @@ class Toy(nn.Module):
         return self
 
 
-def training_step(task: AcousticTask[Toy], batch: TtsBatch) -> Iterator[Update]:
-    """Yields the L1 of the mel and the squared error of ln(frames + 1)."""
-    T, durations = batch.mel.shape[2], durations_in(batch)
-    log_durations_hat, mel_hat = task.network(batch.phone_ids, durations, T)
-    phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
-    mel = l1_sum(mel_hat, batch.mel.mT, length_mask(batch.mel_lengths, T))
-    duration = mse_sum(log_durations_hat, durations.float().log1p(), phone_mask)
-    losses = {"mel": LossTerm(mel, "frames"), "duration": LossTerm(duration, "phones")}
-    yield Update("model", losses)
+class ToyTask(AcousticTask[Toy]):
+    """Training with the durations of stage 1."""
+
+    @classmethod
+    def build(cls, model: ToyConfig, _config: Config, assets: Assets) -> "ToyTask":
+        """Builds the task of an experiment."""
+        return cls(Toy.build(model, assets), assets)
+
+    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
+        """Yields the L1 of the mel and the squared error of ln(frames + 1)."""
+        T, durations = batch.mel.shape[2], durations_in(batch)
+        log_durations_hat, mel_hat = self.network(batch.phone_ids, durations, T)
+        phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+        mel = l1_sum(mel_hat, batch.mel.mT, length_mask(batch.mel_lengths, T))
+        duration = mse_sum(log_durations_hat, durations.float().log1p(), phone_mask)
+        losses = {"mel": LossTerm(mel, "frames"), "duration": LossTerm(duration, "phones")}
+        yield Update("model", losses)
 
 
-def _network(model: ToyConfig, assets: Assets) -> Toy:
-    n_phones = len(assets.required_vocabulary())
-    return Toy(model, n_phones, assets.mel.n_mels, assets.mel.log_floor_value)
-
-
-def _task(model: ToyConfig, _config: Config, assets: Assets) -> AcousticTask[Toy]:
-    return AcousticTask(_network(model, assets), assets, training_step)
-
-
-MODEL = Model(config=ToyConfig, network=_network, task=_task)
+MODEL = Model(config=ToyConfig, network=Toy, task=ToyTask)

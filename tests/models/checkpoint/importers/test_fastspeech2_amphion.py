@@ -7,12 +7,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.base.acoustic import AcousticTask
 from models.checkpoint.foreign import find
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.initialisation import initialise
-from models.tts.fastspeech2 import training_step
+from models.tts.fastspeech2 import FastSpeech2Task
 from tests.models.checkpoint.importers import fastspeech2_originals as originals
 from tests.models.checkpoint.importers.fastspeech2_originals import (
     SIZES,
@@ -372,8 +371,8 @@ def test_fine_tuning_takes_phones_over_by_name(experiment, voice):
 
     assets = voice.model.assets
     own = type(assets)(assets.mel, arpabet_vocabulary(), assets.speakers, assets.stats)
-    network = model_of("tts", "fastspeech2").build_network(voice.model.config, own)
-    transfer = initialise(AcousticTask(network, own, training_step), own, experiment)
+    network = model_of("tts", "fastspeech2").network.build(voice.model.config.model, own)
+    transfer = initialise(FastSpeech2Task(network, own), own, experiment)
     original = voice.model.network.phone_embedding.weight
     for phone in ("AA1", "<sp>", "<sil>", "ZH"):
         (old,), (new,) = assets.vocabulary.ids([phone]), own.vocabulary.ids([phone])

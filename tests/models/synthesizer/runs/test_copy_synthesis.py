@@ -286,7 +286,7 @@ def make_experiment(tmp_path: Path) -> Path:
     write_json(folder / "config.json", config)
     assets = Assets(MEL)
     assets.save(folder)
-    network = MODEL.build_network(load_config(folder / "config.json"), assets)
+    network = MODEL.network.build(load_config(folder / "config.json").model, assets)
     save_file(network.state_dict(), folder / "model.safetensors")
     return folder
 
