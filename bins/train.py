@@ -12,7 +12,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = arguments("train", argv)
 
     from models.base.registry import load_config
-    from models.training.experiment import train
+    from models.training.trainer import train
     from processors.dataset.generated import N_LJSPEECH
     from utils.logging import setup_logging
 

@@ -19,9 +19,9 @@ from models.base.model import TtsOutput
 from models.base.registry import model_of
 from models.benchmark.results import Work
 from models.synthesizer.synthesizer import Synthesizer
-from models.training.checkpointing import Run
 from models.training.data import ProcessRank, collect_assets, load_data
-from models.training.tracking import Tracker
+from models.training.observing.tracker import Tracker
+from models.training.run import Run
 from models.training.trainer import Trainer
 from processors.dataset.batch import TtsItem
 from processors.dataset.sampler import Draw
@@ -179,10 +179,11 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     data = load_data(config, assets, ProcessRank(), device)
     nowhere = Path()
     trainer = Trainer(Run(task, data, train, accelerator, nowhere, Tracker(nowhere)))
-    updates, mel = trainer.updates(), assets.mel
+    windows, mel = trainer.windows(), assets.mel
 
     def step() -> Work:
-        batches = next(updates)
+        batches = next(windows)
+        trainer.update(batches)
         frames = sum(int(batch.mel_lengths.sum()) for batch in batches)
         cells = sum(batch.mel.shape[0] * batch.mel.shape[2] for batch in batches)
         n_items = sum(len(batch.ids) for batch in batches)

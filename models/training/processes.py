@@ -21,7 +21,7 @@ from utils.errors import InputError
 
 
 def n_processes() -> int:
-    """Processes of this run."""
+    """Returns the number of processes of this run."""
     return distributed.get_world_size() if _several() else 1
 
 
@@ -79,8 +79,10 @@ class Interrupts:
         received: Number of the last signal; 0 without one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: torch.device) -> None:
         self.received = 0
+        self._agreed = 0
+        self._device = device
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
@@ -95,6 +97,16 @@ class Interrupts:
 
     def __exit__(self, *_exception: object) -> None:
         restore_handlers(self._previous)
+
+    def agreed(self) -> int:
+        """Returns a signal that any process received, 0 without one; all processes must call it."""
+        if self._agreed == 0:
+            self._agreed = self.received
+            if _several():
+                largest = torch.tensor(self.received, device=self._device)
+                distributed.all_reduce(largest, distributed.ReduceOp.MAX)
+                self._agreed = int(largest)
+        return self._agreed
 
 
 def leave_signals_to_trainer(_worker: int) -> None:

@@ -3,17 +3,21 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import torch
 from accelerate.utils import send_to_device
 from torch import Tensor
 
+from config.schema import Config
 from models.base.task import LossTerm, Scheduled, Task, Unit, Update
 from models.checkpoint.history import Position
-from models.training.checkpointing import Checkpointer, Run
 from models.training.compilation import Compilation
 from models.training.data import windows
+from models.training.observing.observer import Observer
+from models.training.observing.profiling import profiled
+from models.training.observing.tracker import Meter, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
 from models.training.processes import (
     Interrupts,
@@ -22,13 +26,35 @@ from models.training.processes import (
     sum_over_processes,
     take_from_first,
 )
-from models.training.state import TrainingState, weight_files
-from models.training.tracking import Meter, WindowReport, profiled
+from models.training.run import Run, log_start, open_run
+from models.training.saving.checkpointer import Checkpointer
+from models.training.saving.state import TrainingState, weight_files
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
 from utils.logging import get_logger
 
 _log = get_logger(__name__)
+
+
+def train(
+    config: Config,
+    name: str,
+    *,
+    resume: bool = False,
+    restart: bool = False,
+    init_from: str | None = None,
+) -> int | None:
+    """Trains an experiment, from the start or from its newest checkpoint.
+
+    Returns:
+        The signal that ended it (a checkpoint was saved); None at the planned end.
+    """
+    with open_run(config, name, resume=resume, restart=restart, init_from=init_from) as run:
+        trainer = Trainer(run)
+        if run.resumes is not None:
+            trainer.checkpointer.resume(run.resumes)
+        log_start(run)
+        return trainer.fit()
 
 
 class Trainer:
@@ -58,17 +84,16 @@ class Trainer:
         self._average = WeightAverage(spoken, decay, warmup=warmup) if decay else None
         files = weight_files(task.networks, task.exported, self._average)
         state = TrainingState(files, self._updater.optimizers, self._updater.scaler)
-        self.checkpointer = Checkpointer(run, state, self._average)
+        self.checkpointer = Checkpointer(run, state)
+        self._observer = Observer(run, self._average)
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)
 
-    @property
-    def position(self) -> Position:
-        """Updates, epochs and micro-batches done, and the best validation."""
-        return self.checkpointer.position
-
     def fit(self) -> int | None:
         """Trains until max_steps or max_epoch, or until SIGINT, SIGTERM or SIGHUP.
+
+        The checkpoint comes before validation and scores: no signal, error or lack of memory in
+        these can lose it.
 
         Returns:
             The signal that ended it, after a checkpoint was saved; None at the planned end.
@@ -77,50 +102,75 @@ class Trainer:
             InputError: If weights or too many updates in a row are not finite, or a file cannot be
                 written.
         """
-        if self.checkpointer.is_finished and not self.checkpointer.due_measurements():
+        run, position, accelerator = self.run, self.position, self.run.accelerator
+        if isinstance(run.task, Scheduled):  # an interrupted run may have left a validation
+            run.task.begin_update(max(0, position.step - 1))
+        if self.is_finished and not (self._must_validate or self._must_score):
             _log.info("nothing is left to train: raise train.max_steps or train.max_epoch")
             return None
-        with Interrupts() as interrupts:
-            if received := self._finish_update(interrupts):  # left by an interrupted run
-                return received
-            for _ in self.updates():
-                if received := self._finish_update(interrupts):
-                    return received
-            return self._finish_update(interrupts) or None  # the end of max_epoch is known now
+        device, folder = accelerator.device, run.checkpoints.parent
+        steps = run.config.profile.steps if accelerator.is_main_process else ()
+        with Interrupts(device) as interrupts, profiled(steps, folder, device) as end_update:
+            # without an update: first what an interrupted run left, last what ends with max_epoch
+            for window in chain((None,), self.windows(), (None,)):
+                if window is not None:
+                    self.update(window)
+                    end_update()
+                if self._bad_in_a_row and not self.is_finished:
+                    continue  # diverged weights must not take the place of good checkpoints
+                if self._must_save or interrupts.agreed():
+                    self.checkpointer.save()
+                    if self._must_validate and not interrupts.agreed():
+                        self.checkpointer.add_validation(self._observer.validate(position.step))
+                    if self._must_score and not interrupts.agreed():
+                        self.checkpointer.add_scores(self._observer.score(position.step))
+                    if signal := interrupts.agreed():
+                        steps_done = position.step, run.last_update
+                        _log.info("stopped at update %d of %d; --resume continues", *steps_done)
+                        return signal
+        return None
 
-    def _finish_update(self, interrupts: Interrupts) -> int:
-        """Saves, validates and scores; returns the signal that any process received, or 0.
+    @property
+    def position(self) -> Position:
+        """Updates, epochs and micro-batches done, and the best validation."""
+        return self.checkpointer.position
 
-        While updates are skipped, everything waits for the next good one, since diverged weights
-        must not take the place of good checkpoints.
-        """
-        if self._bad_in_a_row and not self.checkpointer.is_finished:
-            return 0
-        return self.checkpointer.finish_update(interrupts)
+    @property
+    def is_finished(self) -> bool:
+        """Whether training has reached max_steps or max_epoch."""
+        config, position = self.run.config, self.position
+        return 0 < config.max_steps <= position.step or 0 < config.max_epoch <= position.epoch
 
-    def updates(self) -> Iterator[list[Any]]:
-        """Takes the updates that are left, one at a time; yields the micro-batches of each."""
-        accelerator = self.run.accelerator
-        steps = self.run.config.profile.steps if accelerator.is_main_process else ()
-        with profiled(steps, self.run.checkpoints.parent, accelerator.device) as end_update:
-            for window in self._windows():
-                self._update(window)
-                end_update()
-                yield window
+    @property
+    def _must_save(self) -> bool:
+        return self.checkpointer.is_due or self._must_validate or self._must_score
 
-    def _windows(self) -> Iterator[list[Any]]:
-        """The micro-batches of every update that is left, over all epochs."""
+    @property
+    def _must_validate(self) -> bool:
+        return self._must_measure(self.run.config.valid_steps, self.position.validated)
+
+    @property
+    def _must_score(self) -> bool:
+        return self._must_measure(self.run.config.score_steps, self.position.scored)
+
+    def _must_measure(self, every: int, last: int) -> bool:
+        """Returns whether a measurement is due and was not done yet."""
+        is_left = self.is_finished and last < self.position.step
+        return is_left or self.checkpointer.has_passed(every, last)
+
+    def windows(self) -> Iterator[list[Any]]:
+        """Yields the micro-batches of every update that is left, over all epochs."""
         data, position = self.run.data, self.position
-        while not self.checkpointer.is_finished:
+        while not self.is_finished:
             data.sampler.set_epoch(position.epoch, start=position.batch)
             for window in windows(data.train, self.run.config.gradient_accumulation_step):
                 yield window
-                if self.checkpointer.is_finished:
+                if self.is_finished:
                     return
             position.epoch += 1
             position.batch = 0
 
-    def _update(self, window: list[Any]) -> None:
+    def update(self, window: list[Any]) -> None:
         """Takes and logs one update."""
         task, config, position = self.run.task, self.run.config, self.position
         rate = learning_rate(config, position.step + 1, position.epoch, self.run.last_update)
@@ -135,9 +185,8 @@ class Trainer:
         position.batch += len(window)
         self._check_finite(report)
         self._meter.add(report)
-        every = config.log_steps
-        is_due = self.checkpointer.is_due(every, position.step - 1)
-        if is_due or (every and self._meter.is_overdue()):
+        is_due = self.checkpointer.has_passed(config.log_steps, position.step - 1)
+        if is_due or (config.log_steps and self._meter.is_overdue()):
             values = self._meter.read() | {"lr": rate}
             self.run.tracker.log_training(values, position, self.run.last_update)
 
@@ -281,7 +330,7 @@ class Updater:
 def _count_valid(
     task: Task[Any], window: Sequence[Any], device: torch.device
 ) -> Mapping[Unit, int]:
-    """Valid elements of all micro-batches and processes, by unit."""
+    """Counts the valid elements of all micro-batches and processes, by unit."""
     by_batch = [task.counts(batch) for batch in window]
     local = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
     if n_processes() == 1:
@@ -301,9 +350,9 @@ def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) ->
 
 
 def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:
-    """Utterances of the micro-batches whose loss is not finite.
+    """Returns the utterances of the micro-batches whose loss is not finite.
 
-    All of them, if only the gradient, or the loss of another process, is not.
+    Returns all of them if only the gradient, or the loss of another process, is not.
     """
     bad = [not bool(loss.isfinite()) for loss in losses]
     return [

@@ -16,8 +16,7 @@ from torch.nn import functional as F
 from models.base.registry import find_model
 from models.benchmark.run import generated_config, known_models
 from models.training.data import ProcessRank, collect_assets, load_data, make_collator
-from models.training.experiment import train
-from models.training.trainer import Updater
+from models.training.trainer import Updater, train
 from processors.dataset.sampler import Draw
 from utils.seed import seed_everything
 

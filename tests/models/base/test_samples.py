@@ -5,7 +5,7 @@ import torch
 from models.base.assets import Assets
 from models.base.model import TtsOutput
 from models.base.samples import synthesis_samples
-from models.training.checkpointing import eval_mode
+from models.training.observing.observer import eval_mode
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.text.voice_phones import arpabet_vocabulary

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save, save_file
 from models.base.registry import load_config
 from models.checkpoint.folders import step_folder, step_of, write_checkpoint
 from models.checkpoint.loading import RAW_WEIGHTS, load_model
-from models.training.experiment import train
+from models.training.trainer import train
 from tests.models.training.small_tasks import PREPROCESS, make_processed, write_voice_config
 from utils.arrays import read_pickled
 from utils.errors import InputError

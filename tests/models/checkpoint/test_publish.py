@@ -17,8 +17,8 @@ from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment, export, publish, without_local_paths
 from models.synthesizer.vocoders import open_vocoder
-from models.training.experiment import train
 from models.training.initialisation import initialise
+from models.training.trainer import train
 from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.layers.normalisation import fold
 from tests.models.checkpoint.importers.hifigan_originals import (

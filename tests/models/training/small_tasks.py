@@ -13,9 +13,9 @@ from torch import nn
 from config.preprocess import PreprocessConfig
 from config.train import AdamConfig, DataLoaderConfig, ScheduleConfig, TrainConfig
 from models.base.task import LossTerm, Update
-from models.training.checkpointing import Run
 from models.training.data import ProcessRank, data_of
-from models.training.tracking import Tracker
+from models.training.observing.tracker import Tracker
+from models.training.run import Run
 from models.training.trainer import Trainer
 from modules.layers.basic import length_mask
 from modules.variance.adaptor import regulate

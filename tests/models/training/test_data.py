@@ -18,7 +18,7 @@ from models.benchmark.run import generated_config, known_models
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.data import ProcessRank, collect_assets, load_data, windows
-from models.training.experiment import train
+from models.training.trainer import train
 from preprocessors.manifest import read_splits
 from processors.dataset.store import write_index
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint

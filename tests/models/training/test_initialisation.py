@@ -11,8 +11,8 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import find_model, load_config
 from models.checkpoint.loading import load_model
 from models.training.data import collect_assets
-from models.training.experiment import train
 from models.training.initialisation import initialise, tensors_of
+from models.training.trainer import train
 from modules.layers.basic import PhoneEmbedding
 from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import Vocabulary

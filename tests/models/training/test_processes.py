@@ -51,6 +51,8 @@ accelerator.end_training()
 leave(0)
 """
 
+CPU = torch.device("cpu")
+
 
 def test_two_processes_make_the_updates_of_one(tmp_path):
     data = make_processed(tmp_path / "data").folder
@@ -93,7 +95,7 @@ def test_all_values_that_differ_anywhere_are_named(monkeypatch):
 
 
 def test_a_second_sigterm_does_not_cut_off_the_save():
-    with Interrupts() as interrupts:
+    with Interrupts(CPU) as interrupts:
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
         assert interrupts.received == signal.SIGTERM
@@ -109,7 +111,7 @@ def _ctrl_c_interrupts():
 
 @pytest.mark.usefixtures("_ctrl_c_interrupts")
 def test_a_second_ctrl_c_interrupts_at_once():
-    with Interrupts() as interrupts:
+    with Interrupts(CPU) as interrupts:
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupts.received == signal.SIGINT
         with pytest.raises(KeyboardInterrupt):
@@ -117,12 +119,12 @@ def test_a_second_ctrl_c_interrupts_at_once():
 
 
 def test_a_terminal_that_closes_is_recorded_unless_nohup_ignores_it():
-    with Interrupts() as interrupts:
+    with Interrupts(CPU) as interrupts:
         os.kill(os.getpid(), signal.SIGHUP)
         assert interrupts.received == signal.SIGHUP
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with Interrupts() as interrupts:
+        with Interrupts(CPU) as interrupts:
             os.kill(os.getpid(), signal.SIGHUP)
             assert interrupts.received == 0
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
@@ -132,6 +134,6 @@ def test_a_terminal_that_closes_is_recorded_unless_nohup_ignores_it():
 
 def test_signal_handlers_are_restored():
     before = signal.getsignal(signal.SIGTERM)
-    with Interrupts():
+    with Interrupts(CPU):
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before

@@ -13,8 +13,10 @@ from safetensors.torch import load_file
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import Sample
 from models.checkpoint.folders import fault_of, latest_checkpoint, steps_of, write_checkpoint
-from models.training.checkpointing import Run, Validation, validate
-from models.training.scoring import ScoringResult
+from models.training.observing.observer import validate
+from models.training.observing.scoring import ScoringResult
+from models.training.observing.tracker import Validation
+from models.training.run import Run
 from models.training.trainer import Trainer
 from tests.models.training.small_tasks import (
     TinyGan,
@@ -114,7 +116,7 @@ def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypa
     config = train_config(max_steps=9, save_steps=2, valid_steps=1, keep_last=2)
     losses = iter([5.0, 4.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
     monkeypatch.setattr(
-        "models.training.checkpointing.validate", lambda *_: Validation(next(losses), {}, {})
+        "models.training.observing.observer.validate", lambda *_: Validation(next(losses), {}, {})
     )
     trainer = make_trainer(store, checkpoints, config)
     trainer.fit()
@@ -276,7 +278,7 @@ def test_what_is_due_while_updates_are_skipped_waits_for_the_next_good_one(
         validated.append(trainer.position.step)
         return Validation(1.0, {}, {})
 
-    monkeypatch.setattr("models.training.checkpointing.validate", validate_at)
+    monkeypatch.setattr("models.training.observing.observer.validate", validate_at)
     trainer.fit()
 
     assert steps_of(checkpoints) == [4, 7]
@@ -322,7 +324,7 @@ def test_weights_that_are_not_finite_stop_training_before_they_are_used(
     config = train_config(max_steps=20, save_steps=2)
     make_trainer(store, checkpoints, replace(config, max_steps=2)).fit()
     monkeypatch.setattr(
-        "models.training.checkpointing.validate", lambda *_: pytest.fail("validated")
+        "models.training.observing.observer.validate", lambda *_: pytest.fail("validated")
     )
     scoring = SimpleNamespace(run=lambda _: pytest.fail("scored"))
     config = replace(config, **{"save_steps": 0, due: 3})
@@ -398,7 +400,7 @@ def logged_saves(monkeypatch):
         write.events.append("save")
         return write_checkpoint(folder, step, files)
 
-    monkeypatch.setattr("models.training.checkpointing.write_checkpoint", write)
+    monkeypatch.setattr("models.training.saving.checkpointer.write_checkpoint", write)
     return write
 
 

@@ -14,11 +14,11 @@ from torch.nn.utils import parametrize
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.checkpointing import eval_mode, validate
+from models.training.observing.observer import eval_mode, validate
 from models.training.trainer import Updater
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
-from tests.models.training.test_state import everything
+from tests.models.training.saving.test_state import everything
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,

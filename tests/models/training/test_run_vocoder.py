@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.checkpoint.loading import load_model
-from models.training.experiment import train
 from models.training.initialisation import initialise
+from models.training.trainer import train
 from modules.layers.normalisation import adapt_weight_norm
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from models.base.task import Sample
-from models.training.scoring import (
+from models.training.observing.scoring import (
     PeriodicScoring,
     ValidationUtterance,
     build_scoring,
@@ -72,7 +72,7 @@ def clock(monkeypatch):
         readings = iter([reading for row in times for reading in (0.0, *row)])
         # not in `time` itself, which the loops of servers read in other threads
         clock = SimpleNamespace(monotonic=readings.__next__)
-        monkeypatch.setattr("models.training.scoring.time", clock)
+        monkeypatch.setattr("models.training.observing.scoring.time", clock)
 
     return set_times
 
@@ -256,7 +256,9 @@ def without(monkeypatch, *packages):
 
 @pytest.fixture
 def _utterances(monkeypatch):
-    monkeypatch.setattr("models.training.scoring.choose_utterances", lambda *_: UTTERANCES)
+    monkeypatch.setattr(
+        "models.training.observing.scoring.choose_utterances", lambda *_: UTTERANCES
+    )
 
 
 @pytest.mark.usefixtures("_utterances")
@@ -286,7 +288,7 @@ def test_without_recordings_there_are_no_scores_and_one_line(monkeypatch, caplog
     def choose(_config, _data):
         raise ModuleNotFoundError("No module named 'soundfile'")
 
-    monkeypatch.setattr("models.training.scoring.choose_utterances", choose)
+    monkeypatch.setattr("models.training.observing.scoring.choose_utterances", choose)
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of(score_metrics=("mcd",)), None) is None
 

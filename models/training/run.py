@@ -1,36 +1,28 @@
-"""Stage 2 of one experiment: checks, folder, and what the trainer needs."""
+"""The record of a run of stage 2, and how the run of an experiment is opened."""
 
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType
 
 from config.schema import Config
-from models.base.assets import ASSET_FILES, Assets, read_speakers
+from config.train import TrainConfig
+from models.base.assets import Assets, read_speakers
 from models.base.devices import has_bfloat16, training_precision
 from models.base.registry import model_of
 from models.base.task import Task
-from models.checkpoint.folders import (
-    MANIFEST,
-    latest_checkpoint,
-    remove_partial,
-    set_aside,
-    step_of,
-    steps_of,
-    write_manifest,
-)
-from models.checkpoint.history import Card, History, update_card
-from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model, read_config
-from models.training.checkpointing import Run
+from models.checkpoint.folders import latest_checkpoint, set_aside, step_of
+from models.checkpoint.history import Card, History, Position, update_card
+from models.checkpoint.loading import CHECKPOINTS, load_assets, open_model, read_config
 from models.training.data import (
     ProcessRank,
+    TrainingData,
     collect_assets,
     dataset_folders,
     global_batch,
@@ -42,19 +34,21 @@ from models.training.initialisation import (
     initialise,
     train_only_speakers,
 )
+from models.training.observing.backends import TrackedRun, check_backends, open_backends
+from models.training.observing.scoring import PeriodicScoring, build_scoring, check_score_metrics
+from models.training.observing.tracker import Tracker
 from models.training.processes import check_agreement
-from models.training.scoring import build_scoring, check_score_metrics
-from models.training.state import (
+from models.training.saving.folder import (
+    check_flags,
     check_unchanged,
     flat_config,
     is_one_of,
-    plain_config,
+    prepare_folder,
     resumed_history,
 )
-from models.training.tracking import LOG, TrackedRun, Tracker, check_backends, open_backends
-from models.training.trainer import Trainer
+from processors.dataset.datasets import FeatureDataset
 from utils.errors import InputError
-from utils.files import user_path, write_json
+from utils.files import user_path
 from utils.locks import locked
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
@@ -71,35 +65,59 @@ _UNSUPPORTED = {
 }
 
 
-def train(
+class Run(NamedTuple):
+    """What is trained, on what, and who observes it: only the first process has observers."""
+
+    task: Task[Any]  # its networks are moved to the device
+    data: TrainingData
+    config: TrainConfig
+    accelerator: Accelerator  # device, mixed precision and processes
+    checkpoints: Path  # their folder
+    tracker: Tracker  # takes curves and samples
+    # called after each checkpoint, validation and scoring, with the position, and the losses of the
+    # last validation and the last scores
+    write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
+    # scores validation utterances; None: they are not scored
+    scoring: PeriodicScoring | None = None
+    resumes: Path | None = None  # the checkpoint to continue from
+
+    @property
+    def last_update(self) -> int:
+        """The update at which training will end."""
+        config = self.config
+        n_updates = len(self.data.sampler) // config.gradient_accumulation_step  # of an epoch
+        return min(n for n in (config.max_steps, config.max_epoch * n_updates) if n > 0)
+
+
+@contextmanager
+def open_run(
     config: Config,
     name: str,
     *,
     resume: bool = False,
     restart: bool = False,
     init_from: str | None = None,
-) -> int | None:
-    """Trains an experiment, from the start or from its newest checkpoint.
+) -> Iterator[Run]:
+    """Opens a run of an experiment, new or from its newest checkpoint; ends it after the block.
 
-    Returns:
-        The signal that ended it (a checkpoint was saved); None at the planned end.
+    Everything is checked before the folder of the experiment is changed.
     """
-    folder = user_path(config.log_dir) / name
-    _check_flags(folder, resume=resume, restart=restart)
+    folder, train = user_path(config.log_dir) / name, config.train
+    check_flags(folder, resume=resume, restart=restart)
     if not resume:
-        init_from = init_from or config.train.init_from or None
-    check_backends(config.train.trackers, config.train.valid_samples)
+        init_from = init_from or train.init_from or None
+    check_backends(train.trackers, train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if resume:
         check_unchanged(read_config(folder)[1], config)
-    assets = load_assets(folder) if resume else _collect(config, init_from)
-    accelerator = _make_accelerator(config)
+    assets = load_assets(folder) if resume else _new_assets(config, init_from)
+    accelerator = _make_accelerator(train)
     with ExitStack() as stack:
         stack.callback(accelerator.end_training)
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
-        seed_everything(config.train.random_seed)
+        seed_everything(train.random_seed)
         task = model_of(config).task.build(config.model, config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
@@ -107,24 +125,21 @@ def train(
         check_agreement(_facts(config, data.plan, step))
         history = resumed_history(config, folder, resume=resume)
         assets, history = _initialised(task, config, assets, history, init_from)
-        if accelerator.is_main_process:
-            _prepare_folder(folder, config, assets, restart=restart)
-            if checkpoint is not None:
-                set_aside(folder / CHECKPOINTS, step)
-        accelerator.wait_for_everyone()
         checkpoints = folder / CHECKPOINTS
-        run = Run(task, data, config.train, accelerator, checkpoints, Tracker(folder))
+        if accelerator.is_main_process:
+            prepare_folder(folder, config, assets, restart=restart)
+            if checkpoint is not None:
+                set_aside(checkpoints, step)
+        accelerator.wait_for_everyone()
+        tracker = Tracker(folder)
+        run = Run(task, data, train, accelerator, checkpoints, tracker, resumes=checkpoint)
         if accelerator.is_main_process:
             name = folder.name if folder.is_absolute() else folder.as_posix()
             card = Card(name, config, assets, history)
             run = stack.enter_context(_observed(run, folder, card, step))
-        trainer = Trainer(run)
         # each process has its own dropout; a checkpoint restores the generators of each process
-        seed_everything(derived_seed("process", config.train.random_seed, process.rank))
-        if checkpoint is not None:
-            trainer.checkpointer.resume(checkpoint)
-        _log_start(config, run)
-        return trainer.fit()
+        seed_everything(derived_seed("process", train.random_seed, process.rank))
+        yield run
 
 
 @contextmanager
@@ -143,14 +158,14 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
 
 
 def _facts(config: Config, plan: str, resumed: int) -> dict[str, object]:
-    """What all processes must agree on; `preprocess` is in the fingerprint of the data."""
+    """Returns what all processes must agree on; the plan of the data stands for `preprocess`."""
     keys = flat_config(config).items()
     shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
     return shared | {"the data of stage 1": plan, "the checkpoint of --resume": resumed}
 
 
-def _collect(config: Config, init_from: str | None) -> Assets:
-    """The assets of a new run; those of a voice and its new speakers, if only these are trained."""
+def _new_assets(config: Config, init_from: str | None) -> Assets:
+    """Returns the assets of a new run: of its data, or of a voice and its new speakers."""
     assets = collect_assets(config)
     if config.train.trained == "all":
         return assets
@@ -178,21 +193,10 @@ def _initialised(
     return assets, history
 
 
-def _check_flags(folder: Path, *, resume: bool, restart: bool) -> None:
-    """Refuses flags that contradict the state of the folder."""
-    steps = steps_of(folder / CHECKPOINTS)
-    if steps and not (resume or restart):
-        raise InputError(
-            f"{folder} was trained before, up to update {steps[-1]}: give --resume to continue, or "
-            "--restart to delete its checkpoints and start again"
-        )
-    if resume and not steps:
-        raise InputError(f"{folder}: no checkpoint to continue from; train without --resume")
-
-
-def _make_accelerator(config: Config) -> Accelerator:
+def _make_accelerator(config: TrainConfig) -> Accelerator:
+    """Finds the device and the processes of a run; refuses a precision that they lack."""
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
-    precision = training_precision(config.train.mixed_precision, device)
+    precision = training_precision(config.mixed_precision, device)
     try:
         accelerator = Accelerator(
             # without it, accelerate treats several processes without a GPU as separate runs
@@ -216,34 +220,16 @@ def _make_accelerator(config: Config) -> Accelerator:
     return accelerator
 
 
-def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
-    """Writes config and assets, so that the folder is self-contained; applies --restart."""
-    checkpoints = folder / CHECKPOINTS
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    remove_partial(checkpoints)
-    if restart and (steps := steps_of(checkpoints)):
-        _log.warning(
-            "--restart: deleting the checkpoints (%d) and the log in %s", len(steps), folder
-        )
-        shutil.rmtree(checkpoints)
-        shutil.rmtree(folder / LOG, ignore_errors=True)
-        checkpoints.mkdir()
-    (folder / MANIFEST).unlink(missing_ok=True)  # of an earlier run
-    write_json(folder / CONFIG, plain_config(config))
-    assets.save(folder)
-    written = [name for name in (CONFIG, *ASSET_FILES) if (folder / name).is_file()]
-    write_manifest(folder, written)
-
-
-def _log_start(config: Config, run: Run) -> None:
-    networks, data, train = run.task.networks.values(), run.data, config.train
+def log_start(run: Run) -> None:
+    """Logs the size of networks, data and updates, and the keys that nothing reads."""
+    networks, data, train = run.task.networks.values(), run.data, run.config
     n_processes = run.accelerator.num_processes
     _log.info(
         "%.2f million parameters, %d %s in %d batches an epoch, %s, %s; an update: %d micro-batches"
         " x %d processes, together %.4g utterances and %.0f frames (means of an epoch)",
         sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
         data.n_utterances,
-        "segments" if config.task == "vocoder" else "utterances",
+        "utterances" if isinstance(data.validation, FeatureDataset) else "segments",
         len(data.sampler) * n_processes,
         run.accelerator.device,
         training_precision(train.mixed_precision, run.accelerator.device),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.base.task import MetricTerm
-from models.training.checkpointing import eval_mode, validate
+from models.training.observing.observer import eval_mode, validate
 from tests.models.training.small_tasks import TinyTask, make_data, make_processed, train_config
 from utils.seed import seed_everything
 

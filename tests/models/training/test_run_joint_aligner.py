@@ -15,7 +15,7 @@ from models.checkpoint.loading import load_model
 from models.checkpoint.publish import export
 from models.teacher_forcing.durations import duration_finder, load_joint_aligner
 from models.training.data import ProcessRank, collect_assets, load_data
-from models.training.experiment import train
+from models.training.trainer import train
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from utils.errors import InputError

@@ -11,18 +11,10 @@ from matplotlib.figure import Figure
 from config.train import ProfileConfig
 from models.base.task import Sample
 from models.checkpoint.history import Position
-from models.training import tracking
-from models.training.checkpointing import Validation
-from models.training.tracking import (
-    Backend,
-    Meter,
-    TrackedRun,
-    Tracker,
-    check_backends,
-    open_backends,
-    profiled,
-)
-from models.training.trainer import WindowReport
+from models.training.observing import backends as backends_module
+from models.training.observing.backends import Backend, TrackedRun, check_backends, open_backends
+from models.training.observing.profiling import profiled
+from models.training.observing.tracker import Meter, Tracker, Validation, WindowReport
 from tests.models.training.small_tasks import make_processed, make_trainer, train_config
 from utils.errors import InputError
 
@@ -140,7 +132,7 @@ def test_a_run_that_weights_and_biases_refuses_is_an_error_and_closes_the_other_
 ):
     closed = []
     board = Backend("tensorboard", failing, None, lambda: closed.append("tensorboard"))
-    monkeypatch.setitem(tracking._OPENING, "tensorboard", lambda run: board)
+    monkeypatch.setitem(backends_module._OPENING, "tensorboard", lambda run: board)
     fake_wandb(monkeypatch, [], [])
     run = TrackedRun(tmp_path / "stranger", CONFIG, 8000)
     with (
@@ -162,9 +154,9 @@ def test_all_logs_are_closed_if_one_raises_another_error(tmp_path, monkeypatch):
     closed = []
     for name in ("tensorboard", "jsonl"):
         other = Backend(name, failing, None, lambda name=name: closed.append(name))
-        monkeypatch.setitem(tracking._OPENING, name, lambda run, other=other: other)
+        monkeypatch.setitem(backends_module._OPENING, name, lambda run, other=other: other)
     crashing = Backend("wandb", failing, None, crash)
-    monkeypatch.setitem(tracking._OPENING, "wandb", lambda run: crashing)
+    monkeypatch.setitem(backends_module._OPENING, "wandb", lambda run: crashing)
     with (
         pytest.raises(RuntimeError, match="writer"),
         open_backends(["tensorboard", "wandb", "jsonl"], run_in(tmp_path)),

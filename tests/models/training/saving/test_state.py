@@ -13,8 +13,8 @@ from accelerate.state import AcceleratorState
 from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.scoring import PeriodicScoring, ValidationUtterance
-from models.training.state import random_states, restore_random_states
+from models.training.observing.scoring import PeriodicScoring, ValidationUtterance
+from models.training.saving.state import random_states, restore_random_states
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -249,7 +249,7 @@ import sys
 from pathlib import Path
 from config.train import DataLoaderConfig
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.test_state import options
+from tests.models.training.saving.test_state import options
 
 class Talking(TinyTask):
     def training_step(self, batch):
@@ -304,7 +304,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.test_state import options
+from tests.models.training.saving.test_state import options
 
 def score(synthesise):
     print("scoring", flush=True)

@@ -12,8 +12,9 @@ from accelerate.utils import DistributedType
 from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.checkpoint.loading import load_model
-from models.training import experiment
-from models.training.experiment import _facts, train
+from models.training import run as run_module
+from models.training.run import _facts
+from models.training.trainer import train
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import (
     make_features,
@@ -326,7 +327,7 @@ def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
 
 
 def test_a_slow_run_on_a_cpu_shows_the_time_left(root, caplog, monkeypatch):
-    monkeypatch.setattr("models.training.tracking._LONGEST_WAIT_S", 0)
+    monkeypatch.setattr("models.training.observing.tracker._LONGEST_WAIT_S", 0)
     with caplog.at_level(logging.INFO):
         run(root)
     left = [line for line in caplog.messages if line.endswith(" left")]
@@ -366,7 +367,7 @@ def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
 
 
 def test_a_launch_for_what_the_trainer_does_not_do_is_refused(root, monkeypatch):
-    monkeypatch.setattr(experiment, "_UNSUPPORTED", {DistributedType.NO})
+    monkeypatch.setattr(run_module, "_UNSUPPORTED", {DistributedType.NO})
 
     with pytest.raises(InputError, match="accelerate was launched for NO, which this trainer"):
         run(root)

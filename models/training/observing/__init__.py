@@ -1,0 +1,1 @@
+"""Validation and scores during training, log lines, curves, samples and profiles."""

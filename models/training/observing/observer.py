@@ -1,0 +1,122 @@
+"""Validation losses, samples and scores of the weights that synthesis uses."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from accelerate.utils import gather_object, send_to_device
+from torch import nn
+
+from models.base.task import LossTerm, MetricTerm, Sample, Task, Unit
+from models.training.observing.scoring import ScoringResult
+from models.training.observing.tracker import Validation
+from models.training.optimizers import WeightAverage
+from models.training.processes import take_from_first
+from models.training.run import Run
+from models.training.saving.state import random_states, restore_random_states
+from processors.dataset.batch import TtsBatch, VocoderBatch
+
+
+class Observer:
+    """Validates and scores the networks of a run, with the average of the weights if there is one.
+
+    Neither changes the updates that follow.
+    """
+
+    def __init__(self, run: Run, average: WeightAverage | None) -> None:
+        self._run = run
+        self._average = average
+
+    def validate(self, step: int) -> Validation:
+        """Computes and logs the validation losses after `step` updates, and shows samples."""
+        task, data, device = self._run.task, self._run.data, self._run.accelerator.device
+        with self._spoken_weights():
+            validation = validate(task, data.valid, device)
+            if self._run.accelerator.is_main_process:
+                self._run.tracker.log_validation(validation, step)
+                if data.samples is not None:
+                    with eval_mode(task.networks.values()):
+                        samples = task.samples(send_to_device(data.samples, device))
+                        self._run.tracker.log_samples(samples, step)
+        return validation
+
+    def score(self, step: int) -> ScoringResult | None:
+        """Scores some validation utterances in the first process; the others wait.
+
+        `train.score_seconds` keeps the wait far below their timeout.
+        """
+        scoring, scores = self._run.scoring, None
+        if scoring is not None:
+            with self._spoken_weights(), eval_mode(self._run.task.networks.values()):
+                scores = scoring.run(self._synthesise)
+        if scores is not None:
+            self._run.tracker.log_scores(scores, step)
+        return scores
+
+    def _synthesise(self, batch: TtsBatch | VocoderBatch) -> Sample:
+        """Returns the sample of a batch of one utterance."""
+        return next(self._run.task.samples(send_to_device(batch, self._run.accelerator.device)))
+
+    def _spoken_weights(self) -> AbstractContextManager[None]:
+        """Fills the exported network with the weights used for synthesis, for a block."""
+        return nullcontext() if self._average is None else self._average.in_network()
+
+
+def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:
+    """Computes losses per valid element and metrics per item, over the batches of all processes.
+
+    Afterwards networks are in training mode again, and random generators as before.
+
+    Args:
+        task: With its networks on `device`.
+        batches: Those of this process; the numbers may differ between processes, or be 0.
+    """
+    for network in task.networks.values():
+        take_from_first(network)  # running means differ between processes
+    results: list[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]] = []
+    with eval_mode(task.networks.values()):
+        for batch in batches:
+            terms = task.validation_step(send_to_device(batch, device))
+            results.append((send_to_device(terms, "cpu"), task.counts(batch)))
+    return _means(gather_object(results))
+
+
+def _means(
+    batches: Iterable[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]],
+) -> Validation:
+    """Computes losses per valid element and metrics per item from the results of batches."""
+    totals: dict[str, float] = defaultdict(float)
+    counts, n_items = Counter[str](), Counter[str]()
+    loss_terms: dict[str, LossTerm] = {}
+    for terms, batch_counts in batches:
+        counts.update(batch_counts)
+        for name, term in terms.items():
+            totals[name] += float(term.total)
+            if isinstance(term, LossTerm):
+                loss_terms[name] = term
+            else:
+                n_items[name] += term.n_items
+    losses = {name: totals[name] / max(1, counts[term.per]) for name, term in loss_terms.items()}
+    loss = sum(loss_terms[name].weight * mean for name, mean in losses.items())
+    metrics = {name: totals[name] / n for name, n in n_items.items() if n}
+    return Validation(loss if losses else float("nan"), losses, metrics)
+
+
+@contextmanager
+def eval_mode(networks: Iterable[nn.Module]) -> Iterator[None]:
+    """Enters evaluation mode without gradients; restores training mode and generators at the end.
+
+    Compiled networks run uncompiled: validation has shapes of its own.
+    """
+    networks, states = list(networks), random_states()
+    for network in networks:
+        network.eval()
+    try:
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+            yield
+    finally:
+        restore_random_states(states)
+        for network in networks:
+            network.train()

@@ -1,0 +1,1 @@
+"""Checkpoints, the state that they hold, and the folder of an experiment."""
