@@ -6,9 +6,11 @@ from typing import Generic, TypeVar, cast
 import torch
 from torch import Tensor, nn
 
-from models.base.aligner import ALIGNER, AlignerTraining
+from config.schema import Config
+from models.base.aligner import ALIGNER, AlignerTraining, JointAligner
 from models.base.assets import Assets
 from models.base.model import AcousticModel
+from models.base.registry import model_of
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Scheduled, Unit, Update
 from modules.variance.contours import ContourStats
@@ -44,7 +46,7 @@ def durations_in(batch: TtsBatch) -> Tensor:
 class AcousticTask(Generic[AcousticNetwork]):
     """A `Task` (models/base/task.py) that trains a network and, for learned durations, the aligner.
 
-    Each model adds `build` and `training_step`.
+    Each model adds its `training_step`.
     """
 
     exported = "model"
@@ -61,6 +63,16 @@ class AcousticTask(Generic[AcousticNetwork]):
         self.networks: dict[str, nn.Module] = {self.exported: network}
         if aligner_training is not None:
             self.networks[ALIGNER] = aligner_training.network
+
+    @classmethod
+    def build(cls, config: Config, assets: Assets) -> "AcousticTask[AcousticNetwork]":
+        """Builds the task of an experiment, with an aligner if it learns durations."""
+        model, training = model_of(config), None
+        if model.aligner is not None and config.preprocess.aligner == "learned":
+            section = model.aligner(config.model)
+            training = AlignerTraining(JointAligner.build(section, assets), section)
+        network = cast("AcousticNetwork", model.network.build(config.model, assets))
+        return cls(network, assets, training)
 
     def begin_update(self, step: int) -> None:
         """Sets losses and noise for the update after `step` completed updates."""

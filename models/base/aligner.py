@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from config.checks import require_at_least
-from config.preprocess import PreprocessConfig
 from models.base.assets import Assets
 from models.base.task import LossTerm
 from modules.alignment.encoder import (
@@ -124,15 +123,6 @@ class AlignerTraining:
         self.network = network
         self.config = config
         self.step = 0
-
-    @classmethod
-    def build(
-        cls, config: JointAlignerConfig, preprocess: PreprocessConfig, assets: Assets
-    ) -> "AlignerTraining | None":
-        """Builds the training of the aligner; returns None if stage 1 stored durations."""
-        if preprocess.aligner != "learned":
-            return None
-        return cls(JointAligner.build(config, assets), config)
 
     def align(self, batch: TtsBatch) -> tuple[Tensor, dict[str, LossTerm]]:
         """Returns durations, (B, N), and losses, with the prior before `prior_end`.

@@ -189,10 +189,10 @@ class NetworkClass(Protocol[C]):
         """Builds a network with random weights."""
 
 
-class TaskClass(Protocol[C]):
+class TaskClass(Protocol):
     """A class of training tasks."""
 
-    def build(self, model: C, config: Config, assets: Assets, /) -> Task[Any]:
+    def build(self, config: Config, assets: Assets, /) -> Task[Any]:
         """Builds the task of an experiment, and the networks that it trains."""
 
 
@@ -202,7 +202,7 @@ class Model(Generic[C]):
 
     config: type[C]  # dataclass of the `model` section
     network: NetworkClass[C]  # of the network for synthesis
-    task: TaskClass[C]  # of what the trainer trains
+    task: TaskClass  # of what the trainer trains
     needs_durations: bool = True  # an acoustic model without them aligns by attention
     # the joint aligner's section of `config`, for `preprocess.aligner: "learned"`
     aligner: Callable[[C], JointAlignerConfig] | None = None

@@ -175,7 +175,7 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     mixed = "no" if precision == "fp32" else precision  # accelerate's name
     accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=mixed)
     assets = collect_assets(config)
-    task = model_of(config).task.build(config.model, config, assets)
+    task = model_of(config).task.build(config, assets)
     data = load_data(config, assets, ProcessRank(), device)
     nowhere = Path()
     trainer = Trainer(Run(task, data, train, accelerator, nowhere, Tracker(nowhere)))

@@ -118,7 +118,7 @@ def open_run(
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(train.random_seed)
-        task = model_of(config).task.build(config.model, config, assets)
+        task = model_of(config).task.build(config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0

@@ -112,7 +112,7 @@ def noise(config: Config, n_segments: int) -> VocoderBatch:
 
 def our_step(config: Config, batch: VocoderBatch, precision: str) -> Step:
     """As the trainer takes it, clipping included."""
-    task = MODEL.task.build(config.model, config, Assets(config.preprocess.mel))
+    task = MODEL.task.build(config, Assets(config.preprocess.mel))
     accelerator = Accelerator(cpu=True, mixed_precision=precision)
     for network in task.networks.values():
         accelerator.prepare_model(network, evaluation_mode=True)

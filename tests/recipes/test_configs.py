@@ -139,7 +139,7 @@ def test_every_vocoder_config_gives_a_network_that_speaks_its_mel(path):
 def test_every_hifigan_config_has_a_loss_over_its_whole_band(path):
     config = load_config(path, [*CORPUS, "model.adversarial=false"])
     mel, T = config.preprocess.mel, config.train.cut_mel_frame // 4
-    task = find_model("vocoder", config.model_type).task.build(config.model, config, Assets(mel))
+    task = find_model("vocoder", config.model_type).task.build(config, Assets(mel))
     hiss = torch.randn(1, T * mel.hop_length, generator=torch.Generator().manual_seed(0)) / 10
     batch = VocoderBatch(
         ids=("a",),

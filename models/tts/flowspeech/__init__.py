@@ -22,10 +22,7 @@ from typing import cast
 
 from torch import Tensor
 
-from config.schema import Config
 from models.base.acoustic import AcousticTask, durations_in
-from models.base.aligner import AlignerTraining
-from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
 from models.base.task import LossTerm, Update
@@ -39,12 +36,6 @@ from processors.dataset.batch import TtsBatch
 
 class FlowSpeechTask(AcousticTask[FlowSpeech]):
     """Training with the durations of stage 1 or learned ones."""
-
-    @classmethod
-    def build(cls, model: FlowSpeechConfig, config: Config, assets: Assets) -> "FlowSpeechTask":
-        """Builds the task of an experiment."""
-        aligner = AlignerTraining.build(model.aligner, config.preprocess, assets)
-        return cls(FlowSpeech.build(model, assets), assets, aligner)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the losses of flow (Lipman et al. 2023, eq. 23), mean mel and prosody."""

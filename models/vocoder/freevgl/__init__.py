@@ -16,7 +16,7 @@ that the filter bank of the mel gives. It departs from FreeV in that
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -77,8 +77,9 @@ class FreeVGLTask:
         self.begin_update(0)
 
     @classmethod
-    def build(cls, model: FreeVGLConfig, config: Config, assets: Assets) -> "FreeVGLTask":
+    def build(cls, config: Config, assets: Assets) -> "FreeVGLTask":
         """Builds the task of an experiment."""
+        model = cast("FreeVGLConfig", config.model)
         least = 2 * edge_frames(assets.mel) + 1
         if config.train.cut_mel_frame < least:
             raise InputError(

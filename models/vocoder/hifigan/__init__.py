@@ -11,6 +11,7 @@ departs from that in that
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -65,8 +66,9 @@ class HiFiGANTask:
         self._stft = MultiResolutionStft()
 
     @classmethod
-    def build(cls, model: HiFiGANConfig, _config: Config, assets: Assets) -> "HiFiGANTask":
+    def build(cls, config: Config, assets: Assets) -> "HiFiGANTask":
         """Builds the task of an experiment."""
+        model = cast("HiFiGANConfig", config.model)
         generator = HiFiGAN.build(model, assets)
         normalise_weights(generator)
         discriminator = WaveDiscriminator(model.discriminator) if model.adversarial else None

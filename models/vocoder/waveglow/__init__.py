@@ -11,6 +11,7 @@ departs from that in that
 """
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -58,8 +59,9 @@ class WaveGlowTask:
         self._mel = MelSpectrogram(mel)
 
     @classmethod
-    def build(cls, model: WaveGlowConfig, _config: Config, assets: Assets) -> "WaveGlowTask":
+    def build(cls, config: Config, assets: Assets) -> "WaveGlowTask":
         """Builds the task of an experiment."""
+        model = cast("WaveGlowConfig", config.model)
         network = WaveGlow.build(model, assets)
         normalise_weights(network)
         return cls(network, model, assets.mel)

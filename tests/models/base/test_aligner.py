@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from config.preprocess import PreprocessConfig
 from models.base.aligner import (
     AlignerTraining,
     JointAligner,
@@ -132,11 +131,9 @@ def test_attention_and_losses_are_float32_under_autocast(trained):
     assert ((found - exact).abs() <= 1).float().mean() > 0.9
 
 
-def test_only_an_experiment_without_durations_learns_them():
+def test_its_sizes_are_those_of_the_voice():
     assets = Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
-    stored, learned = PreprocessConfig(aligner="hmm"), PreprocessConfig(aligner="learned")
-    assert AlignerTraining.build(SMALL, stored, assets) is None
-    network = AlignerTraining.build(SMALL, learned, assets).network
+    network = JointAligner.build(SMALL, assets)
     assert network.phone_keys.num_embeddings == 3
     assert network.speaker_keys is None
 

@@ -503,7 +503,7 @@ def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
     for reference in (source, tmp_path / "hifigan"):
         torch.manual_seed(5)
         assets = load_model(reference).assets
-        task = find_model("vocoder", "hifigan").task.build(config.model, config, assets)
+        task = find_model("vocoder", "hifigan").task.build(config, assets)
         fresh = {n: t.clone() for n, t in task.networks["discriminator"].state_dict().items()}
         transfer = initialise(task, assets, reference)
         discriminators = task.networks["discriminator"].state_dict()
@@ -534,7 +534,7 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
             model.tree, [f"model.discriminator.{name}={list(n)}" for name, n in SMALL.items()]
         )
     )
-    task = find_model("vocoder", "hifigan").task.build(config.model, config, model.assets)
+    task = find_model("vocoder", "hifigan").task.build(config, model.assets)
 
     with pytest.raises(InputError, match=r"infinity or NaN in msd\.discriminators\.1\.convs\.0\.b"):
         initialise(task, model.assets, source)
@@ -543,9 +543,7 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
 def test_a_folded_export_can_be_trained_on(tmp_path):
     exported = folded(random_generator(SIZES))
     model = load_model(write_authors(tmp_path, exported))
-    task = find_model("vocoder", "hifigan").task.build(
-        model.config.model, model.config, model.assets
-    )
+    task = find_model("vocoder", "hifigan").task.build(model.config, model.assets)
     transfer = initialise(task, model.assets, tmp_path)
     tensors = task.networks["generator"].state_dict()
     layer = "resblocks.2.convs1.0.parametrizations.weight"

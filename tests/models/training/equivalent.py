@@ -76,7 +76,7 @@ def outcome_of(model: str, n_batches: int, place: ProcessRank = ProcessRank()) -
     config = generated_config(name, [*_FEW, *overrides], small=True)
     assets: Assets = collect_assets(config)
     torch.manual_seed(0)
-    task: Task = find_model(config.task, config.model_type).task.build(config.model, config, assets)
+    task: Task = find_model(config.task, config.model_type).task.build(config, assets)
     for network in task.networks.values():
         network.train()
         for module in network.modules():

@@ -447,7 +447,7 @@ def test_an_experiments_task_takes_its_numbers_from_the_assets(aligner):
     corpus = CorpusStats({"high": stats(220), "low": stats(110)})
     mel = MelConfig(n_mels=20, log_floor=1e-3)
     assets = Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, corpus)
-    task = fastpitch.MODEL.task.build(config.model, config, assets)
+    task = fastpitch.MODEL.task.build(config, assets)
     assert task.network.pitch.norm.mean.tolist() == [110, 220]
     assert task.network.phone_embedding.num_embeddings == 3
     assert task.network.mel_linear.out_features == 20

@@ -557,7 +557,7 @@ def speaker_stats(hz: float) -> SpeakerStats:
 def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
     stats = CorpusStats({"high": speaker_stats(220), "low": speaker_stats(110)})
     config, assets = experiment(stats, VARIANTS[name])
-    task = fastspeech2.MODEL.task.build(config.model, config, assets)
+    task = fastspeech2.MODEL.task.build(config, assets)
     network = task.networks[task.exported]
     assert network.pitch.norm.mean.tolist() == [110, 220]
     assert network.energy.norm.std.tolist() == [5, 5]
