@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config
-from models.base.aligner import ALIGNER, AlignerTraining, JointAligner
+from models.base.aligner import ALIGNER, JointAligner
 from models.base.assets import Assets
 from models.base.model import AcousticModel
 from models.base.registry import model_of
@@ -52,34 +52,29 @@ class AcousticTask(Generic[AcousticNetwork]):
     exported = "model"
 
     def __init__(
-        self,
-        network: AcousticNetwork,
-        assets: Assets,
-        aligner_training: AlignerTraining | None = None,
+        self, network: AcousticNetwork, assets: Assets, aligner: JointAligner | None = None
     ) -> None:
         self.network = network
         self.assets = assets
-        self.aligner_training = aligner_training
+        self.aligner = aligner
         self.networks: dict[str, nn.Module] = {self.exported: network}
-        if aligner_training is not None:
-            self.networks[ALIGNER] = aligner_training.network
+        if aligner is not None:
+            self.networks[ALIGNER] = aligner
 
     @classmethod
     def build(cls, config: Config, assets: Assets) -> "AcousticTask[AcousticNetwork]":
         """Builds the task of an experiment, with an aligner if it learns durations."""
-        model, training = model_of(config), None
+        model, aligner = model_of(config), None
         if model.aligner is not None and config.preprocess.aligner == "learned":
-            section = model.aligner(config.model)
-            training = AlignerTraining(JointAligner.build(section, assets), section)
+            aligner = JointAligner.build(model.aligner(config.model), assets)
         network = cast("AcousticNetwork", model.network.build(config.model, assets))
-        return cls(network, assets, training)
+        return cls(network, assets, aligner)
 
     def begin_update(self, step: int) -> None:
         """Sets losses and noise for the update after `step` completed updates."""
-        if self.aligner_training is not None:
-            self.aligner_training.step = step
-        if isinstance(self.network, Scheduled):
-            self.network.begin_update(step)
+        for network in self.networks.values():
+            if isinstance(network, Scheduled):
+                network.begin_update(step)
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit; waits for the GPU if it is on one."""
@@ -95,9 +90,9 @@ class AcousticTask(Generic[AcousticNetwork]):
 
         Without an aligner, returns the batch as it is.
         """
-        if self.aligner_training is None:
+        if self.aligner is None:
             return batch
-        durations, losses = self.aligner_training.align(batch)
+        durations, losses = self.aligner.align(batch)
         yield Update(ALIGNER, losses)
         return batch._replace(durations=durations)
 
@@ -112,7 +107,7 @@ class AcousticTask(Generic[AcousticNetwork]):
         """Synthesises the batch from its phones."""
         voice = cast("AcousticModel", self.network)
         samples = synthesis_samples(voice, batch, self.assets)
-        if self.aligner_training is None:
+        if self.aligner is None:
             return samples
-        durations, _ = self.aligner_training.align(batch)
+        durations, _ = self.aligner.align(batch)
         return add_alignment_figures(samples, batch, durations, self.assets)

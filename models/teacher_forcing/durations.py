@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.base.aligner import ALIGNER, JointAligner, find_durations
+from models.base.aligner import ALIGNER, JointAligner
 from models.base.devices import resolved_device
 from models.base.model import AttentiveModel
 from models.base.registry import model_of
@@ -226,7 +226,7 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
     data = VoiceData(voice, store)
 
     def find(features: Features) -> Features:
-        durations = find_durations(aligner, data.batch([features.id]))
+        durations = aligner.find_durations(data.batch([features.id]))
         return replace(data.features(features.id), durations=durations[0].numpy())
 
     return find

@@ -17,7 +17,7 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.aligner import JointAligner, find_durations
+from models.base.aligner import JointAligner
 from models.base.devices import resolved_device
 from models.base.model import AcousticModel
 from models.base.registry import model_of
@@ -196,7 +196,7 @@ class PredictionWork:
         network = cast("AcousticModel", self.data.voice.network)
         with torch_threads(self.n_threads):  # the rest of a run has one
             if self.aligner is not None:
-                batch = batch._replace(durations=find_durations(self.aligner, batch))
+                batch = batch._replace(durations=self.aligner.find_durations(batch))
             mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
         return [
             replace(recording, mel=mel[:, : recording.mel.shape[1]])

@@ -31,7 +31,7 @@ from processors.dataset.generated import (
     GeneratedRecordings,
     RecordingSource,
 )
-from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, Shape, frame_budget
+from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, frame_budget
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
@@ -298,6 +298,7 @@ def data_of(
     fill = collator
     if shapes and isinstance(training, FeatureDataset):  # segments have one length
         fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
+    facts = [training.ids, training.lengths.tolist(), budget, window, processes, *shapes]
     return TrainingData(
         train=_training_loader(training, sampler, fill, train, device),
         sampler=sampler,
@@ -310,7 +311,7 @@ def data_of(
         validation=validation,
         samples=collator(samples) if samples else None,
         n_utterances=len(training),
-        plan=_fingerprint(training, budget, window, processes, shapes),
+        plan=hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16],
     )
 
 
@@ -364,13 +365,6 @@ def _plan_validation(
     plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
     batches = plan[process.rank :: process.n_processes]
     return [[Draw(0, item) for item in batch] for batch in batches]
-
-
-def _fingerprint(
-    dataset: TrainingItems, budget: int, window: int, n_processes: int, shapes: Sequence[Shape]
-) -> str:
-    facts = [dataset.ids, dataset.lengths.tolist(), budget, window, n_processes, *shapes]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:

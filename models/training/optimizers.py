@@ -148,7 +148,9 @@ def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int
     """
     schedule, rate = config.lr_scheduler, config.adam.lr
     if config.scheduler == "NoamLR":
-        return rate * _noam(update, schedule.num_warmup) * _milestones(schedule, update)
+        # linear warm-up, then the inverse square root (Vaswani et al. 2017, eq. 3)
+        noam = min(update**-0.5, update * max(1, schedule.num_warmup) ** -1.5)
+        return rate * noam * _milestones(schedule, update)
     if config.scheduler == "multistep":
         return rate * _milestones(schedule, update)
     if config.scheduler == "constant":
@@ -161,19 +163,11 @@ def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int
     done = (update - schedule.num_warmup) / steps
     if config.scheduler == "exponential":
         return rate * schedule.gamma**done
-    return schedule.end_lr + (rate - schedule.end_lr) * _remaining(config, min(1.0, done))
-
-
-def _remaining(config: TrainConfig, done: float) -> float:
-    """Share of the fall to `end_lr` that is left after the share `done` of the decay."""
+    done = min(1.0, done)
+    left = (1 - done) ** (schedule.power if config.scheduler == "polynomial" else 1)
     if config.scheduler == "cosine":
-        return (1 + math.cos(math.pi * done)) / 2
-    return (1 - done) ** (config.lr_scheduler.power if config.scheduler == "polynomial" else 1)
-
-
-def _noam(update: int, num_warmup: int) -> float:
-    """Linear warm-up, then the inverse square root (Vaswani et al. 2017, eq. 3)."""
-    return min(update**-0.5, update * max(1, num_warmup) ** -1.5)
+        left = (1 + math.cos(math.pi * done)) / 2
+    return schedule.end_lr + (rate - schedule.end_lr) * left
 
 
 def _milestones(schedule: ScheduleConfig, update: int) -> float:

@@ -71,9 +71,11 @@ class FastSpeech2(FeedForwardNetwork):
     @classmethod
     def build(cls, config: FastSpeech2Config, assets: Assets) -> "FastSpeech2":
         """Builds the network for the phones, the speakers and the mel of a voice."""
-        pitch_level, energy_level = config.stats_levels
-        pitch = contour_stats(assets, f"f0_{pitch_level}")
-        energy = contour_stats(assets, f"energy_{energy_level}")
+        levels = config.pitch_level, config.energy_level
+        if config.variance_embedding.is_convolved:  # normalised by frame
+            levels = "frame", "frame"
+        pitch = contour_stats(assets, f"f0_{levels[0]}")
+        energy = contour_stats(assets, f"energy_{levels[1]}")
         return cls(config, len(assets.required_vocabulary()), assets.mel, pitch, energy)
 
 

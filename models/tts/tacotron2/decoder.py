@@ -130,8 +130,10 @@ class Decoder(nn.Module):
         """
         _, T, _ = mel.shape
         prenet = self.run_prenet(self._previous_frames(mel), masks)  # (B, K, P)
-        dtype = _gate_type(mel.device.type)
-        with torch.autocast(mel.device.type, enabled=False):
+        device, dtype = mel.device.type, torch.float32  # of the products for the gates
+        if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
+            dtype = torch.bfloat16
+        with torch.autocast(device, enabled=False):
             read = self._attend(prenet.float(), memory.float(), phone_mask, dtype)
             inputs = torch.cat((read.hidden, read.contexts), dim=2)  # (K, B, L + H)
             hidden = self._decode(inputs, dtype)  # (K, B, L)
@@ -218,10 +220,3 @@ def _bias(lstm: nn.LSTMCell) -> Tensor:
 def _gates(inputs: Tensor, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> Tensor:
     """The share of the inputs (K, B, I) in the gates, (K, B, 4L) float32; multiplies in `dtype`."""
     return F.linear(inputs.to(dtype), weight.to(dtype), bias.to(dtype)).float()
-
-
-def _gate_type(device: str) -> torch.dtype:
-    """In which products for the gates are computed: bfloat16 under its autocast, else float32."""
-    if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
-        return torch.bfloat16
-    return torch.float32

@@ -6,7 +6,7 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.aligner import AlignerTraining, JointAligner, JointAlignerConfig
+from models.base.aligner import JointAligner, JointAlignerConfig
 from models.base.assets import Assets, Speaker
 from models.training.initialisation import tensors_of
 from models.tts import fastpitch
@@ -71,9 +71,7 @@ def task_of(network: FastPitch, *, learned: bool = False) -> FastPitchTask:
     aligner = None
     if learned:
         torch.manual_seed(1)
-        sizes = network.config.aligner
-        n_speakers = network.n_speakers
-        aligner = AlignerTraining(JointAligner(sizes, N_PHONES, N_MELS, n_speakers), sizes)
+        aligner = JointAligner(network.config.aligner, N_PHONES, N_MELS, network.n_speakers)
     return FastPitchTask(network, Assets(MelConfig()), aligner)
 
 
@@ -259,7 +257,7 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
     assert list(task.networks) == ["model", "aligner"]
     aligner, model = task.training_step(batch._replace(durations=None))
     assert (aligner.network, set(aligner.losses)) == ("aligner", {"forward_sum", "binarization"})
-    found, _ = task.aligner_training.align(batch)
+    found, _ = task.aligner.align(batch)
     expected = losses_of(task_of(task.network), batch._replace(durations=found))
     assert model.losses["duration"].total == expected["duration"].total
     validation = task.validation_step(batch._replace(durations=None))
@@ -452,4 +450,4 @@ def test_an_experiments_task_takes_its_numbers_from_the_assets(aligner):
     assert task.network.phone_embedding.num_embeddings == 3
     assert task.network.mel_linear.out_features == 20
     assert task.network.log_floor == pytest.approx(-6.9078, abs=1e-3)
-    assert (task.aligner_training is not None) == (aligner == "learned")
+    assert (task.aligner is not None) == (aligner == "learned")
