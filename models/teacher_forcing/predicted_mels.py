@@ -173,22 +173,19 @@ class PredictionWork:
         trace.audio_seconds = len(audio.wav) / self.config.sample_rate
         trace.part = "features"
         self.data.vocabulary.ids(features.phones)
-        self._check_recording(audio.wav, features)
-        # the window of a frame begins at the same sample in both mel definitions
-        shift = self.config.mel.edge_samples[0] - self.data.store.mel.edge_samples[0]
-        start = features.start + shift
-        wav = cut_span(audio.wav, start, features.mel.shape[1], self.config.mel)
-        trace.notices = audio.notices
-        return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
-
-    def _check_recording(self, wav: np.ndarray, features: Features) -> None:
-        span = cut_span(wav, features.start, features.mel.shape[1], self.data.store.mel)
+        T, mel = features.mel.shape[1], self.data.store.mel
+        span = cut_span(audio.wav, features.start, T, mel)
         difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
         if difference > _SAME_MEL:
             raise SpanError(
                 f"its mel differs from the features' by {difference:.2f} in the mean, so that they "
                 "are of another recording; run stage 1 of the acoustic model again"
             )
+        # the window of a frame begins at the same sample in both mel definitions
+        start = features.start + self.config.mel.edge_samples[0] - mel.edge_samples[0]
+        wav = cut_span(audio.wav, start, T, self.config.mel)
+        trace.notices = audio.notices
+        return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
 
     def _predict(self, recordings: Sequence[MelWav]) -> list[MelWav]:
         """The same recordings with the mels that the model predicts."""

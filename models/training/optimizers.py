@@ -35,23 +35,18 @@ def build_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Opti
 
 
 def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """The trainable parameters with their weight decay; one group, if nothing decays."""
+    """Groups the trainable parameters by their weight decay; one group, if nothing decays."""
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-    exempt = _exempt(network) if weight_decay else set()
+    exempt = {
+        parameter
+        for module in network.modules()
+        for name, parameter in module.named_parameters(recurse=False)
+        if weight_decay and (isinstance(module, _NORMS) or name.startswith("bias"))
+    }
     decayed = [parameter for parameter in trained if parameter not in exempt]
     others = [parameter for parameter in trained if parameter in exempt]
     groups = [{"params": decayed, "weight_decay": weight_decay}]
     return [*groups, {"params": others, "weight_decay": 0.0}] if others else groups
-
-
-def _exempt(network: nn.Module) -> set[nn.Parameter]:
-    """Biases, those of recurrent layers included, and the parameters of normalisation layers."""
-    return {
-        parameter
-        for module in network.modules()
-        for name, parameter in module.named_parameters(recurse=False)
-        if isinstance(module, _NORMS) or name.startswith("bias")
-    }
 
 
 class Lamb(torch.optim.Optimizer):
@@ -89,7 +84,10 @@ class Lamb(torch.optim.Optimizer):
             [p for p in group["params"] if p.grad is not None] for group in self.param_groups
         ]
         gradients = [p.grad for parameters in trained for p in parameters]
-        _clip(gradients, self.param_groups[0]["max_grad_norm"])
+        max_norm = self.param_groups[0]["max_grad_norm"]
+        if max_norm > 0 and gradients:
+            norm = torch.nn.utils.get_total_norm(gradients)
+            torch._foreach_div_(gradients, (norm / max_norm).clamp(min=1))
         for group, parameters in zip(self.param_groups, trained, strict=True):
             if parameters:
                 group["step"] += 1
@@ -115,13 +113,6 @@ class Lamb(torch.optim.Optimizer):
         updates = torch._foreach_mul(parameters, group["weight_decay"])
         torch._foreach_addcdiv_(updates, means, denominators, root / (1 - beta_1**step))
         return list(updates)
-
-
-def _clip(gradients: list[Tensor], max_norm: float) -> None:
-    """Divides gradients by max(1, norm / max_norm)."""
-    if max_norm > 0 and gradients:
-        norm = torch.nn.utils.get_total_norm(gradients)
-        torch._foreach_div_(gradients, (norm / max_norm).clamp(min=1))
 
 
 def _subtract_scaled(parameters: list[Tensor], updates: list[Tensor], lr: float) -> None:
