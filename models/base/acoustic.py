@@ -22,7 +22,7 @@ AcousticNetwork = TypeVar("AcousticNetwork", bound=nn.Module)
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
-    """Statistics of f0 or energy, in the order of the speakers."""
+    """Returns statistics of f0 or energy, in the order of the speakers."""
     statistics = {} if assets.stats is None else assets.stats.speakers
     missing = [speaker.name for speaker in assets.speakers if speaker.name not in statistics]
     if missing or not assets.speakers:

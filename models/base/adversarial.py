@@ -49,7 +49,7 @@ class SubDiscriminator(nn.Module):
         return DiscriminatorOutput(features[-1].flatten(1), distance)
 
     def _features(self, signal: Tensor) -> list[Tensor]:
-        """Output of each layer, (B, C, ...); the last one is the score."""
+        """Computes the output of each layer, (B, C, ...); the last one is the score."""
         hidden, features = self._view(signal), []
         for conv in self.convs:
             hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
@@ -57,7 +57,7 @@ class SubDiscriminator(nn.Module):
         return [*features, self.conv_post(hidden)]
 
     def _view(self, signal: Tensor) -> Tensor:
-        """The input of the first convolution; by default that of waveforms, (B, S) -> (B, 1, S)."""
+        """Returns the input of the first convolution; for waveforms, (B, S) -> (B, 1, S)."""
         return signal[:, None]
 
 
@@ -76,7 +76,7 @@ class Discriminators(nn.Module):
 def discriminator_losses(
     discriminator: nn.Module, recorded: Tensor, generated: Tensor
 ) -> dict[str, LossTerm]:
-    """Least squares: 1 for recordings, 0 for what is generated, detached; (B, ...) each.
+    """Computes least squares: 1 for recordings, 0 for generated, detached signals; (B, ...).
 
     Mao et al. 2017, arXiv:1611.04076.
     """
@@ -95,7 +95,7 @@ def adversarial_losses(
     weight: float,
     feature_weight: float,
 ) -> dict[str, LossTerm]:
-    """The generator's least squares and feature matching (Larsen et al. 2016); (B, ...) each."""
+    """Computes the generator's least squares and feature matching (Larsen et al. 2016)."""
     outputs = discriminator(generated, recorded=recorded)
     distance = torch.stack([output.feature_distance for output in outputs]).sum()
     return {
@@ -105,7 +105,7 @@ def adversarial_losses(
 
 
 def mean_per_item(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
-    """Sum over items of each tensor's mean per item, (B, ...), and over tensors."""
+    """Sums each tensor's means per item, (B, ...), over items and tensors."""
     means = [distance.float().flatten(1).mean(dim=1).sum() for distance in distances]
     return LossTerm(torch.stack(means).sum(), "items", weight)
 

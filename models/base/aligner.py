@@ -48,7 +48,7 @@ class JointAlignerConfig:
                 raise ValueError(f"{key} is {value:g}, expected more than 0")
 
     def binarization_at(self, step: int) -> float:
-        """Weight of the binarization loss after `step` updates."""
+        """Returns the weight of the binarization loss after `step` updates."""
         if step < self.binarization_start:
             return 0.0
         done = step + 1 - self.binarization_start
@@ -95,7 +95,7 @@ class JointAligner(nn.Module):
         mel: Tensor,
         mel_lengths: Tensor,
     ) -> Tensor:
-        """Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones."""
+        """Computes log-probabilities of phones per frame, (B, T, N) float32, -inf for padding."""
         speakers = None if self.speaker_keys is None else self.speaker_keys(speaker_ids)
         phones = self.phone_keys(phone_ids)  # (B, N, H)
         return self.attention(phones, mel.mT, phone_lengths, mel_lengths, speakers=speakers)

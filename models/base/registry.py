@@ -47,7 +47,7 @@ def find_model(task: str, name: str) -> Model[Any]:
 
 
 def model_of(config: Config) -> Model[Any]:
-    """The definition of the model of an experiment."""
+    """Returns the definition of the model of an experiment."""
     return find_model(config.task, config.model_type)
 
 
@@ -70,7 +70,7 @@ def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = No
 
 
 def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
-    """Every key of an experiment's configuration as a line `key.path = value  # origin`."""
+    """Lists every key of an experiment's configuration: `key.path = value  # origin`."""
     return lines_with_origins(*_checked(read_tree(path, overrides)))
 
 
@@ -80,7 +80,7 @@ def config_of(tree: Tree) -> Config:
 
 
 def _checked(tree: Tree) -> tuple[Config, Tree]:
-    """The configuration, and the tree of the values that it was built from."""
+    """Builds the configuration, and the tree of the values that it was built from."""
     chosen = build(_ModelKey, tree.only("task", "model_type"))
     try:
         model = find_model(chosen.task, chosen.model_type)

@@ -103,7 +103,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
 
 
 def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
-    """The rows of each tensor whose rows are phones or speakers."""
+    """Finds the rows of each tensor whose rows are phones or speakers."""
     before, after = (a.vocabulary.symbols if a.vocabulary else () for a in (old, new))
     phones = Rows(before, after, PhoneSet(old.known_phones).nearest)
     names = [speaker.name for speaker in old.speakers], [speaker.name for speaker in new.speakers]
@@ -121,7 +121,7 @@ def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
 
 
 def _f0_of_speakers(assets: Assets) -> dict[str, float]:
-    """Mean F0 in Hz by speaker, of those that have one."""
+    """Returns the mean F0 in Hz of each speaker that has one."""
     statistics = {} if assets.stats is None else assets.stats.speakers
     means = {
         s.name: statistics[s.name].f0_frame.mean for s in assets.speakers if s.name in statistics
@@ -130,7 +130,7 @@ def _f0_of_speakers(assets: Assets) -> dict[str, float]:
 
 
 def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
-    """Names of the parameters and buffers of all modules of a kind in a network."""
+    """Lists the parameters and buffers of all modules of a kind in a network."""
     return [
         f"{name}.{tensor}"
         for name, module in network.named_modules()

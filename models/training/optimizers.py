@@ -207,7 +207,7 @@ class WeightAverage:
             self._network.load_state_dict(weights)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The average of each tensor, by its name in the network."""
+        """Returns the average of each tensor, by its name in the network."""
         return self._average
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:

@@ -109,7 +109,7 @@ class PeriodicScoring:
         return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
 
     def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, MetricValue]:
-        """The values of one utterance, by column; none for audio that is not finite."""
+        """Scores one utterance: values by column, none for audio that is not finite."""
         from processors.metrics.utterance_scorer import UtteranceScorer
 
         recorded = utterance.recorded
@@ -221,7 +221,7 @@ def _utterance(
 def _read_span(
     features: Features, utterance: Utterance, preprocess: PreprocessConfig
 ) -> LabelledSpeech:
-    """The span of a recording that its features cover."""
+    """Reads the span of a recording that its features cover."""
     from processors.audio.files import read_audio
     from processors.audio.frames import cut_span
 

@@ -55,12 +55,12 @@ class FastPitch(FeedForwardNetwork):
         return cls(config, len(assets.required_vocabulary()), assets.mel, pitch)
 
     def scales(self) -> dict[str, str]:
-        """Tensors that make sense on one scale only, and that scale."""
+        """Returns the tensors that make sense on one scale only, and their scales."""
         names = (name for name in self.state_dict() if name.startswith("energy."))
         return dict.fromkeys(names, self.config.energy)
 
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
-        """Arguments of `forward`, with the energy that this network is trained on."""
+        """Returns the arguments of `forward`, with the energy that this network is trained on."""
         if self.config.energy == "log_mel":
             norms = torch.linalg.vector_norm(batch.mel.float(), dim=1)  # (B, T)
             batch = batch._replace(energy=norms)
@@ -84,7 +84,7 @@ class FastPitch(FeedForwardNetwork):
 
 
 def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:
-    """The encoder or the decoder."""
+    """Builds the encoder or the decoder."""
 
     def block() -> FFTBlock:
         attention = SelfAttention(

@@ -80,7 +80,7 @@ class FastSpeech2(FeedForwardNetwork):
 
 
 def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float) -> FFTStack:
-    """The encoder or the decoder."""
+    """Builds the encoder or the decoder."""
     sizes, hidden = config.transformer, config.transformer.encoder_hidden
     convolutions = hidden, sizes.conv_filter_size, sizes.conv_kernel_size
 

@@ -123,7 +123,7 @@ class FlowSpeech(FeedForwardNetwork):
         steps: int | None = None,
         temperature: float | Tensor | None = None,
     ) -> Tensor:
-        """Frames to a mel, (B, M, T), from noise that the phones and the seed choose."""
+        """Solves the flow: a mel, (B, M, T), from noise that the phones and the seed choose."""
         seeds = seeds_of_phones(phone_ids, seed)
         noise = frame_noise(seeds, frames.mask.shape[1], self.n_mels)
         start = (self.config.temperature if temperature is None else temperature) * noise
@@ -136,7 +136,7 @@ class FlowSpeech(FeedForwardNetwork):
         return finished_mel(scaled * MEL_STD + MEL_MEAN, frames.mask, self.log_floor)
 
     def _conditions(self, frames: Frames) -> tuple[Tensor, Tensor]:
-        """The mean mel, scaled, (B, T, M), and the condition of the estimator, (B, T, C)."""
+        """Computes the mean mel, scaled, (B, T, M), and the estimator's condition, (B, T, C)."""
         prior = self.prior(frames.hidden)
         octaves = (frames.f0.clamp(min=1) / _TYPICAL_F0_HZ).log2().unsqueeze(2)
         known = prior.detach(), self.comb(frames.f0), frames.hidden, octaves

@@ -49,7 +49,7 @@ class LocationAttention(nn.Module):
             nn.init.xavier_uniform_(last.weight)
 
     def location_kernel(self) -> Tensor:
-        """The convolution over previous and cumulative weights: (H, 2, K)."""
+        """Returns the convolution over previous and cumulative weights: (H, 2, K)."""
         return torch.einsum("hf,fck->hck", self.location.weight, self.location_conv.weight)
 
     def forward(
@@ -157,7 +157,7 @@ class Decoder(nn.Module):
         return frames
 
     def _previous_frames(self, mel: Tensor) -> Tensor:
-        """The last frame of the step before, (B, T, M) -> (B, K, M); zeros first."""
+        """Returns the last frame of the step before, (B, T, M) -> (B, K, M); zeros first."""
         B, T, _ = mel.shape
         r, dropout = self.config.n_frames_per_step, self.config.frame_dropout
         n_steps = -(-T // r)
@@ -170,7 +170,7 @@ class Decoder(nn.Module):
     def _attend(
         self, prenet: Tensor, memory: Tensor, phone_mask: Tensor, dtype: torch.dtype
     ) -> "_Reading":
-        """The first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
+        """Runs the first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
         (B, N, H), P = memory.shape, prenet.shape[2]
         lstm, dropout = self.attention_lstm, self.config.attention_dropout
         recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1), dtype)
@@ -193,7 +193,7 @@ class Decoder(nn.Module):
         return _Reading(*(torch.stack(values) for values in zip(*steps, strict=True)))
 
     def _decode(self, inputs: Tensor, dtype: torch.dtype) -> Tensor:
-        """The second loop: (K, B, L + H) -> hidden states (K, B, L)."""
+        """Runs the second loop: (K, B, L + H) -> hidden states (K, B, L)."""
         lstm, dropout = self.decoder_lstm, self.config.decoder_dropout
         recurrence = StepLinear(lstm.weight_hh, dtype)
         hidden = cell = inputs.new_zeros(inputs.shape[1], lstm.hidden_size)
@@ -218,5 +218,5 @@ def _bias(lstm: nn.LSTMCell) -> Tensor:
 
 
 def _gates(inputs: Tensor, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> Tensor:
-    """The share of the inputs (K, B, I) in the gates, (K, B, 4L) float32; multiplies in `dtype`."""
+    """Computes the share of inputs (K, B, I) in the gates, (K, B, 4L) float32, in `dtype`."""
     return F.linear(inputs.to(dtype), weight.to(dtype), bias.to(dtype)).float()

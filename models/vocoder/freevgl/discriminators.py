@@ -32,7 +32,7 @@ class BandDiscriminator(SubDiscriminator):
         self.bins = bins
 
     def _view(self, signal: Tensor) -> Tensor:
-        """(B, 2, K, T) -> (B, 2, bins, T)."""
+        """Cuts out the band, (B, 2, K, T) -> (B, 2, bins, T)."""
         return (signal[:, :, self.bins] - _MEAN) / _STD
 
 

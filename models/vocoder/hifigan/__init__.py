@@ -93,7 +93,7 @@ class HiFiGANTask:
             yield Update("generator", adversarial | reconstruction)
 
     def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Mel loss (eq. 3) and, if it has a weight, multi-resolution STFT loss; wavs (B, S)."""
+        """Computes mel loss (eq. 3) and multi-resolution STFT loss if weighted; wavs (B, S)."""
         losses = {}
         if self.config.lambda_mel:
             mel_of = self._mel.to(wav.device)

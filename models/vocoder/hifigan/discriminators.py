@@ -44,7 +44,7 @@ class PeriodDiscriminator(SubDiscriminator):
         self.period = period
 
     def _view(self, signal: Tensor) -> Tensor:
-        """(B, S) -> (B, 1, p, S / p)."""
+        """Folds the signal by its period, (B, S) -> (B, 1, p, S / p)."""
         B, S = signal.shape
         wav = F.pad(signal[:, None], (0, -S % self.period), mode="reflect")
         return wav.view(B, 1, -1, self.period).transpose(2, 3)
@@ -97,7 +97,7 @@ class MultiScaleDiscriminator(Discriminators):
 
 
 def _halved(wav: Tensor) -> Tensor:
-    """(B, S) -> (B, S / 2 + 1), averages of four samples."""
+    """Averages four samples, (B, S) -> (B, S / 2 + 1)."""
     return F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]
 
 
