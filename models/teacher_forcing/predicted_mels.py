@@ -76,13 +76,14 @@ def prepare_from_acoustic(
         source = replace(source, processed_dir=str(processed))
     # all datasets are checked before the first one is processed
     n_threads = min(n_threads, n_cores())
-    runs = [_plan(config, dataset, acoustic, source, n_threads) for dataset in config.dataset]
+    preprocess = config.preprocess
+    runs = [_plan(preprocess, dataset, acoustic, source, n_threads) for dataset in config.dataset]
     for run in runs:
         carry_out(run, n_jobs=1)
 
 
 def _plan(
-    config: Config,
+    preprocess: PreprocessConfig,
     dataset: str,
     acoustic: TrainedModel,
     made_with: PreprocessConfig,
@@ -90,7 +91,7 @@ def _plan(
 ) -> DatasetRun:
     """Plans stage 1 of a vocoder for one dataset, from features `made_with` that configuration."""
     # the network stays in this process, on its device
-    options = replace(config.preprocess, backend="sequential")
+    options = replace(preprocess, backend="sequential")
     source = processed_folder(made_with, dataset)
     try:
         fingerprint.check_prepared(made_with, dataset, "tts", flag="--acoustic_data")
