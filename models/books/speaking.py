@@ -20,7 +20,7 @@ from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.loudness import loudness
 from processors.audio.streams import write_audio
-from processors.text.clauses import merge_wordless, split_long, split_sentences
+from processors.text.reading import merge_wordless, split_long, split_sentences
 from utils.errors import InputError, printable
 from utils.files import read_json, replacing, write_json
 from utils.locks import LOCK_FILE, locked

@@ -24,7 +24,7 @@ from models.page import PAGE
 from models.server.limits import Counters, Guard, Limits, protocol_with_patience
 from models.server.requests import ApiError, ModelName, SpeechRequest, explained
 from models.server.voices import VoiceStore, named_references
-from models.synthesizer.joining import SpokenTimes
+from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import FORMATS, encoded
@@ -146,13 +146,12 @@ class _Synthesis:
     def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
         voice = self._voices.get(request.voice)
-        times = SpokenTimes()
         text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
-        pieces = voice.generate(text, _settings(request, voice), times=times)
+        pieces = voice.generate(text, _settings(request, voice))
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
-        return _events(data, times, request) if request.stream_format == "sse" else data
+        return _events(data, pieces, request) if request.stream_format == "sse" else data
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
@@ -181,30 +180,30 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
     )
 
 
-def _events(data: Iterator[bytes], times: SpokenTimes, request: SpeechRequest) -> Iterator[bytes]:
+def _events(data: Iterator[bytes], stream: SpeechStream, request: SpeechRequest) -> Iterator[bytes]:
     """Server-sent events: sound in base64, with the words that begin in it, if asked for."""
     n_words = n_marks = 0  # that were sent
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
-            words, n_words = times.words[n_words:], len(times.words)
+            words, n_words = stream.words[n_words:], len(stream.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-            event |= _marks(times, n_marks)
-            n_marks = len(times.marks)
+            event |= _marks(stream, n_marks)
+            n_marks = len(stream.marks)
         yield _event(event) if sound or event.get("words") or event.get("marks") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
     done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
     if request.timestamps:
-        done |= _marks(times, n_marks)
+        done |= _marks(stream, n_marks)
     if request.subtitles is not None:
-        done["subtitles"] = subtitles(times.sentences, times.words, request.subtitles)
+        done["subtitles"] = subtitles(stream.sentences, stream.words, request.subtitles)
     yield _event(done)
 
 
-def _marks(times: SpokenTimes, n_sent: int) -> dict[str, Any]:
-    rows = [{"mark": mark.name, "time": mark.time_s} for mark in times.marks[n_sent:]]
+def _marks(stream: SpeechStream, n_sent: int) -> dict[str, Any]:
+    rows = [{"mark": mark.name, "time": mark.time_s} for mark in stream.marks[n_sent:]]
     return {"marks": rows} if rows else {}
 
 

@@ -21,7 +21,7 @@ from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
-from processors.text.tokens import Token, TokenizedText
+from processors.text.tokens import Token
 from utils.errors import InputError
 from utils.seed import derived_seed
 
@@ -101,16 +101,22 @@ def normalise_symbols(text: str, own_words: Collection[str] = ()) -> str:
     return " ".join(plain.split())
 
 
-def read_symbols(normalised: str, phone_extractor: str) -> TokenizedText:
-    """Splits the output of `normalise_symbols`, with phones in braces, into words and marks."""
-    pieces = _PIECE.findall(normalised)
-    unspoken = [
-        piece for piece in pieces if _is_mark(piece) and piece not in NVIDIA_SETS[phone_extractor]
-    ]
-    said = "".join(" " if piece in unspoken else piece for piece in pieces)
-    text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(said.split())))
-    tokens = [_token(piece) for piece in _PIECE.findall(text)]
-    return TokenizedText(text, tokens, tuple(dict.fromkeys(unspoken)))
+def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token]]:
+    """Splits the output of `normalise_symbols`, with phones in braces, into words and marks.
+
+    Returns:
+        What is spoken of the text, and its words and marks.
+    """
+    unspoken = unspoken_symbols(normalised, phone_extractor)
+    spoken = "".join(" " if piece in unspoken else piece for piece in _PIECE.findall(normalised))
+    text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(spoken.split())))
+    return text, [_token(piece) for piece in _PIECE.findall(text)]
+
+
+def unspoken_symbols(normalised: str, phone_extractor: str) -> tuple[str, ...]:
+    """Returns the marks of a text that a set of symbols lacks, each once."""
+    known, pieces = NVIDIA_SETS[phone_extractor], _PIECE.findall(normalised)
+    return tuple(dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known))
 
 
 def _token(piece: str) -> Token:

@@ -36,14 +36,6 @@ class Token(NamedTuple):
     text: str  # the word; the pause class; the phones with spaces between them
 
 
-class TokenizedText(NamedTuple):
-    """A text in words."""
-
-    text: str
-    tokens: list[Token]  # words, pauses or punctuation; phones in braces
-    unspoken: tuple[str, ...] = ()  # signs that are left out, each once
-
-
 def clean_characters(text: str) -> str:
     """Text in one Unicode form (NFKC), without control and format characters.
 

@@ -14,12 +14,13 @@ from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
 from models.synthesizer.runs.synthesis_run import TestingSet, synthesise_each, utterances_of
 from models.synthesizer.runs.text_files import NUMBERED, InputText, naming
-from models.synthesizer.settings import PitchContour, Settings, check_length
+from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
+from processors.text.passages import check_length
 from utils.errors import InputError
 from utils.files import user_path
 

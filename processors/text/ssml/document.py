@@ -10,8 +10,8 @@ from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
 
 from config.checks import CONTROL_RANGE
 from config.text import TextConfig
-from processors.text.clauses import ProsodyFactors, TextRun
 from processors.text.normalisation.english import is_english
+from processors.text.passages import ProsodyFactors, TextRun
 from processors.text.ssml import values
 from utils.errors import InputError, nearest
 

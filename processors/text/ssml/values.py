@@ -5,12 +5,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection
 
-from processors.text.clauses import ProsodyFactors
 from processors.text.g2p import is_arpabet
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
 from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
+from processors.text.passages import ProsodyFactors
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError
