@@ -134,7 +134,7 @@ def _timed(clause: Speech, passage: Passage, first_frame: int) -> Speech:
 
 
 def cut_pieces(pieces: Iterable[np.ndarray], start: int, end: int) -> Iterator[np.ndarray]:
-    """The samples from `start` to `end` of a wav that comes in pieces, (n,) each."""
+    """Yields the samples from `start` to `end` of a wav that comes in pieces, (n,) each."""
     place = 0
     for piece in pieces:
         kept = piece[max(0, start - place) : max(0, end - place)]

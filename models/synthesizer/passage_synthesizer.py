@@ -207,7 +207,7 @@ class PassageSynthesizer:
         return asked
 
     def _padded(self, rows: Sequence[Sequence[float]], padding: float = 0.0) -> Tensor:
-        """Rows of different lengths as one tensor on the device, (B, N)."""
+        """Pads rows of different lengths to one tensor on the device, (B, N)."""
         tensors = [torch.tensor(row) for row in rows]
         return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self._device)
 

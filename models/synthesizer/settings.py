@@ -38,11 +38,11 @@ class PitchContour:
     name: str  # for records: its specification
 
     def over(self, spans: Tensor) -> PitchTransform:
-        """The transform of clauses by their start and end in the text, (B, 2), from 0 to 1."""
+        """Returns the transform of clauses by their places in the text, (B, 2), from 0 to 1."""
         return PitchTransform(custom=partial(self._multiplied, spans=spans))
 
     def _multiplied(self, pitch_hz: Tensor, lengths: Tensor, spans: Tensor) -> Tensor:
-        """Pitch per phone or frame, (B, L), times the factors at its places in the text."""
+        """Multiplies pitch per phone or frame, (B, L), by the factors at its places in the text."""
         start, end = spans.to(pitch_hz).T[:, :, None]  # (B, 1) each
         index = torch.arange(pitch_hz.shape[1], device=pitch_hz.device)
         place = start + (end - start) * index / lengths[:, None].clamp(min=1)  # (B, L)
@@ -94,7 +94,7 @@ def transform_of(given: Transform | None) -> PitchTransform | PitchContour | Non
 
 
 def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
-    """Settings of a transform that differ from their defaults, ready for JSON."""
+    """Returns the settings of a transform that differ from their defaults, ready for JSON."""
     if isinstance(transform, PitchContour):
         return {"custom": transform.name}
     values = vars(transform or _UNCHANGED)
@@ -271,7 +271,7 @@ class Settings:
         return (self.pitch_control, self.transform, self.pitch) != (1, None, None)
 
     def changed_controls(self) -> dict[str, Any]:
-        """The fields for the acoustic model that differ from their defaults."""
+        """Returns the fields for the acoustic model that differ from their defaults."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -279,7 +279,7 @@ class Settings:
         }
 
     def record(self) -> dict[str, Any]:
-        """The settings but speaker and given pitch, ready for JSON."""
+        """Returns the settings but speaker and given pitch, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["speaker"], values["pitch"]
         return values | {"pitch_transform": changes_of(self.transform)}

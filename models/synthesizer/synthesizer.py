@@ -172,14 +172,14 @@ class Synthesizer:
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
     ) -> tuple[str, ...]:
-        """The phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
+        """Lists the phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
         check_text(text)
         language = self.speakers[self.speaker_id(speaker)].language
         pauses = self._passages.pause_frames(duration_control) > 0
         return phone_names(self._reader(text, language), pauses=pauses)
 
     def speaker_id(self, name: str | None) -> int:
-        """The id of a speaker, None: the default; an InputError if there is none."""
+        """Finds the id of a speaker, None: the default; an InputError if there is none."""
         if name is not None:
             return find_speaker(name, self.speakers)
         if self._default_id is None:
@@ -206,14 +206,14 @@ class Synthesizer:
         return sum(t.nbytes for network in networks for t in network.state_dict().values())
 
     def fingerprint(self) -> str:
-        """Digest of all that speech depends on, except the arguments of `__call__`."""
+        """Computes a digest of all that speech depends on, except the arguments of `__call__`."""
         return fingerprint(
             *model_facts(self.model, self.config, self._device.type),
             *self._opened_vocoder.facts(self._passages.vocoder, self.config.inference),
         )
 
     def _read(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
-        """The id of the speaker, and the passages of the text."""
+        """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
         if isinstance(text, Ssml):

@@ -65,7 +65,7 @@ class TextFrontend:
         self._phonemize = _make_phonemizer(config, language, lexicon)
 
     def __call__(self, *texts: str) -> SpokenText:
-        """The phones of a text.
+        """Reads a text as phones.
 
         Phones can be written inline in braces: "say {T AH0 M EY1 T OW2} again".
 
@@ -92,7 +92,7 @@ class TextFrontend:
         return replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
 
     def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
-        """The text of a part of a text in words, and its words, pauses and phones."""
+        """Reads a part of a text: the text in words, and its words, pauses and phones."""
         normalised = ""
         tokens: list[Token] = []
         for inline, piece in split_inline(text):
@@ -108,7 +108,7 @@ class TextFrontend:
         return normalised, tokens
 
     def _units(self, normalised: str, tokens: list[Token]) -> tuple[str, list[Token]]:
-        """The same in what the voice reads: words without hyphens, or NVIDIA's symbols."""
+        """Converts these to what the voice reads: words without hyphens, or NVIDIA's symbols."""
         if self._symbols:
             return read_symbols(normalised, self._symbols)
         if self._in_letters:
@@ -116,7 +116,7 @@ class TextFrontend:
         return normalised, merge_pauses(tokens)
 
     def _normalise(self, text: str) -> str:
-        """Text in words; outside English without the signs that espeak-ng cannot read."""
+        """Writes text in words; outside English without the signs that espeak-ng cannot read."""
         if self._is_english:
             normalise = normalise_symbols if self._symbols else normalise_english
             return normalise(text, self._own_words)
@@ -124,13 +124,13 @@ class TextFrontend:
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
 
     def _reads(self, sign: str) -> bool:
-        """Whether a sign is given to the phonemizer; that of the lexicon refuses it by its name."""
+        """Tells whether the phonemizer gets a sign; the one of the lexicon refuses it by name."""
         if isinstance(self._phonemize, EspeakPhonemizer):
             return is_word(sign) and self._phonemize.reads(sign)
         return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
 
     def _unspoken(self, text: str) -> tuple[str, ...]:
-        """The signs of a text, normalised if in symbols, that are left out, each once."""
+        """Returns the signs of a text, normalised if in symbols, that are left out, each once."""
         if self._symbols:
             return unspoken_symbols(text, self._symbols)
         if text.isascii() and not any(map(is_sign, set(text))):
@@ -151,7 +151,7 @@ class TextFrontend:
                 raise InputError(f"'{phone}' in {{{inline}}} is not {self._phone_kind}")
 
     def _pronounced(self, tokens: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
-        """Each token with its pronunciation; words between two pauses share their context."""
+        """Yields tokens with their pronunciations; words between pauses share their context."""
         clause: list[Token] = []
         for token in [*tokens, Token("pause", "")]:
             if token.kind == "word":
@@ -167,7 +167,7 @@ class TextFrontend:
                 yield token, Pronunciation(phones, in_lexicon=True)
 
     def _spoken(self, text: str, normalised: str, tokens: Sequence[Token]) -> SpokenText:
-        """The phones of words and pauses, from left to right; SpokenText describes their form."""
+        """Joins the phones of words and pauses, in the form that SpokenText describes."""
         phones = [SILENCE] if self._has_classes else []
         words: list[Word] = []
         choices: list[WordPhones] = []

@@ -41,7 +41,7 @@ class LetterPhonemizer:
         self._prefix = prefix
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The letters of each word, and its phones if their pronunciation is certain."""
+        """Returns the letters of each word, and its phones if their pronunciation is certain."""
         return [self._pronounce(word) for word in words]
 
     def _pronounce(self, word: str) -> Pronunciation:
@@ -66,7 +66,7 @@ class LetterPhonemizer:
 
 
 def is_letter(symbol: str) -> bool:
-    """Whether a symbol is one letter in lower case, a combining mark, or an apostrophe."""
+    """Returns whether a symbol is one letter in lower case, a combining mark, or an apostrophe."""
     if len(symbol) != 1:
         return False
     return symbol == APOSTROPHE or (
@@ -75,7 +75,7 @@ def is_letter(symbol: str) -> bool:
 
 
 def split_words(token: Token) -> Iterator[Token]:
-    """The words of a token: "well-known" has two. Apostrophes around words are removed."""
+    """Yields the words of a token: "well-known" has two. Apostrophes around words are removed."""
     if token.kind != "word":
         yield token
         return
@@ -96,7 +96,7 @@ def _spell(word: str) -> Phones:
 
 
 def normalise_symbols(text: str, own_words: Collection[str] = ()) -> str:
-    """English text in words, in lower case, with its punctuation; see `normalise_english`."""
+    """Writes English text in words in lower case, with its punctuation."""
     plain = english_in_words(text, own_words).translate(_DASHES).lower()
     return " ".join(plain.split())
 
@@ -126,7 +126,7 @@ def _token(piece: str) -> Token:
 
 
 def _is_mark(piece: str) -> bool:
-    """Whether a piece is neither phones nor a word."""
+    """Returns whether a piece is neither phones nor a word."""
     return len(piece) == 1 and not piece.isalnum()
 
 
@@ -136,7 +136,7 @@ def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[W
 
 
 def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[str, ...]:
-    """A sequence with the phones of the chosen words in place of their letters."""
+    """Puts the phones of the chosen words in place of their letters."""
     mixed = list(letters)
     for word in reversed([*chosen]):
         mixed[word.start : word.end] = word.phones
@@ -144,7 +144,7 @@ def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[st
 
 
 def mix(spoken: SpokenText, p: float) -> SpokenText:
-    """A text with each word either in letters or in phones, the same at every call."""
+    """Writes a text with each word in letters or in phones, the same at every call."""
     chosen = draw(spoken.word_phones, p, spoken.normalized)
     lengths = {choice.word: len(choice.phones) for choice in chosen}
     words: list[Word] = []
@@ -158,5 +158,5 @@ def mix(spoken: SpokenText, p: float) -> SpokenText:
 
 
 def longest(phones: Sequence[str], word_phones: Iterable[WordPhones]) -> int:
-    """The length of the longest mixture."""
+    """Returns the length of the longest mixture."""
     return len(phones) + sum(max(0, len(w.phones) - (w.end - w.start)) for w in word_phones)

@@ -126,7 +126,7 @@ def cut_runs(runs: Sequence[TextRun], pieces: Sequence[str]) -> list[list[TextRu
 def _clauses(
     reader: TextReader, runs: Sequence[TextRun], language: str
 ) -> list[TextRun | tuple[SpokenText, Sequence[TextRun]]]:
-    """The clauses of a sentence with their runs, and the breaks and marks between them."""
+    """Returns the clauses of a sentence with their runs, and the breaks and marks between them."""
     items: list[TextRun | tuple[SpokenText, Sequence[TextRun]]] = []
     for part in _parts(runs):
         spoken = [run for run in part if has_word(run.text)]
@@ -196,7 +196,7 @@ class _Drafting:
         self._break_s, self._starts_sentence = None, False
 
     def finish(self) -> list[_Draft]:
-        """The drafts; the last is a break or marks if the text ends in one."""
+        """Returns the drafts; the last is a break or marks if the text ends in one."""
         if self._break_s is not None or not self._drafts:
             self._starts_sentence = not self._drafts
             self._append(_NOTHING, (), self._break_s)
@@ -214,7 +214,7 @@ class _Drafting:
         self._drafts.append(_Draft(spoken, runs, break_s, marks, self._starts_sentence))
 
     def _begin_break(self, break_s: float) -> None:
-        """Marks before a break are reached when it begins."""
+        """Begins a break, at which the marks before it are reached."""
         if self._marks and not self._drafts:
             self._append(_NOTHING, (), None)
         elif self._break_s is None:

@@ -102,7 +102,7 @@ def _ends_sentence(before: str, after: str) -> bool:
 
 
 def _is_initial(before: str, start: int) -> bool:
-    """Whether the last word is a single capital after a name: "John F." or "J. R."."""
+    """Returns whether the last word is a single capital after a name: "John F." or "J. R."."""
     letter = before[start:].rstrip(".\"'”’)]")
     if len(letter) != 1 or not letter.isupper():
         return False
@@ -141,14 +141,14 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
 
 
 def _phones_of(unit: str) -> int:
-    """Approximate number of phones of a word, at least one."""
+    """Estimates the number of phones of a word, at least one."""
     if unit.startswith("{"):
         return max(len(unit.split()), 1)
     return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
 
 
 def cut_cost(word: str, following: str) -> float:
-    """Cost of a cut between two words, from 0 after a clause to 0.25."""
+    """Computes the cost of a cut between two words, from 0 after a clause to 0.25."""
     for pattern, cost in _CLAUSE_COST:
         if pattern.search(word):
             return cost
@@ -270,5 +270,5 @@ def merge_wordless(pieces: Sequence[str]) -> list[str]:
 
 
 def has_word(piece: str) -> bool:
-    """Whether a piece of text holds a letter or a digit."""
+    """Returns whether a piece of text holds a letter or a digit."""
     return any(character.isalnum() for character in piece)
