@@ -16,7 +16,7 @@ from utils.errors import InputError, printable
 from utils.files import decoded, read_text, replacing, user_path
 
 if TYPE_CHECKING:
-    from models.synthesizer.joining import SpokenTimes
+    from models.synthesizer.joining import SpeechStream
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer, Text
 
@@ -52,13 +52,12 @@ def main() -> None:
         names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
         path = next((Path(name) for name in names if not Path(name).exists()), Path(names[0]))
 
-    from models.synthesizer.joining import SpokenTimes
     from models.synthesizer.runs.text_files import naming
 
     synthesizer, settings = _open(voice, controls)
-    times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
+    sample_rate = synthesizer.model.mel.sample_rate
     with naming(given.file):
-        pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
+        pieces = synthesizer.generate(_marked_up(given, text), settings)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
@@ -66,16 +65,16 @@ def main() -> None:
         play(pieces, sample_rate)
     else:
         _write(encoded(pieces, "wav", sample_rate))
-    for mark in times.marks:
+    for mark in pieces.marks:
         sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
     if subtitles is not None:
-        _write_subtitles(subtitles, times)
+        _write_subtitles(subtitles, pieces)
 
 
-def _write_subtitles(path: Path, times: "SpokenTimes") -> None:
+def _write_subtitles(path: Path, stream: "SpeechStream") -> None:
     from processors.durations.subtitles import subtitles
 
-    content = subtitles(times.sentences, times.words, path.suffix[1:])
+    content = subtitles(stream.sentences, stream.words, path.suffix[1:])
     with replacing(path) as temporary:
         temporary.write_text(content, encoding="utf-8")
 

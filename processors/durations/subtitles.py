@@ -11,7 +11,7 @@ from textwrap import wrap
 
 from processors.alignment.matching import match_boundaries
 from processors.records import TimedSentence, TimedWord
-from processors.text.clauses import cut_cost, split_sentences
+from processors.text.reading import cut_cost, split_sentences
 
 LINE = 42  # characters
 MAX_LINES = 2

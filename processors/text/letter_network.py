@@ -24,7 +24,7 @@ class LetterNetwork(NamedTuple):
 
 
 def phones_of(letters: Sequence[int], network: LetterNetwork | None = None) -> list[str]:
-    """ARPAbet of a word, from rows of the embedding, at least one; None: the bundled network."""
+    """Predicts ARPAbet from rows of the embedding, at least one; None: the bundled network."""
     weights, choices = network or bundled_network()
     states = weights["embedding"][letters]
     for layer in range(_LAYERS):
@@ -48,7 +48,7 @@ def unpacked(stored: Mapping[str, np.ndarray]) -> LetterNetwork:
 
 @cache
 def bundled_network() -> LetterNetwork:
-    """The network in `PATH`."""
+    """Returns the network in `PATH`."""
     with np.load(PATH, allow_pickle=False) as file:
         return unpacked(dict(file))
 

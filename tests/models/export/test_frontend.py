@@ -8,9 +8,8 @@ import pytest
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.export.folder import write_frontend
-from models.synthesizer.passages import TextReader
 from modules.mel import MelConfig
-from processors.text.clauses import ClauseSplitter, has_word
+from processors.text.reading import TextReader, has_word
 from processors.text.voice_phones import (
     VoicePhones,
     arpabet_vocabulary,
@@ -62,8 +61,8 @@ def frontend_in(folder: Path, text: dict[str, object], vocabulary, **assets) -> 
     config = load_config(folder / "config.json")
     of_voice = Assets(MelConfig(), vocabulary, **assets)
     write_frontend(config, of_voice, folder)
-    split = ClauseSplitter(config.preprocess.text, 60, config.spoken_p_arpabet)
-    return TextReader(split, VoicePhones(of_voice.known_phones, "replace"))
+    phones = VoicePhones(of_voice.known_phones, "replace")
+    return TextReader(config.preprocess.text, 60, phones, config.spoken_p_arpabet)
 
 
 def read_apart(folder: Path, texts: list[str], language: str) -> list[list[list[list[int]]]]:

@@ -1,14 +1,10 @@
-"""Splits texts into sentences, and long sentences into clauses, as the phones to speak. No loss.
+"""Splits texts into sentences, and long ones into clauses, and reads these as phones. No loss."""
 
-Runs are stretches of a text that are spoken in the same way, and what is between them.
-"""
-
-import dataclasses
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 from config.text import TextConfig
 from processors.records import SpokenText
@@ -16,7 +12,8 @@ from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
-from utils.errors import InputError
+from processors.text.voice_phones import VoicePhones
+from utils.errors import InputError, control_characters
 
 # A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
 # without spaces need none behind them.
@@ -105,7 +102,7 @@ def _ends_sentence(before: str, after: str) -> bool:
 
 
 def _is_initial(before: str, start: int) -> bool:
-    """Whether the last word is a single capital after a name: "John F." or "J. R."."""
+    """Returns whether the last word is a single capital after a name: "John F." or "J. R."."""
     letter = before[start:].rstrip(".\"'”’)]")
     if len(letter) != 1 or not letter.isupper():
         return False
@@ -144,129 +141,118 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
 
 
 def _phones_of(unit: str) -> int:
-    """Approximate number of phones of a word, at least one."""
+    """Estimates the number of phones of a word, at least one."""
     if unit.startswith("{"):
         return max(len(unit.split()), 1)
     return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
 
 
 def cut_cost(word: str, following: str) -> float:
-    """Cost of a cut between two words, from 0 after a clause to 0.25."""
+    """Computes the cost of a cut between two words, from 0 after a clause to 0.25."""
     for pattern, cost in _CLAUSE_COST:
         if pattern.search(word):
             return cost
     return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST
 
 
-class ProsodyFactors(NamedTuple):
-    """Factors on what a voice would do."""
+def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[int, str]]]:
+    """Cuts the parts of a text where the text is cut; empty parts at a cut go with what follows.
 
-    duration: float = 1.0  # on durations: 2 is half as fast
-    pitch: float = 1.0  # on Hz
-    gain: float = 1.0  # on amplitude
+    Args:
+        pieces: The text in pieces with the characters of the parts in order; spaces may differ.
 
-    def times(self, other: "ProsodyFactors") -> "ProsodyFactors":
-        """Both, one within the other."""
-        return ProsodyFactors(*(a * b for a, b in zip(self, other, strict=True)))
-
-
-PLAIN = ProsodyFactors()
-
-
-class TextRun(NamedTuple):
-    """A stretch of a text, or a break or mark, which has no text."""
-
-    text: str  # as the front end is to read it
-    shown: str | None = None  # as it is written, where that differs
-    prosody: ProsodyFactors = PLAIN
-    language: str | None = None  # espeak code; None: that of the speaker
-    break_s: float | None = None
-    mark: str = ""
-
-
-def cut_runs(runs: Iterable[TextRun], pieces: Sequence[str]) -> list[list[TextRun]]:
-    """Cuts runs where their whole text is cut; breaks and marks at a cut go with what follows.
-
-    The pieces hold the characters of the runs in order; spaces may differ.
+    Returns:
+        The index and text of each part, or of what is left of it, for each piece.
     """
-    waiting = deque(runs)
-    rows: list[list[TextRun]] = []
+    waiting = deque(enumerate(parts))
+    rows: list[list[tuple[int, str]]] = []
     for piece in pieces:
         n_left = sum(not char.isspace() for char in piece)
         rows.append([])
         while waiting and n_left > 0:
-            run = waiting.popleft()
+            index, part = waiting.popleft()
             end = 0
-            while end < len(run.text) and (n_left > 0 or run.text[end].isspace()):
-                n_left -= not run.text[end].isspace()
+            while end < len(part) and (n_left > 0 or part[end].isspace()):
+                n_left -= not part[end].isspace()
                 end += 1
-            rows[-1].append(run._replace(text=run.text[:end]))
-            if end < len(run.text):
-                shown = None if run.shown is None else ""
-                waiting.appendleft(run._replace(text=run.text[end:], shown=shown))
+            rows[-1].append((index, part[:end]))
+            if end < len(part):
+                waiting.appendleft((index, part[end:]))
     if rows:
         rows[-1] += waiting
     return rows
 
 
-class TextClause(NamedTuple):
-    """A sentence, or a part of one."""
-
-    spoken: SpokenText
-    runs: tuple[TextRun, ...]  # what it is written in
-
-
-class ClauseSplitter:
-    """Splits texts of several languages; keeps a text front end for each.
+class TextReader:
+    """Reads texts of several languages in the phones of a voice; keeps a front end for each.
 
     Sentences of more than `max_phones` are split at clauses.
+
+    Args:
+        p_arpabet: Probability of ARPAbet for words that can be in letters or in phones.
     """
 
-    def __init__(self, config: TextConfig, max_phones: int, p_arpabet: float = 0.0) -> None:
+    def __init__(
+        self, config: TextConfig, max_phones: int, phones: VoicePhones, p_arpabet: float = 0.0
+    ) -> None:
+        self.phones = phones
         self._config = config
-        self._p_arpabet = p_arpabet
         self._max_phones = max_phones
+        self._p_arpabet = p_arpabet
         self._frontends = Frontends(config)
 
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
-        """The sentences of a text, each as one or more clauses. No word is lost."""
-        sentences = [
-            [clause.spoken for clause in self.clauses([TextRun(sentence)], language)]
-            for sentence in merge_wordless(split_sentences(text))
-        ]
+        """Reads the sentences of a text, each as one or more clauses.
+
+        Raises:
+            InputError: If the text has no word, or one that cannot be pronounced.
+        """
+        sentences = merge_wordless(split_sentences(text))
         if not sentences:
             raise InputError(f"there is no word in {text[:80]!r}")
-        return sentences
+        return self.phones.fit([self.clauses([sentence], language) for sentence in sentences])
 
-    def clauses(self, runs: Sequence[TextRun], language: str) -> list[TextClause]:
-        """The clauses of a sentence or of a part of one, with at least one word."""
-        spoken = self._spoken(runs, language)
+    def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
+        """Reads a sentence, in one or several parts, in phones that the voice may lack."""
+        spoken = self._spoken(parts, language)
         if len(spoken.phones) <= self._max_phones:
-            return [TextClause(spoken, tuple(runs))]
-        text = "".join(run.text for run in runs)
-        chunks = merge_wordless(split_long(text, self._max_phones))
-        clauses = [
-            TextClause(dataclasses.replace(self._spoken(row, language), text=chunk), tuple(row))
-            for row, chunk in zip(cut_runs(runs, chunks), chunks, strict=True)
-        ]
-        return self.link(clauses)
+            return [spoken]
+        chunks = merge_wordless(split_long("".join(parts), self._max_phones))
+        rows = zip(cut_parts(parts, chunks), chunks, strict=True)
+        return self.link(
+            [replace(self._spoken([p for _, p in row], language), text=text) for row, text in rows]
+        )
 
-    def link(self, clauses: Sequence[TextClause]) -> list[TextClause]:
+    def link(self, clauses: Sequence[SpokenText]) -> list[SpokenText]:
         """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""
         pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
         linked = []
         for clause in clauses[:-1]:
-            phones = clause.spoken.phones
+            phones = clause.phones
             if phones[-1] == FULL_STOP:
                 phones = (*phones[:-1], COMMA)
             elif phones[-1] not in PAUSES:  # the front end ends it without one
                 phones = (*phones, pause)
-            linked.append(clause._replace(spoken=dataclasses.replace(clause.spoken, phones=phones)))
+            linked.append(replace(clause, phones=phones))
         return [*linked, *clauses[-1:]]
 
-    def _spoken(self, runs: Sequence[TextRun], language: str) -> SpokenText:
-        spoken = self._frontends[language](*(run.text for run in runs))
+    def _spoken(self, parts: Sequence[str], language: str) -> SpokenText:
+        spoken = self._frontends[language](*parts)
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
+
+
+def check_text(text: str) -> None:
+    """Raises InputError if this is no text, was not UTF-8, or holds control characters."""
+    if not isinstance(text, str):
+        raise InputError(f"the text is {repr(text)[:80]}; expected a string")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the text is not UTF-8 at character {error.start}; is the terminal set to UTF-8?"
+        ) from error
+    if not text.isprintable() and (shown := control_characters(text)):
+        raise InputError(f"the text holds control characters: {shown}; remove them")
 
 
 def merge_wordless(pieces: Sequence[str]) -> list[str]:
@@ -284,5 +270,5 @@ def merge_wordless(pieces: Sequence[str]) -> list[str]:
 
 
 def has_word(piece: str) -> bool:
-    """Whether a piece of text holds a letter or a digit."""
+    """Returns whether a piece of text holds a letter or a digit."""
     return any(character.isalnum() for character in piece)

@@ -1,15 +1,14 @@
 import random
 import textwrap
+from itertools import pairwise
 
 import pytest
 
-from processors.text.clauses import (
-    ProsodyFactors,
-    TextRun,
-    cut_runs,
-    split_long,
-    split_sentences,
-)
+from config.text import TextConfig
+from processors.text.reading import TextReader, split_long, split_sentences
+from processors.text.voice_phones import VoicePhones, model_vocabulary
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @pytest.mark.parametrize(
@@ -137,33 +136,52 @@ def test_inline_phones_are_one_unit():
     assert split_long("aaaa {HH AH0 L OW1} bbbb", 5) == ["aaaa", "{HH AH0 L OW1}", "bbbb"]
 
 
-def test_runs_are_cut_where_their_text_is_and_no_character_is_lost():
-    runs = [
-        TextRun("One. Tw"),
-        TextRun("", mark="m"),
-        TextRun("o", shown="2"),
-        TextRun(" \n"),
-        TextRun("b c", "x"),
-    ]
-    first, second, third = cut_runs(runs, ["One.", "Two b", "c"])
-    assert first == [TextRun("One. ")]
-    assert second == [
-        TextRun("Tw"),
-        TextRun("", mark="m"),
-        TextRun("o", "2"),
-        TextRun(" \n"),
-        TextRun("b ", "x"),
-    ]
-    assert third == [TextRun("c", "")]  # it is shown once
+LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."
 
 
-def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
-    first, second = cut_runs(
-        [TextRun("a"), TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")], ["a", "b"]
-    )
-    assert first == [TextRun("a")]
-    assert second == [TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")]
+def reader(max_phones: int, p_arpabet: float = 0.0, **text: str) -> TextReader:
+    """A reader for a voice that says all phones."""
+    config = TextConfig(**text)
+    phones = model_vocabulary(config, LETTERS).symbols
+    return TextReader(config, max_phones, VoicePhones(phones, "refuse"), p_arpabet)
 
 
-def test_nested_prosody_multiplies():
-    assert ProsodyFactors(2, 0.5, 3).times(ProsodyFactors(2, 4, 0.5)) == ProsodyFactors(4, 2, 1.5)
+@pytest.mark.parametrize(
+    ("pauses", "inner", "final"), [("classes", "<,>", "<.>"), ("sp", "<sp>", "D")]
+)
+def test_clauses_of_a_long_sentence_end_as_if_it_went_on(pauses, inner, final):
+    clauses, _ = reader(30, pauses=pauses)(LONG, "en-us")
+    assert [clause.words[-1].text for clause in clauses] == ["went", "without", "unkind"]
+    assert [clause.phones[-1] for clause in clauses] == [inner, inner, final]
+
+
+@pytest.mark.parametrize("pauses", ["classes", "sp"])
+def test_no_word_is_lost_and_every_phone_is_in_a_word_or_a_pause(pauses):
+    sentences = reader(20, pauses=pauses)(LONG, "en-us")
+    words = " ".join(word.text for clauses in sentences for c in clauses for word in c.words)
+    assert words == LONG.replace(",", "").replace(".", "")
+    for clause in (clause for clauses in sentences for clause in clauses):
+        gaps = [(a.end, b.start) for a, b in pairwise(clause.words)]
+        assert all(stop - start in (0, 1) for start, stop in gaps)
+        assert all(clause.phones[start].startswith("<") for start, stop in gaps if start < stop)
+
+
+def test_clauses_of_letters_end_in_a_comma_and_in_symbols_of_nvidia_too():
+    for extractor in ("letters", "nvidia_english"):
+        clauses, _ = reader(30, phone_extractor=extractor)(LONG, "en-us")
+        assert len(clauses) > 1
+        assert [clause.phones[-1] for clause in clauses[:-1]] == ["<,>"] * (len(clauses) - 1)
+        assert clauses[-1].phones[-1] == "<.>"
+
+
+def test_a_word_of_thousands_of_letters_is_several_passages():
+    ((*inner, last),) = reader(300)("a" * 5000, "en-us")
+    assert len(inner) == 31
+    assert "".join(clause.text for clause in [*inner, last]) == "a" * 5000
+    assert max(len(clause.phones) for clause in inner) < 300
+
+
+@pytest.mark.parametrize(("p_arpabet", "cat"), [(0.0, "c a t"), (1.0, "K AE1 T")])
+def test_words_that_can_be_mixed_are_in_letters_or_phones(p_arpabet, cat):
+    ((clause,),) = reader(60, p_arpabet, phone_extractor="mixed")("The cat.", "en-us")
+    assert " ".join(clause.phones) == f"<sil> t h e <space> {cat} <.>"
