@@ -58,11 +58,12 @@ def main() -> None:
     from models.distil.teachers import find_teacher
     from models.distil.texts import digest, read_pool
     from processors.metrics.recognition.user_models import UserModels, load_function
+    from processors.metrics.records import missing_packages
     from processors.metrics.registry import METRICS
     from processors.text.frontend import TextFrontend
 
     setup_logging()
-    if flags.recogniser and (missing := METRICS["wer"].missing()):
+    if flags.recogniser and (missing := missing_packages(METRICS["wer"].packages)):
         raise InputError(f"--recogniser needs other packages: pip install {' '.join(missing)}")
     models = UserModels(load_function(flags.recogniser) if flags.recogniser else None)
     teacher = find_teacher(flags.teacher, flags.model)

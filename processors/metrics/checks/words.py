@@ -62,7 +62,7 @@ class _Jump(NamedTuple):
 
 
 def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
-    """Words that are skipped or repeated."""
+    """Describes words that are skipped or repeated."""
     words = speech.words.split()
     faults = None if "{" in speech.text else _faults(words, speech)  # inline phones are not words
     if faults is None:
@@ -170,5 +170,11 @@ def _note(fault: Fault, words: Sequence[str]) -> str:
 
 
 CHECKS = (
-    Check("words", check_words, "words skipped or repeated", packages=("pocketsphinx", "soxr")),
+    Check(
+        name="words",
+        score=check_words,
+        finds="words skipped or repeated",
+        meaning="Words that are skipped or repeated.",
+        packages=("pocketsphinx", "soxr"),
+    ),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from processors.metrics.records import Copy, CopyMetric, MetricValue, value_of
+from processors.metrics.records import Copy, Metric, MetricValue, value_of
 
 if TYPE_CHECKING:  # they import torch
     from modules.losses import MultiResolutionStft
@@ -24,10 +24,10 @@ _STOI_SHORTEST_S = 0.4
 Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of its copy, (S,) each
 
 
-def score_mel_l1(copy: Copy) -> MetricValue | None:
-    """L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a magnitude.
+def score_mel_distance(copy: Copy) -> MetricValue | None:
+    """Computes the L1 distance between the log-mels of recording and copy, nats.
 
-    Lower is better; 0 is the same mel, whatever the phases. The mel is the vocoder's input; the
+    0 is the same mel, whatever the phases. The mel is the vocoder's input; the
     mean over utterances weights them by their frames. HiFi-GAN's generator is trained with this
     distance (Kong et al. 2020, arXiv:2010.05646, eq. 3), there over the whole band.
     """
@@ -51,11 +51,11 @@ def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
     return _mean_over(pieces, distance)
 
 
-def score_mstft(copy: Copy) -> MetricValue | None:
-    """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
+def score_stft_distance(copy: Copy) -> MetricValue | None:
+    """Computes the multi-resolution STFT distance.
 
     Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows
-    of 240, 600 and 1200 samples. Lower is better; 0 is equal magnitudes. Unlike a mel it covers the
+    of 240, 600 and 1200 samples. 0 is equal magnitudes. Unlike a mel it covers the
     band up to half the sample rate, with fine resolution in time and in frequency. It is also the
     training loss `stft` of vocoders.
     """
@@ -74,11 +74,10 @@ def score_mstft(copy: Copy) -> MetricValue | None:
 
 
 def score_pesq(copy: Copy) -> MetricValue | None:
-    """Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).
+    """Predicts the mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy.
 
-    The predicted mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy. Higher is
-    better. Computed by the package `pesq`, which wraps the reference code, over at most the first
-    20 seconds.
+    Computed by the package `pesq`, which wraps the reference code, over at most the first 20
+    seconds.
     """
     import soxr
     from pesq import PesqError, pesq
@@ -95,11 +94,11 @@ def score_pesq(copy: Copy) -> MetricValue | None:
 
 
 def score_stoi(copy: Copy) -> MetricValue | None:
-    """Short-time objective intelligibility (Taal et al. 2011, doi:10.1109/TASL.2011.2114881).
+    """Computes the short-time objective intelligibility with pystoi.
 
     The mean correlation of the envelopes of 15 third-octave bands from 150 Hz over 0.4 s, at
-    10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Higher is better;
-    above 0.9 nearly every word is understood. Computed by pystoi.
+    10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Above 0.9 nearly
+    every word is understood.
     """
     compare = functools.partial(stoi, sample_rate=copy.mel.sample_rate)
     return value_of(_mean_over(_pieces(copy), compare))
@@ -161,12 +160,43 @@ def _stft() -> "MultiResolutionStft":
     return MultiResolutionStft()
 
 
-_SAMPLES = "samples for its longest window, recorded ones not silent"
-_QUARTER = "a quarter of a second of speech, recorded and copied"
-_PESQ = ("pesq", "soxr")
 METRICS = (
-    CopyMetric("mel_l1", score_mel_l1, "lower", "nats", "a whole frame"),
-    CopyMetric("mstft", score_mstft, "lower", "", _SAMPLES),
-    CopyMetric("pesq", score_pesq, "higher", "MOS", _QUARTER, packages=_PESQ),
-    CopyMetric("stoi", score_stoi, "higher", "", "0.4 s of recorded speech", packages=("pystoi",)),
+    Metric(
+        name="mel_l1",
+        scores="copies",
+        score=score_mel_distance,
+        better="lower",
+        unit="nats",
+        needs="a whole frame",
+        meaning="L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a"
+        " magnitude.",
+    ),
+    Metric(
+        name="mstft",
+        scores="copies",
+        score=score_stft_distance,
+        better="lower",
+        needs="samples for its longest window, recorded ones not silent",
+        meaning="Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).",
+    ),
+    Metric(
+        name="pesq",
+        scores="copies",
+        score=score_pesq,
+        better="higher",
+        unit="MOS",
+        needs="a quarter of a second of speech, recorded and copied",
+        meaning="Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).",
+        packages=("pesq", "soxr"),
+    ),
+    Metric(
+        name="stoi",
+        scores="copies",
+        score=score_stoi,
+        better="higher",
+        needs="0.4 s of recorded speech",
+        meaning="Short-time objective intelligibility (Taal et al. 2011,"
+        " doi:10.1109/TASL.2011.2114881).",
+        packages=("pystoi",),
+    ),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from processors.audio.speech_level import SpeechActivity, speech_activity
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
-from processors.metrics.records import MetricValue, SpeechMetric
+from processors.metrics.records import Metric, MetricValue
 from processors.records import TimedPhone
 from processors.text.normalisation.english import is_english, normalise_english
 from processors.text.tokens import clean_characters
@@ -42,7 +42,7 @@ class LabelledSpeech:
     user_models: UserModels = field(default_factory=UserModels)
     _values: dict[str, MetricValue | None] = field(default_factory=dict, init=False, repr=False)
 
-    def score(self, metric: SpeechMetric) -> MetricValue | None:
+    def score(self, metric: Metric) -> MetricValue | None:
         """Scores the signal by a metric, once."""
         if metric.name not in self._values:
             self._values[metric.name] = metric.score(self)
