@@ -4,33 +4,28 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from bins._flags.corpus import DATASET, add_corpus_flags, corpus_config, run_stage_1
-from processors.durations import EXPORT_FORMATS
-from utils.cli import Parser, run
+from bins._flags.corpus import DATASET, corpus_config, run_stage_1
+from bins._flags.parsers import program_arguments
+from utils.cli import run
 from utils.errors import InputError
-from utils.files import replacing, user_path
+from utils.files import replacing
 
 _COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
 
 
 def main() -> None:
     """Writes alignments, and a table of how well each recording fits its text, worst first."""
-    parser = Parser(
+    given = program_arguments(
+        "align",
         "Aligns the recordings of a corpus with their texts, in any language and without another"
         " program: a hidden Markov model is trained on them. It needs a few minutes of speech; for"
         " less in English, at least three recordings, there is pocketsphinx. Next to the"
         " alignments, hmm writes misfits.tsv: words that were probably not spoken as written"
         " (misfit above 50), with times. Times are multiples of 11.6 ms. rejected.jsonl lists"
         " recordings that could not be aligned. An interrupted call leaves the folder stage_1, with"
-        " which the next one goes on."
+        " which the next one goes on.",
     )
-    add_corpus_flags(parser)
-    add = parser.add_argument
-    add("output", metavar="OUT", help="folder of the alignments")
-    add("--format", choices=EXPORT_FORMATS, default="textgrid", help="(default: %(default)s)")
-    add("--aligner", choices=("hmm", "pocketsphinx"), default="hmm", help="(default: %(default)s)")
-    given = parser.parse_args()
-    output = user_path(given.output)
+    output = given.output
 
     from processors.durations.writing import export_store
     from processors.extraction.run import REJECTED

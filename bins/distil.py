@@ -1,56 +1,23 @@
 """Has another program speak texts as a corpus: arion distil TEACHER TEXTS OUT [flags]."""
 
-from argparse import Namespace
 from math import inf
 
-from bins._flags.values import COUNT, FILE, FUNCTION, INPUT, SEED, matching, number
-from utils.cli import Parser, UsageError, run
+from bins._flags.parsers import program_arguments
+from utils.cli import UsageError, run
 from utils.errors import InputError, counted, listed, nearest
-from utils.files import user_path
 from utils.logging import get_logger, setup_logging
-from utils.parallel import n_cores
 
-_VOICES = matching("LIST", r"[^,\s]+(,[^,\s]+)*", "names and commas, as in anna,bert")
-_MINUTES = number("30", 0.01, 1e5)
 _SAME = ("voices", "same_texts", "seed", "language", "recogniser")  # in all runs into a folder
-
-
-def _arguments() -> Namespace:
-    parser = Parser(
-        "Has another program, the teacher, speak texts, as a corpus for stage 1. Each clip is"
-        " checked; rejected.jsonl lists those that cannot be used. After an interruption, the same"
-        " command goes on. docs/distil.md has examples."
-    )
-    add = parser.add_argument
-    add("teacher", metavar="TEACHER").help = """module:function of a text and a voice, which returns
-        samples and their rate; http(s)://host/v1, as OpenAI's; or voice.onnx of Piper"""
-    add("texts", type=INPUT.argument, metavar="TEXTS").help = """a file of one text per line, or of
-        id|text, or a folder of a corpus"""
-    add("out", type=user_path, metavar="OUT", help="folder of the corpus")
-    add("--voices", type=_VOICES.argument, metavar="LIST").help = """voices of the teacher, among
-        which the texts are divided"""
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--minutes", type=_MINUTES.argument, metavar="X", help="for each voice")
-    amount.add_argument("--texts", dest="n_texts", type=COUNT.argument, metavar="N").help = """for
-        each voice (default: all)"""
-    add("--every", type=INPUT.argument, metavar="FILE", help="further texts, of every voice")
-    add("--exclude", type=FILE.argument, metavar="FILE", help="file of ids or texts to leave out")
-    add("--same_texts", action="store_true", help="all voices speak the same texts")
-    add("--language", default="en-us", metavar="CODE", help="espeak-ng code (default: en-us)")
-    add("--model", metavar="NAME", help="model of an endpoint")
-    add("--name", help="name of the teacher, shown in model cards (default: TEACHER)")
-    add("--licence", metavar="ID", help="licence of the speech, shown in model cards")
-    add("--recogniser", type=FUNCTION.argument, metavar="FUNCTION").help = """speech recogniser, as
-        in stage 4, by which clips with wrong words are rejected"""
-    add("--seed", type=SEED.argument, default=0, help="seed of the choice of texts (default: 0)")
-    add("--num_workers", type=COUNT.argument, default=n_cores(), metavar="N").help = """processes,
-        or requests at a time (default: one per core)"""
-    return parser.parse_args()
 
 
 def main() -> None:
     """Chooses texts and has them spoken."""
-    flags = _arguments()
+    flags = program_arguments(
+        "distil",
+        "Has another program, the teacher, speak texts, as a corpus for stage 1. Each clip is"
+        " checked; rejected.jsonl lists those that cannot be used. After an interruption, the same"
+        " command goes on. docs/distil.md has examples.",
+    )
 
     from config.text import TextConfig
     from models.distil import corpus

@@ -9,23 +9,17 @@ Speech of stage 3:
 """
 
 import argparse
-from pathlib import Path
 
-from bins._flags.parsers import add_config_arguments, chosen_dataset
-from processors.durations import EXPORT_FORMATS
-from utils.cli import Parser, UsageError, run
+from bins._flags.parsers import chosen_dataset, program_arguments
+from utils.cli import UsageError, run
 
 
 def arguments() -> argparse.Namespace:
     """Parses and checks the flags."""
-    flags = Parser("Exports alignments: of recordings after stage 1, or of speech after stage 3.")
-    add_config_arguments(flags, required=False)
-    add = flags.add_argument
-    add("--infer_expt_dir", help="with --config: the voice that was trained with aligner `learned`")
-    add("--infer_output_dir", type=Path, help="export speech of stage 3 from this folder")
-    add("--format", choices=EXPORT_FORMATS, required=True)
-    add("--output", type=Path, help="folder; default with --infer_output_dir: next to the wavs")
-    given = flags.parse_args()
+    given = program_arguments(
+        "export_alignments",
+        "Exports alignments: of recordings after stage 1, or of speech after stage 3.",
+    )
     if (given.config is None) == (given.infer_output_dir is None):
         raise UsageError("give --config or --infer_output_dir, and not both")
     if given.config is None and (given.dataset or given.overrides or given.infer_expt_dir):

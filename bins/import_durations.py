@@ -7,42 +7,21 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bins._flags.parsers import add_config_arguments, chosen_dataset
-from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS
-from utils.cli import Parser, UsageError, run
+from bins._flags.parsers import chosen_dataset, program_arguments
+from bins._flags.programs import ATTENTION
+from utils.cli import UsageError, run
 
 if TYPE_CHECKING:
     from config.preprocess import PreprocessConfig
     from processors.durations.sources import DurationSource
 
 
-ATTENTION = "attention"
-
-
 def arguments() -> argparse.Namespace:
     """Parses and checks the flags."""
-    flags = Parser("Imports phone durations for stage 1: of other programs, or of a Tacotron 2.")
-    add_config_arguments(flags)
-    add = flags.add_argument
-    add("source", metavar="SOURCE").help = """folder or file with durations; or a voice that aligns
-        by attention: an experiment, a checkpoint, or a name on the Hub. It is only read"""
-    add("--format", choices=(*IMPORT_FORMATS, ATTENTION)).help = """default: found by the suffixes
-        of the files; attention for an experiment or a name on the Hub"""
-    add("--path", choices=ATTENTION_PATHS).help = """attention: the most likely monotonic alignment,
-        or the phone of the largest weight in each frame, as NVIDIA's FastPitch 1.0 (default:
-        monotonic)"""
-    add("--output", type=Path).help = """folder to make; default: preprocess.imported_dir, or
-        <dataset>/alignments"""
-    add("--phone_tier", default="", help="TextGrids: name of the tier of phones (default: phones)")
-    add("--word_tier", default="", help="TextGrids: name of the tier of words (default: words)")
-    add("--phones_file", type=Path).help = """frame counts: names of the tokens, lines of id|P1 P2
-        ...; default: the phones of stage 1"""
-    add("--pitch", type=Path, metavar="DIR").help = """frame counts: pitch of the phones of stage 1,
-        <id>.pt or <id>.npy, in Hz or normalised, 0 where unvoiced; for preprocess.pitch_extractor
-        imported"""
-    add("--pitch_stats", type=Path, metavar="FILE").help = """the pitch is normalised by the mean
-        and std (Hz) of this JSON file"""
-    given = flags.parse_args()
+    given = program_arguments(
+        "import_durations",
+        "Imports phone durations for stage 1: of other programs, or of a Tacotron 2.",
+    )
     if given.pitch_stats is not None and given.pitch is None:
         raise UsageError("--pitch_stats goes with --pitch")
     return given

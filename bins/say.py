@@ -6,12 +6,11 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bins._flags.parsers import add_flags, control_flags, flag_values
-from bins._flags.values import FILE, choice
-from models.voices import BUNDLED, find_voice
-from utils.cli import Parser, UsageError, run
+from bins._flags.parsers import program_arguments
+from models.voices import find_voice
+from utils.cli import UsageError, run
 from utils.errors import InputError, printable
 from utils.files import decoded, read_text, replacing, user_path
 
@@ -27,11 +26,11 @@ _SSML = ".ssml"
 
 def main() -> None:
     """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
-    given, controls = _arguments()
+    given = _arguments()
     # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     if (book := _book(given)) is not None:
-        _speak_book(book, given, controls)
+        _speak_book(book, given)
         return
     if given.format is not None:
         raise UsageError("--format goes with a book; otherwise the suffix of --output decides")
@@ -55,7 +54,7 @@ def main() -> None:
     from models.synthesizer.joining import SpokenTimes
     from models.synthesizer.runs.text_files import naming
 
-    synthesizer, settings = _open(voice, controls)
+    synthesizer, settings = _open(voice, given)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
     with naming(given.file):
         pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
@@ -90,29 +89,15 @@ def _write(stream: Iterable[bytes]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
 
 
-def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
-    parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
-    add = parser.add_argument
-    add("text", nargs="*", metavar="TEXT").help = """the text; a book: a .txt, .md or .epub file; -
-        for standard input, also the default"""
-    add("--file", type=FILE.argument, help="a UTF-8 file with the text; .ssml is read as SSML")
-    add("--ssml", action="store_true", help="the text is SSML; times of marks are listed")
-    add("--voice", default=BUNDLED, metavar="VOICE").help = """a name that `arion voices` lists, an
-        experiment, or org/name on the Hub (default: %(default)s)"""
-    add("-o", "--output", metavar="FILE").help = """write .wav, .flac, .mp3, .opus or .ogg; - writes
-        a WAV to standard output; of a book, a folder"""
-    formats = choice("flac", "mp3", "opus", "ogg", "wav")
-    files = "of a book's files: flac (default), mp3, opus, ogg or wav"
-    add("--format", type=formats.argument, metavar="FORMAT", help=files)
-    add("--subtitles", metavar="FILE", help="write .srt, or .vtt with the time of each word")
-    flags = control_flags()
-    add_flags(parser, flags)
-    given = parser.parse_args()
+def _arguments() -> argparse.Namespace:
+    given = program_arguments(
+        "say", "Speaks a text. Without --output it plays, or writes speech.wav if it cannot."
+    )
     if given.text and given.file is not None:
         raise UsageError("TEXT and --file exclude each other")
     if not given.text and given.file is None and sys.stdin.isatty():
         raise UsageError("give a text, --file, or a text on standard input")
-    return given, flag_values(flags, given)
+    return given
 
 
 def _text(given: argparse.Namespace) -> str:
@@ -135,7 +120,7 @@ def _marked_up(given: argparse.Namespace, text: str) -> "Text":
 
 
 def _open(
-    voice: str | Path, controls: dict[str, Any], *, quiet: bool = True
+    voice: str | Path, given: argparse.Namespace, *, quiet: bool = True
 ) -> tuple["Synthesizer", "Settings"]:
     """The voice, and how it speaks, which is checked: later errors are those of the text."""
     from models.synthesizer.settings import Settings
@@ -144,15 +129,15 @@ def _open(
 
     setup_logging(quiet=quiet)
     settings = Settings(
-        speaker=controls["speaker"],
-        pitch_control=controls["pitch"],
-        energy_control=controls["energy"],
-        duration_control=1 / (controls["pace"] or 1),
-        steps=controls["steps"],
-        temperature=controls["temperature"],
-        seed=controls["seed"] or 0,
+        speaker=given.speaker,
+        pitch_control=given.pitch,
+        energy_control=given.energy,
+        duration_control=1 / (given.pace or 1),
+        steps=given.steps,
+        temperature=given.temperature,
+        seed=given.seed or 0,
     )
-    synthesizer = Synthesizer(voice, controls["vocoder_dir"])
+    synthesizer = Synthesizer(voice, given.vocoder_dir)
     synthesizer.speaker_id(settings.speaker)
     return synthesizer, synthesizer.checked(settings)
 
@@ -172,7 +157,7 @@ def _book(given: argparse.Namespace) -> Path | None:
     return path if suffix in _BOOKS and is_file else None
 
 
-def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any]) -> None:
+def _speak_book(path: Path, given: argparse.Namespace) -> None:
     """Speaks a book into a folder; the same command goes on after an interruption."""
     from models.books.reading import read_book
     from models.books.speaking import speak_book
@@ -182,7 +167,7 @@ def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any])
     if given.subtitles is not None or given.ssml:
         raise UsageError("--subtitles and --ssml go with a text, not with a book")
     book, folder = read_book(path), user_path(given.output)
-    synthesizer, settings = _open(find_voice(given.voice), controls, quiet=False)
+    synthesizer, settings = _open(find_voice(given.voice), given, quiet=False)
     speak_book(book, folder, synthesizer, settings, given.format or "flac")
     sys.stderr.write(printable(f"{folder}") + "\n")
 

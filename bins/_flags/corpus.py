@@ -1,32 +1,16 @@
-"""The flags of commands that read a corpus without a configuration."""
+"""The configuration of commands that read a corpus without one."""
 
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bins._flags.values import COUNT, FOLDER
-from utils.cli import Parser
 from utils.files import user_path
-from utils.parallel import n_cores
 
 if TYPE_CHECKING:
     from config.schema import Config
 
 DATASET = "folder"  # its name in _CONFIG
 _CONFIG = Path(__file__).parents[2] / "egs" / "tts" / "FastSpeech2" / "exp_config_folder.json"
-
-
-def add_corpus_flags(parser: Parser) -> None:
-    """Adds the corpus and how it is read."""
-    add = parser.add_argument
-    add("corpus", type=FOLDER.argument, metavar="CORPUS").help = """a folder of recordings with a
-        table metadata.csv of id|text lines (README.md), or of --corpus_format"""
-    add("--corpus_format", default="folder", metavar="NAME").help = """folder, ljspeech, vctk or
-        libritts (default: %(default)s)"""
-    add("--language", default="en-us", metavar="CODE").help = """of espeak-ng, such as de or fr-fr
-        (default: %(default)s); numbers in other languages than English must be written out"""
-    add("--num_workers", type=COUNT.argument, default=n_cores(), metavar="N").help = """processes
-        (default: one per core)"""
 
 
 def corpus_config(

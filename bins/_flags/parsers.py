@@ -2,12 +2,11 @@
 
 from argparse import Namespace, RawDescriptionHelpFormatter, _ActionsContainer
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bins._flags import table
+from bins._flags.programs import PROGRAMS
 from bins._flags.table import ALL, COMMANDS, FLAGS, Command, Flag, Kind
 from utils.cli import Parser, UsageError
 from utils.errors import nearest
@@ -31,20 +30,8 @@ _TRANSFORMS = {"flatten": False, "invert": False, "amplify": 1.0, "shift": 0.0}
 if TYPE_CHECKING:
     from config.schema import Config
 
-# of commands that are no stage: the help, if another than in recipes
-_CONTROLS = {
-    "speaker": "one that `arion voices` lists (default: the one marked there, or the only one)",
-    "pace": "1.25 is 25 % faster",
-    "pitch_control": "",
-    "energy_control": "",
-    "steps": "",
-    "temperature": "",
-    "skip_unknown_tags": "",
-    "seed": "of models that draw random numbers (default: 0)",
-    "vocoder_dir": "vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled"
-    " one)",
-}
-_ACTIONS = {"": "store", "repeated": "append", "words": "extend"}
+_ACTIONS = {"": "store", "repeated": "append", "words": "extend", "two": "store"}
+_COUNTS: dict[str, str | int] = {"words": "+", "two": 2}
 _PATHS = """\
 A relative path that does not start with a dot is looked for in the folder you are in, then at the
 root of the repository. --infer_output_dir is below the folder you are in; data and ckpts are at
@@ -182,21 +169,19 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def add_config_arguments(
-    parser: Parser, *, required: bool = True, dataset: str = "the only one of the configuration"
-) -> None:
-    """Adds `--config`, `--set` (in `overrides`) and `--dataset` to a command that is no stage."""
-    helps = {flag.name: flag.help for flag in FLAGS}
-    add = parser.add_argument
-    add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])
-    settings = add("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
-    settings.help = helps["set"]
-    if dataset:
-        add("--dataset", help=f"dataset (default: {dataset})")
+def program_arguments(name: str, description: str, argv: Sequence[str] | None = None) -> Namespace:
+    """Parses the flags of a command that is no stage; it checks which of them go together."""
+    parser, flags = Parser(description), PROGRAMS[name]
+    groups: dict[str, _ActionsContainer] = {"": parser}
+    for flag in flags:
+        if flag.excludes not in groups:
+            groups[flag.excludes] = parser.add_mutually_exclusive_group()
+        _add_flag(parser, groups[flag.excludes], flag)
+    return Namespace(**flag_values(flags, parser.parse_args(argv)))
 
 
 def chosen_dataset(given: Namespace) -> "tuple[Config, str]":
-    """The configuration and the dataset that the flags of `add_config_arguments` choose."""
+    """Returns the configuration and the dataset that --config, --set and --dataset choose."""
     from models.base.registry import load_config
     from processors.extraction.plan import choose_dataset
 
@@ -204,24 +189,9 @@ def chosen_dataset(given: Namespace) -> "tuple[Config, str]":
     return config, choose_dataset(config, given.dataset)
 
 
-def control_flags() -> list[Flag]:
-    """The flags of synthesis for commands that are no stage: `pitch_control` is --pitch there."""
-    flags = {flag.name: flag for flag in FLAGS}
-    return [
-        replace(flags[name], name=name.removesuffix("_control"), help=text or flags[name].help)
-        for name, text in _CONTROLS.items()
-    ]
-
-
-def add_flags(parser: Parser, flags: Iterable[Flag]) -> None:
-    """Adds flags to the parser of a command that is no stage; `flag_values` reads their text."""
-    for flag in flags:
-        _add_flag(parser, parser, flag)
-
-
 def flag_values(flags: Iterable[Flag], raw_flags: Namespace) -> dict[str, Any]:
-    """The value of each flag by its name; of those not given, the default."""
-    return {flag.name: _value(flag, vars(raw_flags)[flag.name]) for flag in flags}
+    """Returns the value of each flag by its key; of those not given, the default."""
+    return {flag.key: _value(flag, vars(raw_flags)[flag.key]) for flag in flags}
 
 
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:
@@ -234,17 +204,21 @@ def _add(parser: Parser, flags: Iterable[Flag]) -> None:
 
 
 def _add_flag(parser: Parser, group: _ActionsContainer, flag: Flag) -> None:
-    names = [f"--{flag.name}"] if not flag.short else [f"-{flag.short}", f"--{flag.name}"]
-    text = flag.help.replace("%", "%%")
+    names = [f"-{flag.short}"] * bool(flag.short) + [f"--{flag.name}"]
+    text = flag.help.replace("{default}", str(flag.default)).replace("%", "%%") or None
     if flag.value is None:
         group.add_argument(*names, action="store_true", help=text)
         return
+    options: dict[str, Any] = {"dest": flag.key, "required": flag.required}
+    if flag.positional:
+        names, options = [flag.key], {}
     group.add_argument(
         *names,
         action=_ACTIONS[flag.several],
-        nargs="+" if flag.several == "words" else None,
+        nargs="*" if flag.several and flag.positional else _COUNTS.get(flag.several),
         metavar=flag.metavar or flag.value.metavar,
         help=text,
+        **options,
     )
     if flag.value.free:
         parser.free_text.update(names)

@@ -62,20 +62,29 @@ class Flag:
 
     name: str
     value: v.Value | None  # None: a switch
-    stages: tuple[int, ...]
-    help: str = ""
+    stages: tuple[int, ...] = ()  # of recipes; other commands have rows of their own
+    help: str = ""  # {default} stands for that
     metavar: str = ""  # if another than that of the value
     kinds: tuple[Kind, ...] = KINDS  # of recipes
     short: str = ""
     default: Any = None
-    # Given several times: "repeated" by the flag, or as "words" after it
-    several: Literal["", "repeated", "words"] = ""
+    # Given several times: "repeated" by the flag, or as "words", or "two" of them, after it
+    several: Literal["", "repeated", "words", "two"] = ""
     # Recipes have it, the commands of its stages, or both
     scope: Literal["both", "recipe", "command"] = "both"
+    positional: bool = False  # a word without --NAME
+    required: bool = False
+    dest: str = ""  # name of its value, if another than that of the flag
+    excludes: str = ""  # of the flags with the same text, one may be given
 
     def with_help(self, text: str) -> "Flag":
         """The flag with a help of several lines."""
         return replace(self, help=" ".join(text.split()))
+
+    @property
+    def key(self) -> str:
+        """The name of its value."""
+        return self.dest or self.name
 
     @property
     def usage(self) -> str:
@@ -96,7 +105,8 @@ class Flag:
             return self.value.read(text)
         except ValueError as error:
             reason = str(error) or f"expected {self.value.expected}"
-            raise UsageError(f"--{self.name} '{text}': {reason}") from error
+            shown = self.metavar if self.positional else f"--{self.name}"
+            raise UsageError(f"{shown} '{text}': {reason}") from error
 
 
 FLAGS = (

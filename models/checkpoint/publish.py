@@ -34,7 +34,7 @@ _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 _LOCAL = re.compile(r"/.|(~[^/\\]*|\.\.|[A-Za-z]:|\\)[/\\]")
 
 
-def export(
+def export_experiment(
     experiment: Path,
     target: Path,
     name: str,
@@ -110,7 +110,7 @@ def publish(
     check_target(target)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "files"
-        export(
+        export_experiment(
             experiment,
             folder,
             target.repository,
