@@ -23,6 +23,10 @@ from utils.errors import InputError, UtteranceError
 class AlignmentError(UtteranceError):
     """An utterance that cannot be aligned; the message gives the reason, and the file if any."""
 
+    def __init__(self, reason: str, path: Path | None = None) -> None:
+        super().__init__(reason if path is None else f"{path}: {reason}")
+        self.names_file = path is not None
+
 
 # Finds the phones of an utterance in its recording, (S,) float32 in [-1, 1] at the configured rate;
 # raises AlignmentError if it cannot.
@@ -83,8 +87,8 @@ def naming(place: Path | str) -> Iterator[None]:
     try:
         yield
     except AlignmentError as error:
-        if not str(error).startswith(str(place)):
-            error.args = (f"{place}: {error}",)
+        if not error.names_file:
+            error.args, error.names_file = (f"{place}: {error}",), True
         raise
 
 

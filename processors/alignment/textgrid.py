@@ -75,12 +75,12 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         pauses = [pause for pause in _intervals(rows, "", "pause") if pause[0]]
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise AlignmentError(f"{path}: not a complete TextGrid ({error}); make it again") from None
+        raise AlignmentError(f"not a complete TextGrid ({error}); make it again", path) from None
     spoken = [phone for phone in found[0] if not is_silence(phone[0])]
     for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, found[1])):
         if wanted and not intervals:
             names = ", ".join(str(tier["name"]) for tier in rows) or "none"
-            raise AlignmentError(f"{path}: nothing in a tier `{wanted}`; its tiers are {names}")
+            raise AlignmentError(f"nothing in a tier `{wanted}`; its tiers are {names}", path)
     return make_grid(duration_s, found[1], sorted([*spoken, *pauses], key=_PLACE))
 
 
@@ -102,7 +102,7 @@ def _read_text(path: Path) -> str:
         is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise AlignmentError(f"{path}: no TextGrid in UTF-8 or UTF-16 ({error})") from None
+        raise AlignmentError(f"no TextGrid in UTF-8 or UTF-16 ({error})", path) from None
     return text.replace("\r\n", "\n")
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from config.preprocess import CorpusConfig, PreprocessConfig
-from config.renamed import RENAMED
 from preprocessors.corpora import dataset_folder, is_given, portable_path
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import processed_folder
@@ -39,9 +38,13 @@ _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad
 PREDICTED_BY, MODEL_OF_MELS = "from_acoustic.weights", "from_acoustic.model"
 DATASET_PATH = "dataset_path"  # entry of stores of a corpus: its folder
 TABLE = "preprocess.corpus.table"  # of stores of a table that is not metadata.csv: its name
-# Older stores hold these keys under other names, and stay valid.
-_PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
-_FORMER = {new: old for old, new in _PRESENT.items()}
+# Stores hold these keys under other names.
+_KEYS = ("win_length", "hop_length", "n_mels", "f_min", "f_max")
+_NAMES = ("win_size", "hop_size", "n_mel", "fmin", "fmax")
+_NAME_OF = {
+    f"preprocess.{key}": f"preprocess.{name}" for key, name in zip(_KEYS, _NAMES, strict=True)
+}
+_KEY_OF = {name: key for key, name in _NAME_OF.items()}
 _DERIVED = re.compile(r"data/(tts|vocoder)_\w+_\d+_[0-9a-f]{8}")
 _LEXICON = "preprocess.text.lexicon_path"
 
@@ -104,7 +107,7 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
     flat = leaves({"preprocess": {name: plain[name] for name in kept}})
     keys = {".".join(path): value for path, value in flat}
-    keys = {_FORMER.get(key, key): value for key, value in keys.items()}
+    keys = {_NAME_OF.get(key, key): value for key, value in keys.items()}
     return {key: value for key, value in keys.items() if key not in _WITHOUT_EFFECT_ON_TEXT}
 
 
@@ -151,7 +154,7 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
 
 def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     return [
-        f"{_PRESENT.get(key, key)} was {old.get(key)!r}, is {new.get(key)!r}"
+        f"{_KEY_OF.get(key, key)} was {old.get(key)!r}, is {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]
