@@ -179,11 +179,8 @@ def tables_of(results: Sequence[Mapping[str, Any]]) -> str:
         names = rows[0]["figures"]
         lines = [[mode, "setting", *names], ["---", "---", *["---:" for _ in names]]]
         for row in rows:
-            figures = [_shown(figure) for figure in row["figures"].values()]
-            lines.append([row["model"], f"`{row['setting']}`", *figures])
+            figures = row["figures"].values()
+            shown = (f"{x:,.0f}" if x >= 1000 else f"{x:.3g}" for x in figures)
+            lines.append([row["model"], f"`{row['setting']}`", *shown])
         tables.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
     return "\n".join(tables)
-
-
-def _shown(figure: float) -> str:
-    return f"{figure:,.0f}" if figure >= 1000 else f"{figure:.3g}"

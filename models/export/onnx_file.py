@@ -168,7 +168,8 @@ def _shrink_weights(
             short = values.astype(np.float16)
             nodes.append(helper.make_node("Cast", [stored], [name], to=TensorProto.FLOAT))
         else:
-            axis = _channel_axis(model.graph, name)
+            users = [node.op_type for node in model.graph.node if name in node.input]
+            axis = 1 if "ConvTranspose" in users else 0  # output channels, rows of an embedding
             short, scale = _quantised(values, axis)
             scales = numpy_helper.from_array(scale, f"{name}_scale")
             inputs = [stored, scales.name]
@@ -185,9 +186,3 @@ def _quantised(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     largest = np.abs(values).max(axis=others, keepdims=True)
     scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)
     return (values / scale).round().astype(np.int8), scale.reshape(-1)
-
-
-def _channel_axis(graph: onnx.GraphProto, name: str) -> int:
-    """The dimension of output channels, or of the rows of an embedding."""
-    transposed = any(node.op_type == "ConvTranspose" and name in node.input for node in graph.node)
-    return 1 if transposed else 0

@@ -100,8 +100,9 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
         acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"]
     )
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
+    versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
     before, after = (
-        _model(graph, like=acoustic) for graph in (_before(voice), parse_graph(_AFTER))
+        helper.make_model(graph, **versions) for graph in (_before(voice), parse_graph(_AFTER))
     )
     model = merge_models(before, networks, inputs, outputs=["wav"])
     return merge_models(model, after, [("wav", "wav")])
@@ -137,10 +138,6 @@ def _speakers(voice: ExportedVoice) -> list[int]:
     """The ids of the speakers by `sid`: 0, which programs take unasked, is the default speaker."""
     speakers, default = voice.model.speakers, voice.model.default_speaker()
     return sorted(range(len(speakers)), key=lambda i: speakers[i].name != default)
-
-
-def _model(graph: onnx.GraphProto, like: onnx.ModelProto) -> onnx.ModelProto:
-    return helper.make_model(graph, opset_imports=like.opset_import, ir_version=like.ir_version)
 
 
 def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:

@@ -175,17 +175,14 @@ class PackedPostNet(nn.Module):
     def __init__(self, postnet: PostNet, dtype: torch.dtype, *, packs: bool = True) -> None:
         super().__init__()
         self._centre = postnet.centre if postnet.centred else None
-        last = len(postnet.convs) - 1
-        self.convs = nn.ModuleList(
-            _folded(
-                cast("MaskedConv1d", conv),
-                cast("MaskedBatchNorm", norm),
-                dtype,
-                "none" if index == last else "tanh",
-                packs=packs,
-            )
-            for index, (conv, norm) in enumerate(zip(postnet.convs, postnet.norms, strict=True))
-        )
+        self.convs = nn.ModuleList()
+        for conv, norm in zip(postnet.convs, postnet.norms, strict=True):
+            conv, norm = cast("MaskedConv1d", conv), cast("MaskedBatchNorm", norm)
+            scale, offset = norm.scale_and_offset()
+            bias = offset if conv.bias is None else torch.addcmul(offset, conv.bias, scale)
+            weight = conv.weight * scale[:, None, None]
+            activation: Activation = "none" if conv is postnet.convs[-1] else "tanh"
+            self.convs.append(PackedConv1d(weight, bias, dtype, activation, packs=packs))
 
     def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
         """Refines a mel, as `PostNet`: (B, T, M), mask (B, T) -> (B, T, M) of the mel's type."""
@@ -193,21 +190,6 @@ class PackedPostNet(nn.Module):
         for conv in self.convs:
             residual = conv(residual, mask)
         return mel + residual
-
-
-def _folded(
-    conv: MaskedConv1d,
-    norm: MaskedBatchNorm,
-    dtype: torch.dtype,
-    activation: Activation,
-    *,
-    packs: bool,
-) -> PackedConv1d:
-    """A convolution with the normalisation after it."""
-    scale, offset = norm.scale_and_offset()
-    bias = offset if conv.bias is None else torch.addcmul(offset, conv.bias, scale)
-    weight = conv.weight * scale[:, None, None]
-    return PackedConv1d(weight, bias, dtype, activation, packs=packs)
 
 
 def packed(

@@ -44,9 +44,12 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
                 adapted |= _as_wanted(prefix, tensors[prefix + form.magnitude], tensor, wanted)
         elif name.endswith(_FOLDED) and name not in wanted:
             prefix = name.removesuffix(_FOLDED)
-            adapted |= (
-                _unfolded(prefix, tensor) if prefix + _STORED[0] in wanted else {name: tensor}
-            )
+            if prefix + _STORED.magnitude in wanted:
+                dims = list(range(1, tensor.ndim))
+                norm = torch.linalg.vector_norm(tensor, dim=dims, keepdim=True)
+                adapted[prefix + _STORED.magnitude] = norm
+                name = prefix + _STORED.direction
+            adapted[name] = tensor
         else:
             adapted[name] = tensor
     return adapted
@@ -91,12 +94,6 @@ def _as_wanted(
         except ValueError as error:
             raise ValueError(f"{prefix}: {error}") from error
     return {prefix + _STORED.magnitude: magnitude, prefix + _STORED.direction: direction}
-
-
-def _unfolded(prefix: str, weight: Tensor) -> dict[str, Tensor]:
-    dims = list(range(1, weight.ndim))
-    norm = torch.linalg.vector_norm(weight, dim=dims, keepdim=True)
-    return {prefix + _STORED.magnitude: norm, prefix + _STORED.direction: weight}
 
 
 Module = TypeVar("Module", bound=nn.Module)

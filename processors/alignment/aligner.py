@@ -145,7 +145,12 @@ def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float
             start = min(max(phone.start_s, 0.0), duration_s)
             if phones:
                 start = max(start, edges[-1])
-                _fill_gap(phones, edges, start, pause)
+                gap = start - edges[-1]
+                if pause or gap >= SHORTEST_PAUSE_S:
+                    phones.append(pause or SHORT_PAUSE)
+                    edges.append(start)
+                else:
+                    edges[-1] += gap / 2
             else:
                 phones, edges = [SILENCE], [max(start - edge_silence_s, 0.0), start]
             pause = ""  # also before the first word: the frontend leaves punctuation out there
@@ -160,12 +165,3 @@ def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float
     phones.append(pause or FULL_STOP)
     edges.append(min(edges[-1] + edge_silence_s, duration_s))
     return Alignment(tuple(phones), np.array(edges), tuple(spans))
-
-
-def _fill_gap(phones: list[str], edges: list[float], start: float, pause: str) -> None:
-    gap = start - edges[-1]
-    if pause or gap >= SHORTEST_PAUSE_S:
-        phones.append(pause or SHORT_PAUSE)
-        edges.append(start)
-    else:
-        edges[-1] += gap / 2

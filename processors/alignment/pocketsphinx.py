@@ -66,7 +66,10 @@ def align_english(
     rate = config.sample_rate
     duration_s, n_phones = len(wav) / rate, sum(map(len, words))
     aligner.check_length(n_phones, SHORTEST_PHONE_S, duration_s)
-    found = _align([_without_stress(word) for word in words], _to_pcm(wav, rate))
+    if rate != MODEL_RATE:
+        wav = soxr.resample(wav, rate, MODEL_RATE)  # another (S,)
+    pcm = (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
+    found = _align([_without_stress(word) for word in words], pcm)
     shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in found for s in word)
     if n_phones >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * n_phones:
         raise AlignmentError(
@@ -86,13 +89,6 @@ def _without_stress(phones: Sequence[str]) -> Phones:
             " (preprocess.text.phone_extractor lexicon), other phones need aligner textgrid"
         )
     return bare
-
-
-def _to_pcm(wav: np.ndarray, sample_rate: int) -> bytes:
-    """16-bit samples at the model's rate."""
-    if sample_rate != MODEL_RATE:
-        wav = soxr.resample(wav, sample_rate, MODEL_RATE)
-    return (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
 
 
 def _timed(phone: str, span: PhoneSpan, duration_s: float) -> TimedPhone:

@@ -113,7 +113,11 @@ def align_grid(
     if grid.is_complete or tuple(phone.name for phone in grid.phones) == spoken.phones:
         return _complete(grid, spoken)
     _check_end(grid.phones[-1], duration_s)
-    words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
+    if grid.words:
+        words = _by_words(grid, spoken)
+    else:
+        spans = _spans_of_words([phone.name for phone in grid.phones], spoken)
+        words = aligner.aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
     return aligner.merge(words, duration_s, edge_silence_s)
 
 
@@ -275,12 +279,6 @@ def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
         if inside:
             yield AlignedWord(word.text, tuple(inside))
     yield from (AlignedWord(phone.name, (phone,)) for phone in reversed(waiting))
-
-
-def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
-    """The text's words and punctuation, with the file's phones."""
-    spans = _spans_of_words([phone.name for phone in grid.phones], spoken)
-    return aligner.aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
 
 
 def _middle(phone: TimedPhone) -> float:

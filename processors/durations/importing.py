@@ -9,7 +9,6 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.fit import check_coverage
@@ -58,7 +57,13 @@ class Fitter:
         spoken = self._frontends[utterance.language](utterance.text)
         with naming(entry.path):
             check_text(entry.text, utterance)
-            _check_attention(entry.attention, self._config.min_attention)
+            least, attention = self._config.min_attention, entry.attention
+            if attention is not None and attention.least < least:
+                shown = ", ".join(f"{name} {v:.2f}" for name, v in attention._asdict().items())
+                fault = f"poor attention ({shown}; preprocess.min_attention is {least:g})"
+                raise AlignmentError(
+                    f"{fault}; train the voice longer, or check text and recording"
+                )
             wav = read_recording(utterance, self._config, Trace())  # (S,)
             sample_rate = self._config.sample_rate
             seconds = len(wav) / sample_rate
@@ -102,13 +107,6 @@ class Fitter:
         most = int((seconds - start_s) * rate) // hop + 1  # frames
         end_s = self._stage_1.boundaries_s(np.array([most]), start_s * rate)[-1]
         return cast("list[float]", np.minimum(edges, end_s).tolist())
-
-
-def _check_attention(attention: PathQuality | None, least: float) -> None:
-    if attention is not None and attention.least < least:
-        measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
-        fault = f"poor attention ({measured}; preprocess.min_attention is {least:g})"
-        raise AlignmentError(f"{fault}; train the voice longer, or check text and recording")
 
 
 def import_durations(

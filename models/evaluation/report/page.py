@@ -88,7 +88,9 @@ def write_page(
     systems = tables.shown_systems(evaluation)
     path.parent.mkdir(parents=True, exist_ok=True)
     final = path.with_name(f"{path.stem}_files")
-    _check_replaceable(final)
+    files = final.iterdir() if final.is_dir() else ()  # of an earlier page
+    if others := [file.name for file in files if not _PAGE_FILE.fullmatch(file.name)]:
+        raise InputError(f"{final} holds {others[0]}, which is not of a page: move it away")
     with tempfile.TemporaryDirectory(prefix=f".{path.stem}", dir=path.parent) as name:
         folder = Path(name) / final.name
         folder.mkdir()
@@ -198,14 +200,6 @@ def write_mel_picture(path: Path, mel: np.ndarray, low: float, high: float) -> N
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     picture.putpalette(colours.astype(np.uint8).tobytes())
     picture.save(path, format="PNG", optimize=True)
-
-
-def _check_replaceable(folder: Path) -> None:
-    """Makes sure that a folder holds only files of an earlier page."""
-    files = folder.iterdir() if folder.is_dir() else ()
-    others = (file.name for file in files if not _PAGE_FILE.fullmatch(file.name))
-    if name := next(others, None):
-        raise InputError(f"{folder} holds {name}, which is not of a page: move it away")
 
 
 def _data_of(

@@ -183,8 +183,9 @@ def _examples(
     return examples
 
 
-def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
-    return partial(align, config, model.load_model(folder / MODEL_FILE))
-
-
-ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)
+ALIGNER = aligner.Aligner(
+    make=lambda config, _root, folder: partial(
+        align, config, model.load_model(folder / MODEL_FILE)
+    ),
+    plan_training=plan_training,
+)
