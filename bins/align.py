@@ -15,7 +15,7 @@ _COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
 
 def main() -> None:
     """Writes alignments, and a table of how well each recording fits its text, worst first."""
-    given = program_arguments(
+    flags = program_arguments(
         "align",
         "Aligns the recordings of a corpus with their texts, in any language and without another"
         " program: a hidden Markov model is trained on them. It needs a few minutes of speech; for"
@@ -25,7 +25,7 @@ def main() -> None:
         " recordings that could not be aligned. An interrupted call leaves the folder stage_1, with"
         " which the next one goes on.",
     )
-    output = given.output
+    output = flags.output
 
     from processors.durations.writing import export_store
     from processors.extraction.run import REJECTED
@@ -36,9 +36,9 @@ def main() -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name != DATASET and not path.name.startswith("."):
             raise InputError(f"{path} is not of an interrupted call; choose another OUT")
-    config = corpus_config(given, given.aligner, folder, max_bad_ratio=1)
-    misfits = run_stage_1(config, given.num_workers)
-    export_store(config.preprocess, folder / DATASET, given.format, output)
+    config = corpus_config(flags, flags.aligner, folder, max_bad_ratio=1)
+    misfits = run_stage_1(config, flags.num_workers)
+    export_store(config.preprocess, folder / DATASET, flags.format, output)
     if misfits:
         _write_table(output / "misfits.tsv", misfits)
     (folder / DATASET / REJECTED).replace(output / REJECTED)

@@ -11,7 +11,7 @@ from utils.cli import print_text, run
 
 def main() -> None:
     """Prints what is wrong; the exit code is 1 if there are more faults than stage 1 accepts."""
-    given = program_arguments(
+    flags = program_arguments(
         "check_corpus",
         "Reads the recordings and texts of a corpus as stage 1 does, and lists what it would"
         " reject, what is odd, and the words it knows no pronunciation of. Then it aligns them by"
@@ -25,16 +25,16 @@ def main() -> None:
 
     setup_logging()
     with TemporaryDirectory() as name:
-        config = corpus_config(given, "hmm", Path(name))
-        check = check_corpus(config, DATASET, given.num_workers)
+        config = corpus_config(flags, "hmm", Path(name))
+        check = check_corpus(config, DATASET, flags.num_workers)
         print_text(check.report())
         if not check.passes:
             raise SystemExit(1)
-        if given.no_misfits:
+        if flags.no_misfits:
             return
         for room in ("alignment.fit", "extraction"):  # they name files that are removed
             get_logger(f"processors.{room}").setLevel(logging.ERROR)
-        misfits = run_stage_1(config, given.num_workers)
+        misfits = run_stage_1(config, flags.num_workers)
     rows = [row for row in misfits if row["misfit"] > SUSPECT]
     print_text(f"recordings that may differ from their texts: {len(rows)}\n")
     for row in rows:

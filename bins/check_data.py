@@ -6,7 +6,7 @@ from utils.cli import print_text, run
 
 def main() -> None:
     """Checks the datasets of a config; the exit code is 1 if one has too many faults."""
-    given = program_arguments(
+    flags = program_arguments(
         "check_data",
         "Reads the recordings, texts and alignment files of a configuration as stage 1 does, and "
         "lists what it would reject, what is odd, and the words it knows no pronunciation of. "
@@ -19,11 +19,11 @@ def main() -> None:
     from utils.logging import setup_logging
 
     setup_logging()
-    config = load_config(given.config, given.overrides)
-    chosen = [choose_dataset(config, given.dataset)] if given.dataset else config.dataset
+    config = load_config(flags.config, flags.overrides)
+    chosen = [choose_dataset(config, flags.dataset)] if flags.dataset else config.dataset
     passed = True
     for dataset in chosen:
-        check = check_corpus(config, dataset, given.num_workers)
+        check = check_corpus(config, dataset, flags.num_workers)
         print_text(check.report())
         passed = passed and check.passes
     if not passed:

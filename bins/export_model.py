@@ -10,16 +10,16 @@ from utils.logging import setup_logging
 
 def main() -> None:
     """Exports one experiment."""
-    given = program_arguments(
+    flags = program_arguments(
         "export_model", "Exports the files of an experiment that inference needs into a folder."
     )
     setup_logging()
 
     from models.checkpoint.publish import export_experiment
 
-    name = given.target.absolute().name
+    name = flags.target.absolute().name
     export_experiment(
-        given.experiment, given.target, name, licence=given.license, weights=given.weights
+        flags.experiment, flags.target, name, licence=flags.license, weights=flags.weights
     )
 
 

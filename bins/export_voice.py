@@ -9,13 +9,13 @@ from utils.logging import get_logger, setup_logging
 
 def main() -> None:
     """Exports one voice."""
-    given = program_arguments(
+    flags = program_arguments(
         "export_voice",
         "Writes a voice for other programs: by default a folder that needs onnxruntime and NumPy"
         " only, python OUT/speak.py TEXT",
     )
     setup_logging()
-    check_new(given.target)
+    check_new(flags.target)
     try:
         from models.export.folder import export_voice, open_voice
         from models.export.piper_sherpa import export_piper, export_sherpa
@@ -31,11 +31,11 @@ def main() -> None:
         "sherpa-onnx": export_sherpa,
         "web": export_web,
     }
-    writers[given.format](open_voice(given.voice, given.vocoder_dir), given.target, given.weights)
-    for path in sorted(given.target.iterdir()):
+    writers[flags.format](open_voice(flags.voice, flags.vocoder_dir), flags.target, flags.weights)
+    for path in sorted(flags.target.iterdir()):
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
         get_logger(__name__).info("%-32s %10.1f kB", path.name, size / 1e3)
-    get_logger(__name__).info("written: %s", given.target)
+    get_logger(__name__).info("written: %s", flags.target)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ from utils.logging import setup_logging
 
 def main() -> None:
     """Converts SOURCE, a checkpoint of any known kind, to the experiment TARGET."""
-    given = program_arguments(
+    flags = program_arguments(
         "import_checkpoint", "Imports a checkpoint of another project as an experiment."
     )
     setup_logging()
 
     from models.checkpoint.publish import convert_to_experiment
 
-    convert_to_experiment(given.source, given.target)
+    convert_to_experiment(flags.source, flags.target)
 
 
 if __name__ == "__main__":

@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 
 def arguments() -> argparse.Namespace:
     """Parses and checks the flags."""
-    given = program_arguments(
+    flags = program_arguments(
         "import_durations",
         "Imports phone durations for stage 1: of other programs, or of a Tacotron 2.",
     )
-    if given.pitch_stats is not None and given.pitch is None:
+    if flags.pitch_stats is not None and flags.pitch is None:
         raise UsageError("--pitch_stats goes with --pitch")
-    return given
+    return flags
 
 
 def main() -> None:
     """Imports durations."""
-    given = arguments()
+    flags = arguments()
     from processors.durations.importing import import_durations
     from processors.durations.tokens import find_pitch
     from utils.logging import setup_logging
 
     setup_logging()
-    config, dataset = chosen_dataset(given)
-    source = _source(given, config.preprocess, dataset)
-    pitch = find_pitch(given.pitch, given.pitch_stats) if given.pitch else None
-    options = {"phones_file": given.phones_file, "pitch": pitch, "output": given.output}
+    config, dataset = chosen_dataset(flags)
+    source = _source(flags, config.preprocess, dataset)
+    pitch = find_pitch(flags.pitch, flags.pitch_stats) if flags.pitch else None
+    options = {"phones_file": flags.phones_file, "pitch": pitch, "output": flags.output}
     import_durations(config, dataset, source, **options)
 
 
 def _source(
-    given: argparse.Namespace, preprocess: "PreprocessConfig", dataset: str
+    flags: argparse.Namespace, preprocess: "PreprocessConfig", dataset: str
 ) -> "DurationSource":
     """Files of durations, or a voice that reads the features of a dataset."""
     from models.teacher_forcing.durations import attention_source, is_voice
@@ -52,16 +52,16 @@ def _source(
     from processors.durations.sources import durations_in
     from processors.extraction.fingerprint import check_prepared
 
-    if given.format == ATTENTION or (given.format is None and is_voice(given.source)):
+    if flags.format == ATTENTION or (flags.format is None and is_voice(flags.source)):
         for flag in ("phone_tier", "word_tier", "phones_file", "pitch"):
-            if vars(given)[flag]:
-                raise UsageError(f"--{flag} describes files, and {given.source} is a voice")
+            if vars(flags)[flag]:
+                raise UsageError(f"--{flag} describes files, and {flags.source} is a voice")
         check_prepared(preprocess, dataset, "tts")
         folder = processed_folder(preprocess, dataset)
-        return attention_source(given.source, folder, given.path or "monotonic")
-    if given.path is not None:
-        raise UsageError(f"--path goes with a voice, and {given.source} holds files")
-    return durations_in(Path(given.source), given.format, Tiers(given.phone_tier, given.word_tier))
+        return attention_source(flags.source, folder, flags.path or "monotonic")
+    if flags.path is not None:
+        raise UsageError(f"--path goes with a voice, and {flags.source} holds files")
+    return durations_in(Path(flags.source), flags.format, Tiers(flags.phone_tier, flags.word_tier))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from utils.cli import run
 
 def main() -> None:
     """Imports a dump."""
-    given = program_arguments(
+    flags = program_arguments(
         "import_tensorflowtts",
         "Makes the processed data of stage 1 from a dump of TensorFlowTTS, which is only read;"
         " stage 2 trains on them.",
@@ -16,8 +16,8 @@ def main() -> None:
     from utils.logging import setup_logging
 
     setup_logging()
-    config, dataset = chosen_dataset(given)
-    import_dump(config, dataset, given.rootdir, given.durations, given.n_cpus)
+    config, dataset = chosen_dataset(flags)
+    import_dump(config, dataset, flags.rootdir, flags.durations, flags.n_cpus)
 
 
 if __name__ == "__main__":

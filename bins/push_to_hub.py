@@ -11,18 +11,18 @@ from utils.logging import setup_logging
 
 def main() -> None:
     """Publishes one experiment."""
-    given = program_arguments("push_to_hub", "Publishes an experiment on the Hugging Face Hub.")
+    flags = program_arguments("push_to_hub", "Publishes an experiment on the Hugging Face Hub.")
     setup_logging()
 
     from models.checkpoint.publish import publish
     from utils.hub import Target
 
     publish(
-        given.experiment,
-        Target(given.repository, given.revision, given.private, given.message),
-        licence=given.license,
-        with_discriminators=given.with_discriminators,
-        dry_run=given.dry_run,
+        flags.experiment,
+        Target(flags.repository, flags.revision, flags.private, flags.message),
+        licence=flags.license,
+        with_discriminators=flags.with_discriminators,
+        dry_run=flags.dry_run,
     )
 
 

@@ -26,42 +26,42 @@ _SSML = ".ssml"
 
 def main() -> None:
     """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
-    given = _arguments()
+    flags = _arguments()
     # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-    if (book := _book(given)) is not None:
-        _speak_book(book, given)
+    if (book := _book(flags)) is not None:
+        _speak_book(book, flags)
         return
-    if given.format is not None:
+    if flags.format is not None:
         raise UsageError("--format goes with a book; otherwise the suffix of --output decides")
     from processors.audio.streams import FORMATS, can_play, encoded, play, write_audio
 
-    path = None if given.output in (None, _TO_STDOUT) else user_path(given.output)
+    path = None if flags.output in (None, _TO_STDOUT) else user_path(flags.output)
     formats = [f".{name}" for name in FORMATS if name != "pcm"]
     if path is not None and path.suffix.lower() not in formats:
         raise UsageError(
             f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}; a folder goes"
             f" with the file of a book ({', '.join(_BOOKS)}) as TEXT"
         )
-    subtitles = given.subtitles and user_path(given.subtitles)
+    subtitles = flags.subtitles and user_path(flags.subtitles)
     if subtitles is not None and subtitles.suffix not in (".srt", ".vtt"):
         raise UsageError(f"--subtitles {subtitles}: expected a file that ends with .srt or .vtt")
-    voice, text = find_voice(given.voice), _text(given)
-    if given.output is None and not can_play():
+    voice, text = find_voice(flags.voice), _text(flags)
+    if flags.output is None and not can_play():
         names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
         path = next((Path(name) for name in names if not Path(name).exists()), Path(names[0]))
 
     from models.synthesizer.joining import SpokenTimes
     from models.synthesizer.runs.text_files import naming
 
-    synthesizer, settings = _open(voice, given)
+    synthesizer, settings = _open(voice, flags)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
-    with naming(given.file):
-        pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
+    with naming(flags.file):
+        pieces = synthesizer.generate(_marked_up(flags, text), settings, times=times)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
-    elif given.output is None:
+    elif flags.output is None:
         play(pieces, sample_rate)
     else:
         _write(encoded(pieces, "wav", sample_rate))
@@ -90,37 +90,37 @@ def _write(stream: Iterable[bytes]) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    given = program_arguments(
+    flags = program_arguments(
         "say", "Speaks a text. Without --output it plays, or writes speech.wav if it cannot."
     )
-    if given.text and given.file is not None:
+    if flags.text and flags.file is not None:
         raise UsageError("TEXT and --file exclude each other")
-    if not given.text and given.file is None and sys.stdin.isatty():
+    if not flags.text and flags.file is None and sys.stdin.isatty():
         raise UsageError("give a text, --file, or a text on standard input")
-    return given
+    return flags
 
 
-def _text(given: argparse.Namespace) -> str:
-    if given.text and given.text != ["-"]:
-        return " ".join(given.text)
-    if given.file is not None:
-        return read_text(given.file)
+def _text(flags: argparse.Namespace) -> str:
+    if flags.text and flags.text != ["-"]:
+        return " ".join(flags.text)
+    if flags.file is not None:
+        return read_text(flags.file)
     try:
         return decoded(sys.stdin.buffer.read())
     except InputError as error:
         raise InputError(f"standard input: {error}; send UTF-8") from error
 
 
-def _marked_up(given: argparse.Namespace, text: str) -> "Text":
-    if not given.ssml and (given.file is None or given.file.suffix.lower() != _SSML):
+def _marked_up(flags: argparse.Namespace, text: str) -> "Text":
+    if not flags.ssml and (flags.file is None or flags.file.suffix.lower() != _SSML):
         return text
     from processors.text.ssml.document import Ssml
 
-    return Ssml(text, given.skip_unknown_tags)
+    return Ssml(text, flags.skip_unknown_tags)
 
 
 def _open(
-    voice: str | Path, given: argparse.Namespace, *, quiet: bool = True
+    voice: str | Path, flags: argparse.Namespace, *, quiet: bool = True
 ) -> tuple["Synthesizer", "Settings"]:
     """The voice, and how it speaks, which is checked: later errors are those of the text."""
     from models.synthesizer.settings import Settings
@@ -129,24 +129,24 @@ def _open(
 
     setup_logging(quiet=quiet)
     settings = Settings(
-        speaker=given.speaker,
-        pitch_control=given.pitch,
-        energy_control=given.energy,
-        duration_control=1 / (given.pace or 1),
-        steps=given.steps,
-        temperature=given.temperature,
-        seed=given.seed or 0,
+        speaker=flags.speaker,
+        pitch_control=flags.pitch,
+        energy_control=flags.energy,
+        duration_control=1 / (flags.pace or 1),
+        steps=flags.steps,
+        temperature=flags.temperature,
+        seed=flags.seed or 0,
     )
-    synthesizer = Synthesizer(voice, given.vocoder_dir)
+    synthesizer = Synthesizer(voice, flags.vocoder_dir)
     synthesizer.speaker_id(settings.speaker)
     return synthesizer, synthesizer.checked(settings)
 
 
-def _book(given: argparse.Namespace) -> Path | None:
+def _book(flags: argparse.Namespace) -> Path | None:
     """The file of a book, if that is the text."""
-    if given.file is not None and given.file.suffix.lower() == ".epub":
-        raise UsageError(f"{given.file} is a book: give it as TEXT, and a folder as -o")
-    path = user_path(text := " ".join(given.text))
+    if flags.file is not None and flags.file.suffix.lower() == ".epub":
+        raise UsageError(f"{flags.file} is a book: give it as TEXT, and a folder as -o")
+    path = user_path(text := " ".join(flags.text))
     suffix = path.suffix.lower()
     # os.path.isfile takes any text; that of Path raises for long ones
     is_file = os.path.isfile(path)  # noqa: PTH113
@@ -157,18 +157,18 @@ def _book(given: argparse.Namespace) -> Path | None:
     return path if suffix in _BOOKS and is_file else None
 
 
-def _speak_book(path: Path, given: argparse.Namespace) -> None:
+def _speak_book(path: Path, flags: argparse.Namespace) -> None:
     """Speaks a book into a folder; the same command goes on after an interruption."""
     from models.books.reading import read_book
     from models.books.speaking import speak_book
 
-    if given.output is None or Path(given.output).suffix:
+    if flags.output is None or Path(flags.output).suffix:
         raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")
-    if given.subtitles is not None or given.ssml:
+    if flags.subtitles is not None or flags.ssml:
         raise UsageError("--subtitles and --ssml go with a text, not with a book")
-    book, folder = read_book(path), user_path(given.output)
-    synthesizer, settings = _open(find_voice(given.voice), given, quiet=False)
-    speak_book(book, folder, synthesizer, settings, given.format or "flac")
+    book, folder = read_book(path), user_path(flags.output)
+    synthesizer, settings = _open(find_voice(flags.voice), flags, quiet=False)
+    speak_book(book, folder, synthesizer, settings, flags.format or "flac")
     sys.stderr.write(printable(f"{folder}") + "\n")
 
 

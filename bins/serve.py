@@ -13,18 +13,18 @@ _OWN_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 def main() -> None:
     """Checks the flags, then serves until a signal comes."""
-    given = program_arguments(
+    flags = program_arguments(
         "serve",
         "Serves voices as OpenAI's speech endpoint, /v1/audio/speech, and on a page, /. Voices are"
         " opened when first asked for.",
     )
-    token = os.environ.get("ARION_TOKEN") if given.token is None else given.token
+    token = os.environ.get("ARION_TOKEN") if flags.token is None else flags.token
     if token == "":
         raise UsageError("--token is empty")
-    if token and given.no_token:
+    if token and flags.no_token:
         raise UsageError("--token and --no_token exclude each other")
-    if given.host not in _OWN_MACHINE and not (token or given.no_token):
-        raise UsageError(f"--host {given.host} needs --token, or --no_token to serve everyone")
+    if flags.host not in _OWN_MACHINE and not (token or flags.no_token):
+        raise UsageError(f"--host {flags.host} needs --token, or --no_token to serve everyone")
     try:
         from models.server.app import serve
         from models.server.limits import Limits
@@ -34,9 +34,9 @@ def main() -> None:
         raise InputError(f"{error.name} is missing: pip install -e '.[serve]'") from error
 
     setup_logging()
-    limits = Limits(token, given.queue, given.deadline)
+    limits = Limits(token, flags.queue, flags.deadline)
     try:
-        serve(given.voices, limits, host=given.host, port=given.port, memory_mb=given.memory)
+        serve(flags.voices, limits, host=flags.host, port=flags.port, memory_mb=flags.memory)
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None
 

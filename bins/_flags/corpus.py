@@ -14,26 +14,26 @@ _CONFIG = Path(__file__).parents[2] / "egs" / "tts" / "FastSpeech2" / "exp_confi
 
 
 def corpus_config(
-    given: Namespace, aligner: str, processed: Path, max_bad_ratio: float | None = None
+    flags: Namespace, aligner: str, processed: Path, max_bad_ratio: float | None = None
 ) -> "Config":
     """The configuration of stage 1 for a corpus; refuses a language without a text front end."""
     from models.base.registry import load_config
     from processors.text.frontend import Frontends
 
     settings: dict[str, object] = {
-        f"dataset_path.{DATASET}": user_path(given.corpus).resolve(),
+        f"dataset_path.{DATASET}": user_path(flags.corpus).resolve(),
         "preprocess.processed_dir": processed.resolve(),
         "preprocess.aligner": aligner,
-        f"preprocess.corpus.{DATASET}.format": given.corpus_format,
-        f"preprocess.corpus.{DATASET}.language": given.language,
+        f"preprocess.corpus.{DATASET}.format": flags.corpus_format,
+        f"preprocess.corpus.{DATASET}.language": flags.language,
     }
     if max_bad_ratio is not None:
         settings |= {"preprocess.max_bad_ratio": max_bad_ratio}
-    if not given.language.startswith("en"):
+    if not flags.language.startswith("en"):
         settings |= {"preprocess.text.normalizer": "none"}
         settings |= {"preprocess.text.phone_extractor": "espeak"}
     config = load_config(_CONFIG, [f"{key}={value}" for key, value in settings.items()])
-    Frontends(config.preprocess.text)[given.language]  # refuses an unknown language
+    Frontends(config.preprocess.text)[flags.language]  # refuses an unknown language
     return config
 
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,18 +25,6 @@ class Value:
     path: Literal["", "here", "found"] = ""
     free: bool = False  # may look like a flag
     may_be_empty: bool = False  # in a recipe; otherwise empty text counts as no flag
-
-    def argument(self, text: str) -> Any:  # noqa: ANN401  (of any type)
-        """Reads a value for argparse.
-
-        Raises:
-            ArgumentTypeError: If it is wrong; says what is expected.
-        """
-        try:
-            return self.read(text)
-        except ValueError as error:
-            reason = str(error) or f"expected {self.expected}"
-            raise ArgumentTypeError(f"'{text}': {reason}") from error
 
 
 def choice(*names: str) -> Value:
