@@ -8,11 +8,9 @@ from pathlib import Path
 from utils.cli import UsageError
 from utils.config_tree import read_yaml
 
-_LAUNCHER = (
-    # --quiet: the trainer reports errors; a traceback of the launcher adds nothing
-    *("-m", "accelerate.commands.launch", "--quiet"),
-    *("--mixed_precision", "no", "--dynamo_backend", "no"),
-)
+# --quiet: the trainer reports errors; a traceback of the launcher adds nothing
+_LAUNCHER = ["-m", "accelerate.commands.launch", "--quiet"]
+_LAUNCHER += ["--mixed_precision", "no", "--dynamo_backend", "no"]
 _MAX_PORT = 65535
 
 

@@ -92,10 +92,9 @@ def export_experiment(
         log.warning("no --license: the card says that the licence of the weights is unknown")
     licences = history.licences_of(model.config, past)
     for name in [name for name, known in licences.items() if not known]:
-        log.warning(
-            "unknown licence of the recordings of %s: set preprocess.corpus.%s.licence in %s",
-            *(name, name, model.home / CONFIG),
-        )
+        key = f"preprocess.corpus.{name}.licence"
+        fault = "unknown licence of the recordings of %s: set %s in %s"
+        log.warning(fault, name, key, model.home / CONFIG)
 
 
 def publish(

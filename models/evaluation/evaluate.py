@@ -182,5 +182,6 @@ def warn_of_language(evaluation: Evaluation) -> None:
         get_logger(__name__).warning(
             "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "
             "Set it by --set preprocess.corpus.<name>.language=de or such, or give a --recogniser",
-            *(misread, ", ".join(languages) or "unknown"),
+            misread,
+            ", ".join(languages) or "unknown",
         )
