@@ -32,7 +32,7 @@ def rows_of(heading: str) -> dict[str, list[str]]:
 def test_the_table_of_metrics_holds_each_of_them_with_unit_direction_and_kind():
     stated = {name: tuple(cells[:3]) for name, cells in rows_of("Metrics").items()}
     assert stated == {
-        name: (metric.unit, metric.better, metric.scores) for name, metric in METRICS.items()
+        name: (metric.unit, metric.better, metric.family) for name, metric in METRICS.items()
     }
 
 

@@ -216,7 +216,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("outdir", _FILE, metavar="OUTDIR", required=True).with_help("""
             folder to make; empty or missing"""),
         _N_CPUS,
-        Flag("test_size", v.NUMBER, metavar="TEST_SIZE", default=0.05).with_help("""
+        Flag("test_size", v.Value(float, "TEST_SIZE"), default=0.05).with_help("""
             share of the utterances in valid (default: {default})"""),
         Flag("seed", whole(0, 2**32 - 1), metavar="SEED", default=1234).with_help("""
             of the split (default: {default})"""),

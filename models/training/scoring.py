@@ -241,7 +241,7 @@ def check_score_metrics(config: Config) -> None:
         metric, fault = METRICS.get(name), ""
         if metric is None:
             fault = f"is no metric{nearest(name, METRICS)} (known: {', '.join(METRICS)})"
-        elif metric.scores == "copies" and config.task != "vocoder":
+        elif metric.family == "copies" and config.task != "vocoder":
             fault = "needs resynthesised recordings; an acoustic model has its own timing"
         if fault:
             raise InputError(f"train.score_metrics: {name} {fault}")

@@ -40,7 +40,7 @@ class Metric:
     # what `score` takes: "copies" a Copy, a recording and its copy, sample by sample; "pairs" an
     # AlignedPair, a recording and a copy or the same sentence with its own timing; "speech" a
     # LabelledSpeech, one signal without a reference
-    scores: Literal["copies", "pairs", "speech"]
+    family: Literal["copies", "pairs", "speech"]
     score: Callable[[Any], MetricValue | None]  # None where the metric is undefined
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
     unit: str = ""  # of its values; empty for plain numbers

@@ -103,14 +103,14 @@ class UtteranceScorer:
     def values(self, name: str) -> dict[str, MetricValue]:
         """Finite scores by one metric, by column; empty where it is undefined."""
         metric, values = METRICS[name], dict[str, MetricValue | None]()
-        if metric.scores == "speech":
+        if metric.family == "speech":
             value = metric.score(self.speech)
             recorded = self.recorded.score(metric) if self.recorded is not None else None
             values = {name: value, name + OF_RECORDING: recorded}
             if value and recorded:
                 difference = MetricValue(value.value - recorded.value, value.weight)
                 values[name + DIFFERENCE] = difference
-        elif self.recorded is not None and metric.scores == "pairs":
+        elif self.recorded is not None and metric.family == "pairs":
             values = {name: metric.score(self._pair)}
         elif self.recorded is not None and self.is_copy:
             values = {name: metric.score(self._copy(self.recorded))}
@@ -148,7 +148,7 @@ def columns_of(metrics: Sequence[str]) -> list[ScoreColumn]:
     for name in metrics:
         unit, better = METRICS[name].unit, METRICS[name].better
         columns.append(ScoreColumn(name, unit, better))
-        if METRICS[name].scores == "speech":
+        if METRICS[name].family == "speech":
             columns.append(ScoreColumn(name + OF_RECORDING, unit, ""))
             columns.append(ScoreColumn(name + DIFFERENCE, unit, better))
     return columns
@@ -161,9 +161,9 @@ def lack(scorer: Metric | Check, user_models: UserModels, *, recorded: bool, is_
         packages = ()
     if missing := missing_packages(packages):
         return f"not installed (pip install {' '.join(missing)})"
-    if isinstance(scorer, Check) or scorer.scores == "speech":
+    if isinstance(scorer, Check) or scorer.family == "speech":
         return ""
-    if scorer.scores == "copies" and not is_copy:
+    if scorer.family == "copies" and not is_copy:
         return "compares copies with their recordings; this speech has its own timing"
     return "" if recorded else "there are no recordings to compare with; give them by --recordings"
 

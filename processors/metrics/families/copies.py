@@ -163,7 +163,7 @@ def _stft() -> "MultiResolutionStft":
 METRICS = (
     Metric(
         name="mel_l1",
-        scores="copies",
+        family="copies",
         score=score_mel_distance,
         better="lower",
         unit="nats",
@@ -173,7 +173,7 @@ METRICS = (
     ),
     Metric(
         name="mstft",
-        scores="copies",
+        family="copies",
         score=score_stft_distance,
         better="lower",
         needs="samples for its longest window, recorded ones not silent",
@@ -181,7 +181,7 @@ METRICS = (
     ),
     Metric(
         name="pesq",
-        scores="copies",
+        family="copies",
         score=score_pesq,
         better="higher",
         unit="MOS",
@@ -191,7 +191,7 @@ METRICS = (
     ),
     Metric(
         name="stoi",
-        scores="copies",
+        family="copies",
         score=score_stoi,
         better="higher",
         needs="0.4 s of recorded speech",

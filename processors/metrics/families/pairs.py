@@ -130,7 +130,7 @@ _VOICED = "50 ms that are voiced in both"
 METRICS = (
     Metric(
         name="mcd",
-        scores="pairs",
+        family="pairs",
         # the path of the smallest sum, from the first to the last frame of speech
         score=lambda pair: _distortion_along(pair, pair.dtw_path),
         better="lower",
@@ -144,7 +144,7 @@ METRICS = (
     # excluded. It is never much below `mcd`.
     Metric(
         name="mcd_frames",
-        scores="pairs",
+        family="pairs",
         score=lambda pair: _distortion_along(
             pair, pair.path if pair.same_timing else pair.phone_path
         ),
@@ -156,7 +156,7 @@ METRICS = (
     # High voices have larger errors in Hz than low ones.
     Metric(
         name="f0rmse",
-        scores="pairs",
+        family="pairs",
         score=lambda pair: value_of(rmse(pair.voiced_f0)),
         better="lower",
         unit="Hz",
@@ -175,7 +175,7 @@ METRICS = (
     # frame is excluded.
     Metric(
         name="f0rmse_cents",
-        scores="pairs",
+        family="pairs",
         score=lambda pair: value_of(rmse(1200 * np.log2(pair.voiced_f0))),
         better="lower",
         unit="cents",
@@ -186,7 +186,7 @@ METRICS = (
     # 1 is the same intonation at any register and range
     Metric(
         name="fpc",
-        scores="pairs",
+        family="pairs",
         score=lambda pair: value_of(correlation(pair.voiced_f0)),
         better="higher",
         needs=f"{_VOICED}, of changing pitch",
@@ -196,7 +196,7 @@ METRICS = (
     # speech and FN only in the recording: 0 to 1; whispering has 0
     Metric(
         name="v_uv_f1",
-        scores="pairs",
+        family="pairs",
         score=lambda pair: value_of(f1(pair.f0 > 0)),
         better="higher",
         needs="sound in both, voiced in one of them",
@@ -206,7 +206,7 @@ METRICS = (
     # their signal are raised to that limit, on both sides.
     Metric(
         name="energy_rmse",
-        scores="pairs",
+        family="pairs",
         score=lambda pair: value_of(rmse(pair.energy)),
         better="lower",
         unit="dB",
@@ -216,7 +216,7 @@ METRICS = (
     # the same signal at any volume has 1
     Metric(
         name="energy_pc",
-        scores="pairs",
+        family="pairs",
         score=lambda pair: value_of(correlation(pair.energy)),
         better="higher",
         needs="sound of changing level in both",
@@ -224,7 +224,7 @@ METRICS = (
     ),
     Metric(
         name="duration_rmse",
-        scores="pairs",
+        family="pairs",
         score=score_duration_error,
         better="lower",
         unit="ms",
@@ -233,7 +233,7 @@ METRICS = (
     ),
     Metric(
         name="speech_rate",
-        scores="pairs",
+        family="pairs",
         score=score_speech_rate,
         better="",
         needs="sound in both",
@@ -241,7 +241,7 @@ METRICS = (
     ),
     Metric(
         name="similarity",
-        scores="pairs",
+        family="pairs",
         score=score_speaker_similarity,
         better="higher",
         needs="sound in both, 1 s of speech for the built-in speaker encoder",

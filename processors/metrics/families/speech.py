@@ -158,7 +158,7 @@ def _distillmos() -> tuple[Any, Any]:
 METRICS = (
     Metric(
         name="wer",
-        scores="speech",
+        family="speech",
         score=score_words,
         better="lower",
         unit="%",
@@ -168,7 +168,7 @@ METRICS = (
     ),
     Metric(
         name="cer",
-        scores="speech",
+        family="speech",
         score=score_characters,
         better="lower",
         unit="%",
@@ -179,7 +179,7 @@ METRICS = (
     ),
     Metric(
         name="dnsmos",
-        scores="speech",
+        family="speech",
         score=score_dnsmos,
         better="higher",
         unit="MOS",
@@ -190,7 +190,7 @@ METRICS = (
     ),
     Metric(
         name="distillmos",
-        scores="speech",
+        family="speech",
         score=score_distillmos,
         better="higher",
         unit="MOS",

@@ -59,7 +59,7 @@ def test_a_check_says_what_it_finds(name):
 
 def test_a_misspelt_field_of_a_record_is_an_error():
     with pytest.raises(TypeError, match="needs_encodr"):
-        Metric(name="a", scores="speech", better="", score=lambda _: None, needs_encodr=True)
+        Metric(name="a", family="speech", better="", score=lambda _: None, needs_encodr=True)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'finds'"):
         Check(name="a", score=lambda *_: None)
 

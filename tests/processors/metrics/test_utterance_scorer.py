@@ -40,7 +40,7 @@ def add(monkeypatch, *metrics: Metric) -> None:
 
 
 def speech_metric(name: str, score, **changes) -> Metric:
-    return Metric(name=name, scores="speech", unit="%", better="lower", score=score, **changes)
+    return Metric(name=name, family="speech", unit="%", better="lower", score=score, **changes)
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def metrics(monkeypatch):
 
     add(
         monkeypatch,
-        Metric(name="longer", scores="copies", unit="s", better="lower", score=longer),
+        Metric(name="longer", family="copies", unit="s", better="lower", score=longer),
         Metric(
             name="nan",
-            scores="copies",
+            family="copies",
             better="lower",
             needs="sound",
             score=lambda _: MetricValue(math.nan),
@@ -158,9 +158,9 @@ def counting(monkeypatch):
     add(
         monkeypatch,
         speech_metric("speech", speech),
-        Metric(name="pair", scores="pairs", unit="dB", better="lower", score=pair),
+        Metric(name="pair", family="pairs", unit="dB", better="lower", score=pair),
         Metric(
-            name="copy", scores="copies", unit="s", better="lower", score=lambda _: MetricValue(1.0)
+            name="copy", family="copies", unit="s", better="lower", score=lambda _: MetricValue(1.0)
         ),
     )
     return calls

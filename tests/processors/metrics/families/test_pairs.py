@@ -24,7 +24,7 @@ from utils.errors import InputError
 PAIR_METRICS = [
     name
     for name, metric in METRICS.items()
-    if metric.scores == "pairs" and not metric.takes_encoder
+    if metric.family == "pairs" and not metric.takes_encoder
 ]
 NOISE = 0.1 * np.random.default_rng(0).normal(size=8000).astype(np.float32)
 ODD = {
