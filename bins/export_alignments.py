@@ -8,14 +8,12 @@ Speech of stage 3:
     python -m bins.export_alignments --infer_output_dir DIR --format textgrid
 """
 
-import argparse
-
 from bins._flags.parsers import chosen_dataset, program_arguments
 from utils.cli import UsageError, run
 
 
-def arguments() -> argparse.Namespace:
-    """Parses and checks the flags."""
+def main() -> None:
+    """Exports alignments."""
     flags = program_arguments(
         "export_alignments",
         "Exports alignments: of recordings after stage 1, or of speech after stage 3.",
@@ -26,12 +24,6 @@ def arguments() -> argparse.Namespace:
         raise UsageError("--dataset, --infer_expt_dir and --set go with --config")
     if flags.config is not None and flags.output is None:
         raise UsageError("--config needs --output")
-    return flags
-
-
-def main() -> None:
-    """Exports alignments."""
-    flags = arguments()
     from utils.logging import get_logger, setup_logging
 
     setup_logging()

@@ -16,20 +16,14 @@ if TYPE_CHECKING:
     from processors.durations.sources import DurationSource
 
 
-def arguments() -> argparse.Namespace:
-    """Parses and checks the flags."""
+def main() -> None:
+    """Imports durations."""
     flags = program_arguments(
         "import_durations",
         "Imports phone durations for stage 1: of other programs, or of a Tacotron 2.",
     )
     if flags.pitch_stats is not None and flags.pitch is None:
         raise UsageError("--pitch_stats goes with --pitch")
-    return flags
-
-
-def main() -> None:
-    """Imports durations."""
-    flags = arguments()
     from processors.durations.importing import import_durations
     from processors.durations.tokens import find_pitch
     from utils.logging import setup_logging

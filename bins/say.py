@@ -15,7 +15,6 @@ from utils.errors import InputError, printable
 from utils.files import decoded, read_text, replacing, user_path
 
 if TYPE_CHECKING:
-    from models.synthesizer.joining import SpokenTimes
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer, Text
 
@@ -68,15 +67,11 @@ def main() -> None:
     for mark in times.marks:
         sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
     if subtitles is not None:
-        _write_subtitles(subtitles, times)
+        from processors.durations.subtitles import subtitles as subtitles_of
 
-
-def _write_subtitles(path: Path, times: "SpokenTimes") -> None:
-    from processors.durations.subtitles import subtitles
-
-    content = subtitles(times.sentences, times.words, path.suffix[1:])
-    with replacing(path) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+        content = subtitles_of(times.sentences, times.words, subtitles.suffix[1:])
+        with replacing(subtitles) as temporary:
+            temporary.write_text(content, encoding="utf-8")
 
 
 def _write(stream: Iterable[bytes]) -> None:

@@ -56,12 +56,17 @@ class Measurement(NamedTuple):
 def measure(subjects: Sequence[Subject], warm_up: int, steps: int) -> list[Measurement]:
     """Times subjects call by call in turn: the state of the machine affects all of them."""
     calls: list[list[Call]] = [[] for _ in subjects]
-    _reset_peak(subjects[0].device)
+    device = subjects[0].device
+    gc.collect()  # networks and optimizers measured before are in reference cycles
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    elif os.access(_CLEAR_REFS, os.W_OK):
+        _CLEAR_REFS.write_text("5")
     for number in range(warm_up + steps):
         # the order alternates, so that none always finds the other's data in the cache
         for index in sorted(range(len(subjects)), reverse=number % 2 == 1):
             calls[index].append(_timed(subjects[index]))
-    peak = _peak_mib(subjects[0].device)
+    peak = _peak_mib(device)
     return [Measurement(taken[0].wall_s, taken[warm_up:], peak) for taken in calls]
 
 
@@ -83,14 +88,6 @@ def _cpu_s() -> float:
 def _synchronise(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-def _reset_peak(device: torch.device) -> None:
-    gc.collect()  # networks and optimizers measured before are in reference cycles
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    elif os.access(_CLEAR_REFS, os.W_OK):
-        _CLEAR_REFS.write_text("5")
 
 
 def _peak_mib(device: torch.device) -> float:

@@ -26,13 +26,13 @@ from models.checkpoint.importers._nvidia import symbol_set
 from models.checkpoint.importers._tables import TensorNames
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats
+from processors.tensorflowtts.layout import SYMBOL_SET
 from utils.arrays import read_array
 from utils.config_tree import read_yaml
 from utils.errors import InputError
 
 KIND = "FastSpeech 2 of TensorFlowTTS (*.h5, its yaml file and stats*.npy)"
 FILES = FileNames(re.compile(r".+\.h5"), re.compile(r"(\d+k?)\.h5$"), re.compile(r".+\.ya?ml"))
-_SYMBOLS = "tensorflowtts_english"
 _PARAMS = "fastspeech2_params"
 _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "model_type": "FastSpeech2",
@@ -46,7 +46,7 @@ _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "preprocess.log_floor": 1e-10,
     "preprocess.pitch_extractor": "pyworld",
     "preprocess.aligner": "imported",  # its durations came from a Tacotron 2 or an aligner
-    "preprocess.text.phone_extractor": _SYMBOLS,
+    "preprocess.text.phone_extractor": SYMBOL_SET,
     "preprocess.text.p_arpabet": 0.0,
     "model.variance_embedding.kind": "convolution",
     "model.centred_postnet": True,
@@ -130,7 +130,7 @@ def read(weights: Path) -> ImportedModel:
     for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
         tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
     n_symbols = _tables.size_of(tensors, "phone_embedding.weight", 0, weights)
-    _, vocabulary = symbol_set(n_symbols, [_SYMBOLS], weights)
+    _, vocabulary = symbol_set(n_symbols, [SYMBOL_SET], weights)
     pitch, energy = (
         _tables.stat_without_range(*(float(values[0]) for values in stats[name]))
         for name in ("stats_f0", "stats_energy")

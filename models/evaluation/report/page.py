@@ -262,8 +262,11 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
         "columns": [asdict(column) for column in columns],
         "utterances": [utterance._asdict() for utterance in utterances],
     }
+    title = ", ".join(system.name for system in evaluated)
+    if len(evaluated) == 1 and "/" not in title:
+        title = "/".join(evaluated[0].folder.parts[-2:])
     return {
-        "title": _title(evaluated),
+        "title": title,
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         "systems": systems,
         "evaluated": evaluated,
@@ -287,12 +290,6 @@ def _breakable(name: str) -> "Markup":
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
-
-
-def _title(systems: Sequence[System]) -> str:
-    if len(systems) == 1 and "/" not in systems[0].name:
-        return "/".join(systems[0].folder.parts[-2:])
-    return ", ".join(system.name for system in systems)
 
 
 def _policy(script: str, *, embedded: bool) -> str:
