@@ -39,7 +39,7 @@ def main() -> None:
 def _source(
     flags: argparse.Namespace, preprocess: "PreprocessConfig", dataset: str
 ) -> "DurationSource":
-    """Files of durations, or a voice that reads the features of a dataset."""
+    """Returns files of durations, or a voice that reads the features of a dataset."""
     from models.teacher_forcing.durations import attention_source, is_voice
     from processors.alignment.textgrid import Tiers
     from processors.dataset.store import processed_folder

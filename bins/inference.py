@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _texts(flags: argparse.Namespace) -> list["InputText"]:
-    """The texts of mode `single`; none in mode `batch`."""
+    """Returns the texts of mode `single`; none in mode `batch`."""
     from models.synthesizer.runs.text_files import InputText, read_input_texts
 
     if flags.infer_text_file is not None:

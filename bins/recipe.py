@@ -124,7 +124,7 @@ def _log(line: str) -> None:
 
 
 def recipes() -> dict[str, Path]:
-    """The run.sh of each recipe by `kind/Model`."""
+    """Returns the run.sh of each recipe by `kind/Model`."""
     scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
     return {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
 
@@ -200,7 +200,7 @@ def _read(raw_flags: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of 
 
 
 def _stages(raw_flags: Mapping[str, Any]) -> Sequence[int]:
-    """The stages asked for; each flag must go with one of them."""
+    """Returns the stages asked for; each flag must go with one of them."""
     if "stage" not in raw_flags:
         raise UsageError(f"--stage is required: {STAGES.expected}")
     stages: Sequence[int] = _read(raw_flags, "stage")
@@ -235,7 +235,7 @@ def _place(recipe: Recipe, stages: Sequence[int], raw_flags: dict[str, Any]) -> 
 
 
 def _machines(raw_flags: Mapping[str, Any], *, alone: bool) -> Machines:
-    """The machines that train; `alone`: no other stage is run."""
+    """Returns the machines that train; `alone`: no other stage is run."""
     given = [name for name in _MACHINES if name in raw_flags]
     if "accelerate_config" in raw_flags and set(given) - {"machine_rank"}:
         raise UsageError(
@@ -267,7 +267,7 @@ def _machines(raw_flags: Mapping[str, Any], *, alone: bool) -> Machines:
 
 
 def _argv(recipe: Recipe, command: Command, raw_flags: Mapping[str, Any]) -> list[str]:
-    """The flags of a stage; `--flag=value` keeps a value that begins with a dash."""
+    """Returns the flags of a stage; `--flag=value` keeps a value that begins with a dash."""
     given = {**raw_flags, "task": recipe.kind}
     if command.stage >= 3 and "infer_expt_dir" in raw_flags:
         given = {name: text for name, text in given.items() if name not in ("config", "name")}
@@ -299,7 +299,7 @@ def _set_environment(recipe: Recipe, raw_flags: Mapping[str, Any]) -> None:
 
 
 def _launched(step: Step, machines: Machines, gpu: str) -> Step:
-    """Stage 2 with what starts its processes: one per GPU, or one on the CPU."""
+    """Adds to stage 2 what starts its processes: one per GPU, or one on the CPU."""
     n_gpus = count_gpus(gpu)
     variables = {}
     if n_gpus == 0:

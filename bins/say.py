@@ -117,7 +117,7 @@ def _marked_up(flags: argparse.Namespace, text: str) -> "Text":
 def _open(
     voice: str | Path, flags: argparse.Namespace, *, quiet: bool = True
 ) -> tuple["Synthesizer", "Settings"]:
-    """The voice, and how it speaks, which is checked: later errors are those of the text."""
+    """Opens the voice, and checks how it speaks: later errors are those of the text."""
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer
     from utils.logging import setup_logging
@@ -138,7 +138,7 @@ def _open(
 
 
 def _book(flags: argparse.Namespace) -> Path | None:
-    """The file of a book, if that is the text."""
+    """Returns the file of a book, if that is the text."""
     if flags.file is not None and flags.file.suffix.lower() == ".epub":
         raise UsageError(f"{flags.file} is a book: give it as TEXT, and a folder as -o")
     path = user_path(text := " ".join(flags.text))

@@ -105,7 +105,7 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
 
 
 def key_paths(cls: type, sections: Mapping[str, type] | None = None) -> Iterator[Keys]:
-    """Key paths of all fields of a dataclass, sections included; `sections` as for `build`."""
+    """Yields key paths of all fields of a dataclass; `sections` as for `build`."""
     for name, hint in (typing.get_type_hints(cls) | dict(sections or {})).items():
         yield (name,)
         if dataclasses.is_dataclass(hint):
@@ -217,7 +217,7 @@ class _Builder:
 
 
 def lines_with_origins(config: object, tree: Tree) -> list[str]:
-    """A line `key.path = value  # origin` for every key, in the order of the dataclasses.
+    """Returns a line `key.path = value  # origin` for every key, in the order of the dataclasses.
 
     Values are JSON, as `--set` accepts them; the origin is a file, `--set` or `default`.
     """
@@ -229,7 +229,7 @@ def lines_with_origins(config: object, tree: Tree) -> list[str]:
 
 
 def leaves(values: Mapping[str, object], keys: Keys = ()) -> Iterator[tuple[Keys, object]]:
-    """Key path and value of everything that is not a section with keys of its own."""
+    """Yields the key path and value of everything that is not a section with keys of its own."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
             yield from leaves(value, (*keys, name))
@@ -238,13 +238,13 @@ def leaves(values: Mapping[str, object], keys: Keys = ()) -> Iterator[tuple[Keys
 
 
 def to_plain(config: object) -> dict[str, Any]:
-    """A configuration as plain dicts and lists, ready for JSON; `build` gives the same back."""
+    """Converts a configuration to plain dicts and lists for JSON; `build` undoes it."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))  # type: ignore[call-overload]
     return plain
 
 
 def _shown(value: object) -> str:
-    """A value as written in the file, shortened."""
+    """Returns a value as written in the file, shortened."""
     if isinstance(value, Mapping):
         return "a section"
     text = json.dumps(value, ensure_ascii=False, default=str)

@@ -16,7 +16,7 @@ _CONFIG = Path(__file__).parents[2] / "egs" / "tts" / "FastSpeech2" / "exp_confi
 def corpus_config(
     flags: Namespace, aligner: str, processed: Path, max_bad_ratio: float | None = None
 ) -> "Config":
-    """The configuration of stage 1 for a corpus; refuses a language without a text front end."""
+    """Builds the configuration of stage 1; refuses a language without a text front end."""
     from models.base.registry import load_config
     from processors.text.frontend import Frontends
 

@@ -29,7 +29,7 @@ class Machines:
             self._processes_in_file()
 
     def launcher(self, n_gpus: int) -> list[str]:
-        """Arguments of Python before `-m MODULE`; none for a single process.
+        """Returns arguments of Python before `-m MODULE`; none for a single process.
 
         `accelerate launch` would end before a single process that saves does.
 
@@ -74,7 +74,7 @@ class Machines:
                 ) from error
 
     def _processes_in_file(self) -> int:
-        """Processes of each machine in the file of `accelerate config`."""
+        """Returns processes of each machine in the file of `accelerate config`."""
         assert self.config is not None
         flag, keys = f"--accelerate_config {self.config}", read_yaml(self.config)
         if (kind := keys.get("distributed_type")) != "MULTI_GPU":
@@ -95,7 +95,7 @@ class Machines:
 
 
 def count_gpus(names: str) -> int:
-    """How many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
+    """Returns how many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
 
     Args:
         names: GPUs, to which CUDA_VISIBLE_DEVICES is set; "" for none.

@@ -78,7 +78,7 @@ class Flag:
     excludes: str = ""  # of the flags with the same text, one may be given
 
     def with_help(self, text: str) -> "Flag":
-        """The flag with a help of several lines."""
+        """Adds a help of several lines."""
         return replace(self, help=" ".join(text.split()))
 
     @property
@@ -230,12 +230,12 @@ FLAGS = (
 
 
 def flags_of_recipe(kind: Kind) -> list[Flag]:
-    """The flags of the recipes of a kind."""
+    """Returns the flags of the recipes of a kind."""
     return [flag for flag in FLAGS if kind in flag.kinds and flag.scope != "command"]
 
 
 def flags_of_command(command: Command) -> list[Flag]:
-    """The flags of the command of a stage."""
+    """Returns the flags of the command of a stage."""
     return [
         flag
         for flag in FLAGS
@@ -246,5 +246,5 @@ def flags_of_command(command: Command) -> list[Flag]:
 
 
 def command_of(stage: int, kind: Kind) -> Command:
-    """The command that is a stage of the recipes of a kind."""
+    """Returns the command that is a stage of the recipes of a kind."""
     return next(c for c in COMMANDS if c.stage == stage and kind in c.kinds)

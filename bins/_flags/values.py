@@ -28,13 +28,13 @@ class Value:
 
 
 def choice(*names: str) -> Value:
-    """One of several names."""
+    """Builds a choice of several names."""
     names_or = "|".join(names)
     return matching(names_or, names_or, f"{', '.join(names[:-1])} or {names[-1]}")
 
 
 def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = False) -> Value:
-    """Text of which a regular expression matches the whole."""
+    """Builds text of which a regular expression matches the whole."""
 
     def read(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -45,7 +45,7 @@ def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = 
 
 
 def whole(least: int, most: int | None = None) -> Value:
-    """A whole number of up to 19 digits."""
+    """Builds a whole number of up to 19 digits."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= (most or math.inf):
@@ -56,7 +56,7 @@ def whole(least: int, most: int | None = None) -> Value:
 
 
 def number(example: str, least: float = -math.inf, most: float = math.inf) -> Value:
-    """A finite number in plain decimals; the example is for messages."""
+    """Builds a finite number in plain decimals; the example is for messages."""
 
     def read(text: str) -> float:
         if not re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)", text):

@@ -91,7 +91,7 @@ def _synchronise(device: torch.device) -> None:
 
 
 def _peak_mib(device: torch.device) -> float:
-    """Memory of the GPU's tensors, or of the process: since the reset, where the system has one."""
+    """Returns the peak memory since the reset: of the GPU's tensors, or of the process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     if os.access(_CLEAR_REFS, os.W_OK):
@@ -131,7 +131,7 @@ def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
 
 
 def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
-    """Median times per frame of the first, divided by those of the second.
+    """Returns median times per frame of the first, divided by those of the second.
 
     Returns:
         Ratios, with 95 % percentile bootstrap intervals over the pairs of calls (Efron 1979).
@@ -152,7 +152,7 @@ def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
 
 
 def environment(device: torch.device, threads: int) -> dict[str, str]:
-    """Hardware and versions."""
+    """Returns hardware and versions."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -160,7 +160,7 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _packed(model: TrainedModel, weights: Literal["fp16", "int8"]) -> bytes:
-    """The weights of the inference network in 16 or 8 bits, weight normalisation folded."""
+    """Returns the weights of the inference network in 16 or 8 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
     packed = in_8_bits(tensors) if weights == "int8" else in_16_bits(tensors)
     if large := [n for n, t in packed.items() if not bool(t.isfinite().all())]:

@@ -59,7 +59,7 @@ def find_teacher(reference: str, model: str | None) -> Teacher:
 
 
 def checked_sound(sound: Any) -> tuple[np.ndarray, int]:  # noqa: ANN401  # of the user's program
-    """The samples (S,) float32 of a teacher, with a peak of at most 1 or NaN, and their rate."""
+    """Returns a teacher's samples (S,) float32, with a peak of at most 1 or NaN, and rate."""
     expected = "the teacher must return an array of mono samples in [-1, 1], and their rate in Hz"
     try:
         samples, sample_rate = sound

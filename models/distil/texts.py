@@ -50,12 +50,12 @@ def read_pool(path: Path, frontend: TextFrontend, excluded: Path | None = None) 
 
 
 def _bare(text: str) -> str:
-    """A text without spaces, punctuation and case, which two spellings of it share."""
+    """Returns a text without spaces, punctuation and case, which two spellings of it share."""
     return "".join(re.findall(r"\w", text.lower())) or text
 
 
 def digest(texts: Sequence[PoolText]) -> str:
-    """A digest of texts and their ids."""
+    """Returns a digest of texts and their ids."""
     listed = json.dumps([text[:3] for text in texts]).encode()
     return f"{counted(len(texts), 'texts')} of SHA-256 {hashlib.sha256(listed).hexdigest()[:16]}"
 

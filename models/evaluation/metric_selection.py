@@ -62,7 +62,7 @@ def refuse_without_result(selection: MetricSelection, reasons: Reasons) -> None:
 
 
 def without_result(scored: Mapping[str, Sequence[UtteranceScores]]) -> dict[str, dict[str, str]]:
-    """Metrics and checks without a result in any utterance, with the reason of the first.
+    """Returns metrics and checks without a result in any utterance, with the reason of the first.
 
     Logs those without a result in some of the utterances.
     """

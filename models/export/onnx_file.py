@@ -135,7 +135,7 @@ def _bucketize(values: Any, edges: Any, right: bool = False, **_unused: object) 
 
 
 def _cos(angles: Any) -> Any:  # noqa: ANN401
-    """As a sine: some versions of onnxruntime have cosines of 32 bits only."""
+    """Computes a sine instead: some versions of onnxruntime have cosines of 32 bits only."""
     return op.Sin(op.Add(angles, op.CastLike(op.Constant(value=_QUARTER_TURN), angles)))
 
 
@@ -181,7 +181,7 @@ def _shrink_weights(
 
 
 def _quantised(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers and the scale of each channel: values = scale * number."""
+    """Returns whole numbers and the scale of each channel: values = scale * number."""
     others = tuple(dim for dim in range(values.ndim) if dim != axis)
     largest = np.abs(values).max(axis=others, keepdims=True)
     scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)

@@ -156,7 +156,7 @@ class PredictionWork:
         return report
 
     def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[MelWav]:
-        """Recordings with their true mels; the others are counted as rejected."""
+        """Yields recordings with their true mels; the others are counted as rejected."""
         store = self.data.store
         features = {u.id: store.read(u.id) for u in utterances}  # a fault here ends the work
         for utterance in utterances:
@@ -168,7 +168,7 @@ class PredictionWork:
                 yield record
 
     def _cut(self, features: Features, utterance: Utterance, trace: Trace) -> MelWav:
-        """A recording cut to the span of its features, with the mel that they have."""
+        """Returns a recording cut to the span of its features, with the mel that they have."""
         audio = read_audio(utterance.audio, self.config)
         trace.audio_seconds = len(audio.wav) / self.config.sample_rate
         trace.part = "features"
@@ -191,7 +191,7 @@ class PredictionWork:
             )
 
     def _predict(self, recordings: Sequence[MelWav]) -> list[MelWav]:
-        """The same recordings with the mels that the model predicts."""
+        """Returns the same recordings with the mels that the model predicts."""
         batch = self.data.batch(recording.id for recording in recordings)
         network = cast("AcousticModel", self.data.voice.network)
         with torch_threads(self.n_threads):  # the rest of a run has one

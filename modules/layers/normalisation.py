@@ -121,7 +121,7 @@ class SpectralNorm(nn.Module):
             self.refine(weight)
 
     def forward(self, weight: Tensor) -> Tensor:
-        """(C, ...) -> (C, ...), of spectral norm 1."""
+        """Maps (C, ...) -> (C, ...), of spectral norm 1."""
         with torch.autocast(weight.device.type, enabled=False):
             # clones: a later power iteration must not change what the backward pass reads
             u, v = self._u.clone(), self._v.clone()
@@ -129,7 +129,7 @@ class SpectralNorm(nn.Module):
 
     @torch.no_grad()
     def refine(self, weight: Tensor) -> None:
-        """One power iteration."""
+        """Runs one power iteration."""
         matrix = weight.flatten(1)
         self._u.copy_(F.normalize(matrix @ self._v, dim=0, eps=1e-12))
         self._v.copy_(F.normalize(matrix.T @ self._u, dim=0, eps=1e-12))
@@ -143,7 +143,7 @@ def spectral_norm(module: Module) -> Module:
 
 
 def refine_norms(network: nn.Module) -> None:
-    """One power iteration for each spectral norm of a network; call it after each update."""
+    """Runs one power iteration for each spectral norm; call it after each update."""
     for module in network.modules():
         if isinstance(module, ParametrizationList):
             for part in module:

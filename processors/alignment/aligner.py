@@ -59,7 +59,7 @@ class Aligner:
 
 
 def find_aligner(config: PreprocessConfig) -> Aligner:
-    """The aligner that the configuration names; with "none", stage 1 does as with "learned"."""
+    """Returns the configured aligner; with "none", stage 1 does as with "learned"."""
     name = "learned" if config.aligner == "none" else config.aligner
     return load_definition(f"processors.alignment.{name}", "ALIGNER", Aligner)
 
@@ -104,7 +104,7 @@ class AlignedWord(NamedTuple):
 
 
 def pauses_after(spoken: SpokenText) -> list[str]:
-    """The pause after each word: its punctuation or, in letters, a boundary; "" for none."""
+    """Returns the pause after each word: punctuation or, in letters, a boundary; "" for none."""
     starts = [word.start for word in spoken.words[1:]] + [len(spoken.phones)]
     between = [
         spoken.phones[word.end : start] for word, start in zip(spoken.words, starts, strict=True)
@@ -113,7 +113,7 @@ def pauses_after(spoken: SpokenText) -> list[str]:
 
 
 def is_punctuated(spoken: SpokenText) -> list[bool]:
-    """Whether each word has punctuation after it."""
+    """Returns whether each word has punctuation after it."""
     return [pause not in ("", WORD_BOUNDARY) for pause in pauses_after(spoken)]
 
 

@@ -92,14 +92,14 @@ def _without_stress(phones: Sequence[str]) -> Phones:
 
 
 def _timed(phone: str, span: PhoneSpan, duration_s: float) -> TimedPhone:
-    """A phone with its stress, in seconds and without the lead."""
+    """Returns a phone with its stress, in seconds and without the lead."""
     start_s = span.start * FRAME_S + LEAD_S if span.start else 0.0
     end_s = (span.start + span.n_frames) * FRAME_S + LEAD_S
     return TimedPhone(phone, start_s, min(end_s, duration_s))
 
 
 def _align(words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
-    """The phones of each word; tries again with a wide beam if the first fails."""
+    """Returns the phones of each word; tries again with a wide beam if the first fails."""
     reason = ""
     for beam in BEAMS:
         try:

@@ -85,7 +85,7 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
 
 
 def textgrid_of(tiers: Mapping[str, Sequence[Span]], duration_s: float) -> str:
-    """A TextGrid in the long form, from intervals longer than 0 s, with gaps as empty intervals."""
+    """Formats a long TextGrid of intervals longer than 0 s, with gaps as empty intervals."""
     from praatio.utilities.textgrid_io import getTextgridAsStr
 
     span = {"xmin": 0, "xmax": duration_s}
@@ -107,7 +107,7 @@ def _read_text(path: Path) -> str:
 
 
 def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Span]:
-    """The first tier of the wanted name or, without one, of a usual name; empty if there is none.
+    """Returns the first tier of the wanted or, without one, a usual name; empty if missing.
 
     MFA puts the speaker before it: `p225 - phones`.
     """

@@ -77,7 +77,7 @@ class Fitter:
         return aligned_speech(utterance, alignment, seconds, frames, mel)
 
     def _grid(self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str) -> Grid:
-        """The tokens of an utterance with the times of their frames, (N,)."""
+        """Returns the tokens of an utterance with the times of their frames, (N,)."""
         tokens = Tokens(spoken.phones) if self._tokens is None else self._tokens.get(id)
         if tokens is None:
             raise AlignmentError("the table of tokens does not have it")
@@ -98,7 +98,7 @@ class Fitter:
         return grid._replace(f0_hz=tuple(hz.tolist()))
 
     def _edges_s(self, frames: np.ndarray, start_s: float | None, seconds: float) -> list[float]:
-        """Edges of tokens from a start in a recording, which stage 1 finds in it: (N + 1,)."""
+        """Returns the edges of tokens from a start in a recording: (N + 1,)."""
         is_trimmed = start_s is not None
         start_s = start_s or 0.0
         frames = correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
@@ -160,7 +160,7 @@ def import_durations(
 def _table_of(
     source: DurationSource, phones_file: Path | None, pitch: ReadPitch | None
 ) -> Table | None:
-    """The names of the tokens of a source; None: they are those of stage 1."""
+    """Returns the names of the tokens of a source; None: they are those of stage 1."""
     if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
         phones_file = source.path / sources.TABLE
     if pitch is not None and (phones_file or source.format not in FRAME_FORMATS):

@@ -52,7 +52,7 @@ class DurationSource(NamedTuple):
 def durations_in(
     path: Path, format: str | None = None, tiers: Tiers = USUAL_TIERS
 ) -> DurationSource:
-    """The durations in a file, or in a folder and all folders below.
+    """Returns the durations in a file, or in a folder and all folders below.
 
     Without a format, by the suffixes of the files.
     """
@@ -83,7 +83,7 @@ def durations_in(
 
 
 def read_row(path: Path) -> np.ndarray:
-    """A number for each token, from an array or tensor of one row, (N,) float64."""
+    """Returns a number for each token, from an array or tensor of one row, (N,) float64."""
     try:
         values = read_array(path)
     except InputError as error:

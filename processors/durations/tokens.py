@@ -34,7 +34,7 @@ class FrameRate(NamedTuple):
     sample_rate: int  # Hz
 
     def boundaries_s(self, frames: np.ndarray, start: float = 0.0) -> np.ndarray:
-        """Start and end of each token in seconds from sample `start` on: (N,) -> (N + 1,)."""
+        """Returns the edges of tokens in seconds from sample `start` on: (N,) -> (N + 1,)."""
         edges = np.concatenate([[0], np.cumsum(frames)]) * self.hop_length  # samples
         return (start + edges) / self.sample_rate
 

@@ -81,7 +81,7 @@ def fingerprint_of(
     shards: Mapping[str, Sequence[Utterance]],
     dependence: Dependence,
 ) -> Fingerprint:
-    """The fingerprint of work to be done, by size and time of files, not by their content."""
+    """Computes the fingerprint of work to be done, by size and time of files."""
     keys = _keys(config, dependence.ignored)
     finishing = {key: value for key, value in keys.items() if key.split(".")[1] in _FINISHING}
     features = {key: value for key, value in keys.items() if key not in finishing}
@@ -102,7 +102,7 @@ def fingerprint_of(
 
 
 def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, object]:
-    """Keys that can have an effect, flat and sorted."""
+    """Returns keys that can have an effect, flat and sorted."""
     plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
     flat = leaves({"preprocess": {name: plain[name] for name in kept}})
@@ -112,7 +112,7 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
 
 
 def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) -> str:
-    """The folder of the output of stage 1 where the configuration names none.
+    """Returns the folder of the output of stage 1 where the configuration names none.
 
     Its name has a digest of the keys that differ from their defaults, of those that features depend
     on. Keys that only splits and statistics depend on are not in it, since changing them keeps the
@@ -128,7 +128,7 @@ def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) ->
 
 
 def lexicon_digest(config: PreprocessConfig) -> dict[str, object]:
-    """The user's lexicon by its content, not by its path; empty without one."""
+    """Returns the user's lexicon by its content, not by its path; empty without one."""
     path = Path(config.text.lexicon_path)
     if not config.text.lexicon_path:
         return {}
@@ -215,7 +215,7 @@ def check_made_with(
 
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:
-    """The keys that data depend on and that have another value now, with both values."""
+    """Returns the keys that data depend on and that have another value now, with both values."""
     expected = _keys(config)
     if Path(config.text.lexicon_path).is_file():
         expected |= lexicon_digest(config)

@@ -101,7 +101,7 @@ class UtteranceScorer:
     mel: MelConfig  # mel that copies were made from
 
     def values(self, name: str) -> dict[str, MetricValue]:
-        """Finite scores by one metric, by column; empty where it is undefined."""
+        """Returns finite scores by one metric, by column; empty where it is undefined."""
         metric, values = METRICS[name], dict[str, MetricValue | None]()
         if metric.family == "speech":
             value = metric.score(self.speech)
@@ -117,7 +117,7 @@ class UtteranceScorer:
         return {column: v for column, v in values.items() if v and math.isfinite(v.value)}
 
     def _copy(self, recorded: LabelledSpeech) -> Copy:
-        """Recording and copy, cut to the shorter one; they may differ by two frames."""
+        """Returns the recording and copy, cut to the shorter one; they may differ by two frames."""
         speech, mel = self.speech, self.mel
         if speech.sample_rate != mel.sample_rate:
             raise InputError(
@@ -139,7 +139,7 @@ class UtteranceScorer:
 
 
 def columns_of(metrics: Sequence[str]) -> list[ScoreColumn]:
-    """The columns that these metrics fill.
+    """Returns the columns that these metrics fill.
 
     A metric of single signals fills three: of the synthesised speech, of the recording, and the
     first minus the second.
@@ -196,7 +196,7 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
 
 
 def _scores(id: str, scorer: UtteranceScorer, task: ScoringTask) -> UtteranceScores:
-    """Scores of one file, and why some are missing."""
+    """Returns scores of one file, and why some are missing."""
     speech, recorded = scorer.speech, scorer.recorded
     values: dict[str, MetricValue] = {}
     flags: dict[str, str] = {}

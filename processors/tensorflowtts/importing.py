@@ -151,7 +151,7 @@ def _read_numbers(path: Path) -> np.ndarray:
 
 
 def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
-    """Durations (N,) int64, whose sum must be T; a token eos without a duration gets 0 frames."""
+    """Checks durations (N,), whose sum must be T; an eos without a duration gets 0 frames."""
     whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
     if not whole or values.min(initial=0) < 0:
         shape = f"durations of shape {values.shape}, at least {values.min(initial=0):g}"
@@ -198,7 +198,7 @@ def _read_ids(path: Path) -> list[str]:
 def _find_durations(
     dump: Path, source: Path | None, split_of: dict[str, str]
 ) -> dict[str, list[Path]]:
-    """Files of durations by id, in whichever split they are."""
+    """Returns files of durations by id, in whichever split they are."""
     roots = [source or dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
     end = f"-{layout.DURATIONS.end}.npy"
     files: dict[str, list[Path]] = {}
@@ -213,7 +213,7 @@ def _find_durations(
 
 
 def _text(path: Path) -> str:
-    """Text of the symbols in a file; empty if it cannot be read."""
+    """Returns text of the symbols in a file; empty if it cannot be read."""
     symbols = layout.symbols()
     try:
         names = [symbols[number] for number in read_array(path).tolist()]

@@ -112,7 +112,7 @@ def write_page(
 def _write_files(
     folder: Path, evaluation: Evaluation, n_jobs: int, backend: ParallelBackend
 ) -> list[list[Track]]:
-    """The sounds and pictures of every utterance, named by its position."""
+    """Returns the sounds and pictures of every utterance, named by its position."""
     work = partial(write_tracks, folder=folder, mel=evaluation.mel)
     chunks = {f"{position:05d}": [item] for position, item in enumerate(evaluation.items)}
     tracks: dict[str, list[Track]] = {}
@@ -161,7 +161,7 @@ def write_tracks(
 
 
 def _analyse(wav: np.ndarray, sample_rate: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Log-mel (M, T) and f0 (T,) of a sound, as they are drawn."""
+    """Returns the log-mel (M, T) and f0 (T,) of a sound, as they are drawn."""
     if sample_rate != mel.sample_rate:
         wav = soxr.resample(wav, sample_rate, mel.sample_rate)  # another (S,)
     wav = np.pad(wav, (0, max(mel.n_fft - len(wav), 0)))  # shorter sounds have a picture, too
@@ -209,7 +209,7 @@ def _data_of(
     mel: MelConfig,
     url: Callable[[str], str],
 ) -> dict[str, object]:
-    """The JSON of an utterance, which the page reads when it scrolls near the window."""
+    """Returns the JSON of an utterance, which the page reads when it scrolls near the window."""
     order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
     shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
     rows = []
@@ -220,7 +220,7 @@ def _data_of(
 
 
 def _url(folder: Path, link: str, name: str) -> str:
-    """The URL of a file, in the folder `link` next to the page, or with its content if empty."""
+    """Returns the URL of a file in the folder `link`, or with its content if that is empty."""
     if link:
         return f"{link}/{name}"
     content = base64.b64encode((folder / name).read_bytes()).decode("ascii")
@@ -286,14 +286,14 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
 
 
 def _breakable(name: str) -> "Markup":
-    """A name with line breaks allowed after punctuation."""
+    """Allows line breaks in a name after punctuation."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
 
 
 def _policy(script: str, *, embedded: bool) -> str:
-    """Content security policy: this one script, and nothing from other places."""
+    """Returns the content security policy: this one script, and nothing from other places."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     places = "data:" if embedded else "'self' file:"
     return (

@@ -148,7 +148,7 @@ def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
 
 
 def _relevant(config: PreprocessConfig) -> dict[str, object]:
-    """The part of the configuration that training features depend on."""
+    """Returns the part of the configuration that training features depend on."""
     text = asdict(config.text)
     del text["p_arpabet"]  # of training without an aligner
     if config.text.lexicon_path:
@@ -163,7 +163,7 @@ def _digest(value: object) -> str:
 def _examples(
     config: PreprocessConfig, most_frames: int, name: str, utterances: Sequence[Utterance]
 ) -> list[Example]:
-    """The utterances that can be read, up to `most_frames` together; extraction reports others."""
+    """Reads utterances, up to `most_frames` together; extraction reports unreadable ones."""
     frontends = Frontends(config.text)
     examples: list[Example] = []
     n_frames = 0

@@ -71,7 +71,7 @@ def _clipped(tops: list[FlatTop]) -> int:
 
 
 def flat_tops(wav: np.ndarray) -> list[FlatTop]:
-    """The flat peaks of a waveform (S,), upper and lower ones."""
+    """Returns the flat peaks of a waveform (S,), upper and lower ones."""
     return [*_upper(wav), *_upper(-wav)] if len(wav) else []
 
 
@@ -129,7 +129,7 @@ def _silence_note(
     where: str,
     of: str = "",
 ) -> str:
-    """What is wrong with silence; empty where nothing is."""
+    """Describes what is wrong with silence; empty where nothing is."""
     if seconds <= max(never_s, (usual_s if recorded_s is None else recorded_s) + MARGIN_S):
         return ""
     compared = "" if recorded_s is None else f", {of}recorded: {recorded_s:.1f} s"

@@ -36,7 +36,7 @@ def score_mel_distance(copy: Copy) -> MetricValue | None:
 
 
 def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
-    """Mean absolute difference of two log-mels over pieces of whole frames, nats; None without one.
+    """Averages the absolute difference of log-mels over pieces of whole frames, nats, or None.
 
     The mels are computed on the device of the buffers of `mel`.
     """
@@ -105,7 +105,7 @@ def score_stoi(copy: Copy) -> MetricValue | None:
 
 
 def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None:
-    """Intelligibility of a copy, (S,) each, at most 1; None without 0.4 s of recorded speech."""
+    """Computes the intelligibility of a copy, (S,) each, at most 1; None for less than 0.4 s."""
     from pystoi import stoi as reference_code
 
     if len(wav) < _STOI_SHORTEST_S * sample_rate or not wav.any():
@@ -120,7 +120,7 @@ def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None
 
 
 def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
-    """Consecutive ranges of samples of nearly equal length that cover all whole frames."""
+    """Yields consecutive ranges of samples of nearly equal length that cover all whole frames."""
     T = n_samples // hop_length
     n_pieces = -(-T // _PIECE_FRAMES)
     edges = np.linspace(0, T, 1 + n_pieces).astype(int) * hop_length
@@ -128,7 +128,7 @@ def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
 
 
 def _pieces(copy: Copy) -> Pieces:
-    """Parts of both at the same samples, short enough to bound the memory of a metric."""
+    """Yields parts of both at the same samples, short enough to bound the memory of a metric."""
     for span in piece_spans(len(copy.wav), copy.mel.hop_length):
         yield copy.wav[span], copy.wav_hat[span]
 
@@ -136,7 +136,7 @@ def _pieces(copy: Copy) -> Pieces:
 def _mean_over(
     pieces: Pieces, compare: Callable[[np.ndarray, np.ndarray], float | None]
 ) -> float | None:
-    """Mean of a comparison over pieces, weighted by their length; None if none has a value."""
+    """Averages a comparison over pieces, weighted by length; None if none has a value."""
     total = weight = 0.0
     for wav, wav_hat in pieces:
         value = compare(wav, wav_hat)

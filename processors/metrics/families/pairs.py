@@ -49,7 +49,7 @@ def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> MetricValue | No
 
 
 def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> float:
-    """Mean distortion, dB, of two sequences of mel-cepstra from coefficient 1 on, (L, order)."""
+    """Averages the distortion, dB, of mel-cepstra from coefficient 1 on, (L, order)."""
     squares = ((cepstra_hat - cepstra) ** 2).sum(axis=1)  # (L,)
     return float(_DB_PER_NEPER * np.sqrt(squares).mean())
 

@@ -73,7 +73,7 @@ def score_characters(speech: "LabelledSpeech") -> MetricValue | None:
 def _error_rate(
     speech: "LabelledSpeech", error: Callable[[str, str], Any], n: int
 ) -> MetricValue | None:
-    """Percent, with the hypothesis as the note; None without a text, or a recogniser of it."""
+    """Returns percent, the hypothesis as the note; None without a text or a recogniser of it."""
     if not n or (hypothesis := speech.recognised_words) is None:
         return None
     return MetricValue(100 * float(error(speech.words, hypothesis)), n, hypothesis)
@@ -89,14 +89,14 @@ def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
 
 
 def _is_audible(speech: "LabelledSpeech", shortest_s: float) -> bool:
-    """Whether a signal is long enough, finite and not silent."""
+    """Returns whether a signal is long enough, finite and not silent."""
     wav = speech.wav
     is_short = len(wav) < shortest_s * speech.sample_rate
     return not is_short and bool(np.isfinite(wav).all() and np.abs(wav).max() >= _SILENT_PEAK)
 
 
 def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
-    """All scores of the package, under its names, of a signal (S,), clipped to [-1, 1]."""
+    """Returns all scores of the package, under its names, of a signal (S,), clipped to [-1, 1]."""
     import soxr
 
     resampled = soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)
@@ -107,7 +107,7 @@ def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
 
 @functools.cache
 def _model() -> Any:  # noqa: ANN401  # the package has no types
-    """The package's model, one per process: loading takes 0.1 s."""
+    """Returns the package's model, one per process: loading takes 0.1 s."""
     from onnxruntime import InferenceSession, SessionOptions
     from speechmos import dnsmos
 
@@ -143,7 +143,7 @@ def score_distillmos(speech: "LabelledSpeech") -> MetricValue | None:
 
 @functools.cache
 def _distillmos() -> tuple[Any, Any]:
-    """The package's module and its network, one per process: loading takes 0.1 s."""
+    """Returns the package's module and its network, one per process: loading takes 0.1 s."""
     import torch
 
     with without_modules("torchaudio"):

@@ -116,13 +116,13 @@ def recognise(wav: np.ndarray, sample_rate: int) -> str:
 
 
 def is_silent(wav: np.ndarray) -> bool:
-    """Whether a signal, (S,), holds no audible sample."""
+    """Returns whether a signal, (S,), holds no audible sample."""
     return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
 
 
 @functools.cache
 def recogniser(**options: object) -> Any:  # noqa: ANN401  # a type of pocketsphinx
-    """A decoder of pocketsphinx; one per process, since reading its model takes 0.3 s."""
+    """Returns a decoder of pocketsphinx; one per process, since reading its model takes 0.3 s."""
     from pocketsphinx import Config, Decoder
 
     return Decoder(Config(samprate=_RECOGNISER_RATE, loglevel="FATAL", **options))
