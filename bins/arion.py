@@ -41,8 +41,8 @@ def main() -> None:
         print_text(f"arion {__version__}\n")
         return
     if name not in COMMANDS:
-        known = ", ".join(COMMANDS)
-        raise UsageError(f"no command '{name}'{nearest(name, COMMANDS)} (expected one of {known})")
+        names = ", ".join(COMMANDS)
+        raise UsageError(f"no command '{name}'{nearest(name, COMMANDS)} (expected one of {names})")
     sys.argv = [f"arion {name}", *argv]
     importlib.import_module(f"bins.{COMMANDS[name].module}").main()
 

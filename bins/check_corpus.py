@@ -38,8 +38,8 @@ def main() -> None:
     rows = [row for row in misfits if row["misfit"] > SUSPECT]
     print_text(f"recordings that may differ from their texts: {len(rows)}\n")
     for row in rows:
-        place = f"{row['start_s']:.2f}-{row['end_s']:.2f} s"
-        print_text(f"  {row['id']}: misfit {row['misfit']:.0f} at '{row['words']}', {place}\n")
+        span = f"{row['start_s']:.2f}-{row['end_s']:.2f} s"
+        print_text(f"  {row['id']}: misfit {row['misfit']:.0f} at '{row['words']}', {span}\n")
 
 
 if __name__ == "__main__":

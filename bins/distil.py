@@ -36,8 +36,8 @@ def main() -> None:
     teacher = find_teacher(flags.teacher, flags.model)
     names = flags.voices.split(",") if flags.voices else teacher.voices
     if unknown := [name for name in names if name not in (teacher.voices or names)]:
-        known = f"{nearest(unknown[0], teacher.voices)} (known: {listed(teacher.voices, 20)})"
-        raise UsageError(f"--voices: {flags.teacher} has no voice {unknown[0]!r}{known}")
+        choices = f"{nearest(unknown[0], teacher.voices)} (known: {listed(teacher.voices, 20)})"
+        raise UsageError(f"--voices: {flags.teacher} has no voice {unknown[0]!r}{choices}")
     if not names or (len(names) > 1 and not flags.voices):
         example = ",".join(teacher.voices[:20]) or "anna"
         raise UsageError(f"{flags.teacher}: give --voices, such as --voices {example}")
@@ -50,10 +50,10 @@ def main() -> None:
     length = 60 * flags.minutes / SHORTEST_S if flags.minutes else inf
     taken = divide(pool, sharing, flags.seed, every, length=length, n_texts=flags.n_texts or inf)
     if (fewest := min(map(len, taken.values()))) < (flags.n_texts or 1):
-        found = f"{flags.texts}: of {counted(len(pool), 'texts')}, a voice gets {fewest}"
+        counts = f"{flags.texts}: of {counted(len(pool), 'texts')}, a voice gets {fewest}"
         if not fewest:
-            raise InputError(f"{found}; give more texts, or fewer voices")
-        get_logger(__name__).warning("%s; give more texts, or a smaller --texts", found)
+            raise InputError(f"{counts}; give more texts, or fewer voices")
+        get_logger(__name__).warning("%s; give more texts, or a smaller --texts", counts)
     voices = []
     for name in names:
         chosen = taken.get(name, taken[names[0]])

@@ -106,10 +106,10 @@ def _utterance(row: object, source: str) -> Utterance:
 
 def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
     """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
-    known = set(ids)
+    all_ids = set(ids)
 
     def among(listed: Sequence[str]) -> tuple[str, ...]:
-        return tuple(id for id in listed if id in known)
+        return tuple(id for id in listed if id in all_ids)
 
     return replace(
         options,
@@ -166,9 +166,9 @@ def split_ids(
 
 def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
     """Refuses listed ids that are not among `ids`, which are of all datasets (InputError)."""
-    known = set(ids)
+    all_ids = set(ids)
     for key in ("test_ids", "valid_ids", "golden_ids"):
-        _checked(known, getattr(options, key), key)
+        _checked(all_ids, getattr(options, key), key)
 
 
 def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:

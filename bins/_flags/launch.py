@@ -50,9 +50,9 @@ class Machines:
         counts = ("--num_processes", str(self.count * local), "--num_machines", str(self.count))
         if self.count == 1:
             return [*_LAUNCHER, "--multi_gpu", *counts, "--main_process_port", "0"]
-        place = ("--main_process_ip", self.address, "--main_process_port", str(self.port))
+        meeting_point = ("--main_process_ip", self.address, "--main_process_port", str(self.port))
         rank = ["--machine_rank", str(self.rank), "--same_network"]
-        return [*_LAUNCHER, "--multi_gpu", *counts, *rank, *place]
+        return [*_LAUNCHER, "--multi_gpu", *counts, *rank, *meeting_point]
 
     def check_meeting_point(self) -> None:
         """Makes sure that machine 0 has an address, and on machine 0 that its port is free."""
@@ -77,9 +77,10 @@ class Machines:
         """Returns processes of each machine in the file of `accelerate config`."""
         assert self.config is not None
         flag, keys = f"--accelerate_config {self.config}", read_yaml(self.config)
-        if (kind := keys.get("distributed_type")) != "MULTI_GPU":
+        if (distributed_type := keys.get("distributed_type")) != "MULTI_GPU":
             raise UsageError(
-                f"{flag}: distributed_type is {kind!r}, expected MULTI_GPU (also for CPUs)"
+                f"{flag}: distributed_type is {distributed_type!r}, expected MULTI_GPU (also for"
+                " CPUs)"
             )
         numbers = []
         for key in ("num_processes", "num_machines"):

@@ -111,8 +111,8 @@ def _check_evaluation(given: Namespace) -> None:
         return
     from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
 
-    for kind, names, known in (("metric", given.metrics, METRICS), ("check", checks, CHECKS)):
-        choices = ["all", *known]
+    for kind, names, records in (("metric", given.metrics, METRICS), ("check", checks, CHECKS)):
+        choices = ["all", *records]
         for name in names.split(",") if names else ():
             if name not in choices:
                 fault = f"--{kind}s {name}: no such {kind}{nearest(name, choices)}"
@@ -161,11 +161,13 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
         if kind not in flag.kinds
     }
     raw_flags = vars(parser.parse_args(argv))
-    kept = {flag.name for flag in flags if flag.value is not None and flag.value.may_be_empty}
+    may_be_empty = {
+        flag.name for flag in flags if flag.value is not None and flag.value.may_be_empty
+    }
     return {
         name: text
         for name, text in raw_flags.items()
-        if text or (text == "" and name in kept)  # not: None, False
+        if text or (text == "" and name in may_be_empty)  # not: None, False
     }
 
 

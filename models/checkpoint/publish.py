@@ -91,7 +91,7 @@ def export_experiment(
     if card.history.licence == history.UNKNOWN:
         log.warning("no --license: the card says that the licence of the weights is unknown")
     licences = history.licences_of(model.config, past)
-    for name in [name for name, known in licences.items() if not known]:
+    for name in (name for name, text in licences.items() if not text):
         key = f"preprocess.corpus.{name}.licence"
         fault = "unknown licence of the recordings of %s: set %s in %s"
         log.warning(fault, name, key, model.home / CONFIG)

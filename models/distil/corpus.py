@@ -163,8 +163,8 @@ def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
         facts = ((name, before.get(name), value) for name, value in record["made_of"].items())
         lines = [f"{name} was {old}, is {new}" for name, old, new in facts if old != new]
         refuse(lines, f"{folder} holds a corpus of other settings; choose another folder")
-    elif found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
-        raise InputError(f"{folder} holds {found[0]!r} and no corpus; choose a new folder")
+    elif others := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
+        raise InputError(f"{folder} holds {others[0]!r} and no corpus; choose a new folder")
     write_json(path, record)
     for unfinished in folder.glob("*/.*.flac"):
         unfinished.unlink()

@@ -66,8 +66,8 @@ def checked_sound(sound: Any) -> tuple[np.ndarray, int]:  # noqa: ANN401  # of t
         wav, rate = np.asarray(samples, dtype=np.float32), float(sample_rate)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         parts = sound if isinstance(sound, tuple) else [sound]
-        found = listed([type(part).__name__ for part in parts])
-        raise InputError(f"{expected}; found {found or 'an empty tuple'}") from error
+        types = listed([type(part).__name__ for part in parts])
+        raise InputError(f"{expected}; found {types or 'an empty tuple'}") from error
     peak = float(np.abs(wav).max(initial=1))
     if wav.ndim != 1 or not 1 <= rate < inf or peak > _HIGHEST:
         raise InputError(f"{expected}; found shape {wav.shape}, peak {peak:g}, {rate:g} Hz")

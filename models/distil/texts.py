@@ -103,8 +103,8 @@ def _pool_text(source: str, id: str, raw: str, text: str, frontend: TextFrontend
     words += "" if words[-1] in ".?!,;:" else "."
     # of words that are in no lexicon, the teacher may say other phones
     unsure = (range(w.start, w.end) for w in spoken.words if w.text in spoken.out_of_vocabulary)
-    known = {*range(len(spoken.phones))}.difference(*unsure)
+    known_phones = {*range(len(spoken.phones))}.difference(*unsure)
     pairs = enumerate(pairwise(spoken.phones), 1)
-    diphones = Counter(pair for n, pair in pairs if {n - 1, n} <= known)
+    diphones = Counter(pair for n, pair in pairs if {n - 1, n} <= known_phones)
     kind = _KINDS.get(spoken.phones[-1], kind)
     return PoolText(id, raw, words, kind, n_phones + 2 * n_pauses, diphones, source)

@@ -23,9 +23,9 @@ class Context(NamedTuple):
 
     def trim(self, signal: Tensor, reach: int) -> "tuple[Tensor, Context]":
         """Drops positions of a chunk with its context, (..., L), that no later layer reaches."""
-        kept = Context(min(self.left, reach), min(self.right, reach))
-        end = signal.shape[-1] - (self.right - kept.right)
-        return signal[..., self.left - kept.left : end], kept
+        trimmed = Context(min(self.left, reach), min(self.right, reach))
+        end = signal.shape[-1] - (self.right - trimmed.right)
+        return signal[..., self.left - trimmed.left : end], trimmed
 
 
 class Window(NamedTuple):

@@ -110,8 +110,8 @@ def _dropped(values: Tensor, share: float) -> Tensor:
     n_dropped = min(round(share * _LEVELS), _LEVELS - 1)
     words = torch.empty(-(-values.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     levels = words.view(torch.int16)[: values.numel()].view(values.shape)
-    kept = levels >= n_dropped - _LEVELS // 2
-    return values * kept.to(values.dtype).mul_(_LEVELS / (_LEVELS - n_dropped))
+    is_kept = levels >= n_dropped - _LEVELS // 2
+    return values * is_kept.to(values.dtype).mul_(_LEVELS / (_LEVELS - n_dropped))
 
 
 class Dropout(nn.Dropout):

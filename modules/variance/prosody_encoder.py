@@ -111,7 +111,7 @@ def _scan(gates: Tensor, mask: Tensor, *, is_backward: bool) -> Tensor:
     N = gates.shape[1]
     update, candidate = gates.float().chunk(2, dim=2)  # a product of 128 factors
     update = update.sigmoid()
-    kept, states = 1 - update, clear_padding(update * candidate.tanh(), mask)
+    share_kept, states = 1 - update, clear_padding(update * candidate.tanh(), mask)
 
     def shifted(values: Tensor, step: int) -> Tensor:
         """Returns values `step` positions earlier in this direction, 0 before the first."""
@@ -121,6 +121,6 @@ def _scan(gates: Tensor, mask: Tensor, *, is_backward: bool) -> Tensor:
 
     for doubling in range(_N_DOUBLINGS):
         step = 2**doubling
-        states = states + kept * shifted(states, step)
-        kept = kept * shifted(kept, step)
+        states = states + share_kept * shifted(states, step)
+        share_kept = share_kept * shifted(share_kept, step)
     return states

@@ -69,14 +69,14 @@ def align_english(
     if rate != MODEL_RATE:
         wav = soxr.resample(wav, rate, MODEL_RATE)  # another (S,)
     pcm = (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
-    found = _align([_without_stress(word) for word in words], pcm)
-    shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in found for s in word)
+    spans_by_word = _align([_without_stress(word) for word in words], pcm)
+    shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in spans_by_word for s in word)
     if n_phones >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * n_phones:
         raise AlignmentError(
             f"text and recording do not fit: {shortest} of {n_phones} phones have"
             f" the minimum length of {SHORTEST_PHONE_S:.2f} s; does the recording match its text?"
         )
-    spans = chain.from_iterable(found)
+    spans = chain.from_iterable(spans_by_word)
     timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
     return aligner.merge(aligner.aligned_words(spoken, timed), duration_s, config.edge_silence_s)
 

@@ -68,20 +68,23 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         plain = parseTextgridStr(text, includeEmptyIntervals=True)
         rows = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
         declared = [int(long or short) for long, short in _DECLARED.findall(text)]
-        held = [len(tier["entries"]) for tier in rows]
-        if declared and declared != held:
-            raise ValueError(f"it declares {declared} intervals in its tiers and holds {held}")
-        found = [_intervals(rows, tiers.phones, "phone"), _intervals(rows, tiers.words, "word")]
+        n_entries = [len(tier["entries"]) for tier in rows]
+        if declared and declared != n_entries:
+            raise ValueError(f"it declares {declared} intervals in its tiers and holds {n_entries}")
+        tiers_found = [
+            _intervals(rows, tiers.phones, "phone"),
+            _intervals(rows, tiers.words, "word"),
+        ]
         pauses = [pause for pause in _intervals(rows, "", "pause") if pause[0]]
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise AlignmentError(f"not a complete TextGrid ({error}); make it again", path) from None
-    spoken = [phone for phone in found[0] if not is_silence(phone[0])]
-    for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, found[1])):
+    spoken = [phone for phone in tiers_found[0] if not is_silence(phone[0])]
+    for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, tiers_found[1])):
         if wanted and not intervals:
             names = ", ".join(str(tier["name"]) for tier in rows) or "none"
             raise AlignmentError(f"nothing in a tier `{wanted}`; its tiers are {names}", path)
-    return make_grid(duration_s, found[1], sorted([*spoken, *pauses], key=_PLACE))
+    return make_grid(duration_s, tiers_found[1], sorted([*spoken, *pauses], key=_PLACE))
 
 
 def textgrid_of(tiers: Mapping[str, Sequence[Span]], duration_s: float) -> str:

@@ -222,8 +222,8 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
 def _check_words(grid: Grid, spoken: SpokenText) -> None:
     words = [word.text for word in grid.words]
     if not matching.is_same_text([word.text for word in spoken.words], words):
-        found = " ".join(words)[:_SHOWN]
-        fault = f"its words are '{found}', those of the text '{spoken.text[:_SHOWN]}'"
+        words_of_file = " ".join(words)[:_SHOWN]
+        fault = f"its words are '{words_of_file}', those of the text '{spoken.text[:_SHOWN]}'"
         raise AlignmentError(f"{fault}; does it belong to this text?")
 
 

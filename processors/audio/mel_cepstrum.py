@@ -83,9 +83,9 @@ def _smoothed(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
     np.cumsum(mirrored, axis=1, out=total[:, 1:])
 
     def up_to(shift: np.ndarray) -> np.ndarray:
-        whole = np.floor(shift + 0.5)  # bins are centred on whole numbers
-        share = shift + 0.5 - whole
-        edges = margin + np.arange(K) + whole.astype(int)  # (T, K)
+        nearest = np.floor(shift + 0.5)  # bins are centred on whole numbers
+        share = shift + 0.5 - nearest
+        edges = margin + np.arange(K) + nearest.astype(int)  # (T, K)
         lower, upper = (np.take_along_axis(total, edges + i, axis=1) for i in (0, 1))
         return (1 - share) * lower + share * upper
 

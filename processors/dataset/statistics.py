@@ -112,9 +112,9 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
         seconds[speaker] = seconds.get(speaker, 0.0) + float(store.seconds[position])
         moments = collected.setdefault(speaker, dict.fromkeys(_QUANTITIES, _Moments()))
         for name, values in _quantities(store.read_prosody(position)).items():
-            kept = without_outliers(values) if removes[name.partition("_")[0]] else values
-            if kept.size:
-                moments[name] = moments[name].joined(_Moments.of_values(kept))
+            inliers = without_outliers(values) if removes[name.partition("_")[0]] else values
+            if inliers.size:
+                moments[name] = moments[name].joined(_Moments.of_values(inliers))
     stats = {}
     for speaker, moments in collected.items():
         of_speaker = {name: quantity.stat() for name, quantity in moments.items()}

@@ -135,9 +135,11 @@ class FeatureExtractor:
         start = round(float(alignment.boundaries_s[0]) * mel_config.sample_rate)
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
         with torch.inference_mode():
-            found = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
+            mel_and_energy = self.mel.mel_and_energy(
+                torch.from_numpy(wav)[None]
+            )  # (1, M, T), (1, T)
         f0 = self._f0(wav, alignment, durations)
-        mel, energy = (values[0].numpy() for values in found)
+        mel, energy = (values[0].numpy() for values in mel_and_energy)
         id, speaker, phones = utterance.id, utterance.speaker, alignment.phones
         timed = durations if alignment.has_times else None
         return Features(id, speaker, phones, timed, mel, f0, energy, start)

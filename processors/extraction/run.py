@@ -139,9 +139,11 @@ def _check_output(path: Path) -> int:
     if path.suffix == ".jsonl":
         return len(read_jsonl(path))
     if path.suffix == ".json":
-        kind = list if path.name in _LISTS else dict
-        if not isinstance(read_json(path), kind):
-            raise InputError(f"{path}: expected a JSON {'list' if kind is list else 'object'}")
+        expected_type = list if path.name in _LISTS else dict
+        if not isinstance(read_json(path), expected_type):
+            raise InputError(
+                f"{path}: expected a JSON {'list' if expected_type is list else 'object'}"
+            )
     else:
         read_text(path)
     return 0
@@ -245,8 +247,8 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     if untrained := sorted({speakers[id] for id in usable} - trained):
         fault = f"{len(untrained)} speakers have no usable utterance in the train split"
         _log.warning("%s: %s and are left out: %s", run.dataset, fault, listed(untrained))
-    kept = {id for id in usable if speakers[id] in trained}
-    return Splits(*([id for id in ids if id in kept] for ids in splits))
+    trained_ids = {id for id in usable if speakers[id] in trained}
+    return Splits(*([id for id in ids if id in trained_ids] for ids in splits))
 
 
 def _warn_of_empty_splits(run: DatasetRun) -> None:

@@ -95,8 +95,8 @@ def export_dump(
     if preprocess.pitch_extractor == "imported":
         fault = "preprocess.pitch_extractor is imported"
         raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
-    whole = replace(config, dataset_path={**config.dataset_path, dataset: str(rootdir)})
-    _, listing = list_corpus(whole, dataset)
+    complete_config = replace(config, dataset_path={**config.dataset_path, dataset: str(rootdir)})
+    _, listing = list_corpus(complete_config, dataset)
     utterances = listing.utterances
     split = split_of([utterance.id for utterance in utterances], test_size, seed)
     with new_folder(outdir) as folder:

@@ -152,16 +152,16 @@ def _read_numbers(path: Path) -> np.ndarray:
 
 def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
     """Checks durations (N,), whose sum must be T; an eos without a duration gets 0 frames."""
-    whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
-    if not whole or values.min(initial=0) < 0:
+    is_whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
+    if not is_whole or values.min(initial=0) < 0:
         shape = f"durations of shape {values.shape}, at least {values.min(initial=0):g}"
         raise FeatureError(f"{shape}; expected whole numbers of frames from 0")
     frames = values.astype(np.int64)
     if len(frames) == n_tokens - 1:
         frames = np.append(frames, 0)
     if len(frames) != n_tokens or frames.sum() != n_frames:
-        found = f"{len(frames)} durations that sum to {frames.sum()} frames"
-        raise FeatureError(f"{found}, for {n_tokens} tokens and a mel of {n_frames}")
+        counts = f"{len(frames)} durations that sum to {frames.sum()} frames"
+        raise FeatureError(f"{counts}, for {n_tokens} tokens and a mel of {n_frames}")
     return frames
 
 
@@ -190,8 +190,10 @@ def _read_splits(dump: Path) -> Splits:
 def _read_ids(path: Path) -> list[str]:
     ids = read_array(path)
     if ids.ndim != 1 or ids.dtype.kind != "U" or not all(map(is_safe_id, ids.tolist())):
-        found = f"{ids.dtype} of shape {ids.shape}"
-        raise InputError(f"{path}: {found}, expected a list of ids that are safe as file names")
+        array_type = f"{ids.dtype} of shape {ids.shape}"
+        raise InputError(
+            f"{path}: {array_type}, expected a list of ids that are safe as file names"
+        )
     return sorted(ids.tolist())
 
 

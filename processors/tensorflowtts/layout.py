@@ -71,8 +71,8 @@ def check_config(config: PreprocessConfig, mel: MelConfig) -> None:
         raise InputError(f"the mel is not that of the dump: {keys}; {remedy}")
     extractor, share = config.text.phone_extractor, config.text.p_arpabet
     if extractor != SYMBOL_SET or share != 0:
-        found = f"phone_extractor {extractor} and p_arpabet {share:g}"
-        fault = f"preprocess.text has {found}, a dump {SYMBOL_SET} and 0"
+        settings = f"phone_extractor {extractor} and p_arpabet {share:g}"
+        fault = f"preprocess.text has {settings}, a dump {SYMBOL_SET} and 0"
         raise InputError(f"{fault}; {remedy}")
 
 

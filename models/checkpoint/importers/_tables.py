@@ -31,19 +31,19 @@ def value_at(values: object, key: str, missing: object = None) -> Any:  # noqa: 
 
 def existing(values: Mapping[str, object], table: NameTable) -> dict[str, object]:
     """Selects the settings that exist, by Arion's keys."""
-    found = {ours: value_at(values, key, _MISSING) for ours, key in table.items()}
-    return {ours: value for ours, value in found.items() if value is not _MISSING}
+    selected = {ours: value_at(values, key, _MISSING) for ours, key in table.items()}
+    return {ours: value for ours, value in selected.items() if value is not _MISSING}
 
 
 def required(values: Mapping[str, object], table: NameTable, path: Path) -> dict[str, object]:
     """Selects settings by Arion's keys."""
-    found = existing(values, table)
-    if missing := [key for ours, key in table.items() if ours not in found]:
+    selected = existing(values, table)
+    if missing := [key for ours, key in table.items() if ours not in selected]:
         raise InputError(
             f"{path}: {', '.join(missing)} is missing; expected the settings that the weights were"
             " trained with"
         )
-    return found
+    return selected
 
 
 def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:

@@ -98,15 +98,17 @@ def _speakers(
         )
     contents = {file: read_json(file) for file in files}
     pitch = contents[files[0]]
-    whole = f"{dataset}_{dataset}"
-    keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole]
+    whole_dataset = f"{dataset}_{dataset}"
+    keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole_dataset]
     if n_speakers > 1:
         ids = beside(path, _SPEAKERS)
         keys = ming024.by_id(read_json(ids), n_speakers, ids)
     stats = {}
     for key in keys:
         speaker = Speaker(key.removeprefix(f"{dataset}_"), "en-us")
-        stats[speaker] = Contours(*(_stat(v, (key, whole), file) for file, v in contents.items()))
+        stats[speaker] = Contours(
+            *(_stat(v, (key, whole_dataset), file) for file, v in contents.items())
+        )
     return stats
 
 

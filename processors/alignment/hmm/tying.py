@@ -218,8 +218,8 @@ def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
         loss = _cost(joined[:, None] + joined) - cost[:, None] - cost
         np.fill_diagonal(loss, np.inf)
         first, second = np.unravel_index(int(loss.argmin()), loss.shape)
-        kept = ~np.isin(np.arange(len(groups)), (first, second))
-        groups = np.concatenate([groups[kept], [groups[first] | groups[second]]])
-        joined = np.concatenate([joined[kept], [joined[first] + joined[second]]])
+        is_other = ~np.isin(np.arange(len(groups)), (first, second))
+        groups = np.concatenate([groups[is_other], [groups[first] | groups[second]]])
+        joined = np.concatenate([joined[is_other], [joined[first] + joined[second]]])
         sets.append(groups[-1])
     return np.array(sets[::-1])

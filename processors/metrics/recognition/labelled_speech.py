@@ -103,8 +103,10 @@ def words_of(text: str, language: str) -> str:
     except InputError:  # a letter that is not Latin, which a recogniser may return
         text = clean_characters(text)
     # letters, marks and numbers; of apostrophes, those inside words
-    kept = (c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())
-    return " ".join(word.strip("'") for word in "".join(kept).split() if word.strip("'"))
+    characters = (
+        c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower()
+    )
+    return " ".join(word.strip("'") for word in "".join(characters).split() if word.strip("'"))
 
 
 def recognise(wav: np.ndarray, sample_rate: int) -> str:
