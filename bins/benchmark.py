@@ -10,7 +10,7 @@ from utils.cli import UsageError, print_text, run
 
 def main() -> None:
     """Prints tables and writes all figures as JSON, also of what was measured before an error."""
-    given = vars(
+    flags = vars(
         program_arguments(
             "benchmark", "Measures the speed of training and synthesis; run by `make bench`."
         )
@@ -24,8 +24,8 @@ def main() -> None:
     from utils.logging import setup_logging
 
     setup_logging()
-    output = given.pop("output")
-    options = Options(**{name: value for name, value in given.items() if value is not None})
+    output = flags.pop("output")
+    options = Options(**{name: value for name, value in flags.items() if value is not None})
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UsageError("--device cuda: PyTorch finds no GPU here")
     if unknown := [mode for mode in options.mode if mode not in MODES]:

@@ -39,79 +39,79 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 .venv, or python3. Without sh: python -m bins.recipe tts/FastSpeech2 and so on, then the flags."""
 
 
-def check_together(command: Command, given: Namespace) -> None:
+def check_together(command: Command, values: Namespace) -> None:
     """Makes sure that the flags of a command go together; sets `duration_control` from --pace."""
-    flags = vars(given)
-    _require(f"stage {command.stage}", command.needs, given)
+    by_name = vars(values)
+    _require(f"stage {command.stage}", command.needs, values)
     for name, needed in _NEEDS.items():
-        if flags.get(name):
-            _require(f"--{name}", (needed,), given)
+        if by_name.get(name):
+            _require(f"--{name}", (needed,), values)
     for first, second in _EXCLUSIVE:
-        if flags.get(first) and flags.get(second):
+        if by_name.get(first) and by_name.get(second):
             raise UsageError(f"--{first} and --{second} exclude each other")
     if command.stage >= 3:
-        _check_model(command.stage, given)
+        _check_model(command.stage, values)
     if command.stage == 3:
-        _check_inference(_SINGLE[command.name], given)
+        _check_inference(_SINGLE[command.name], values)
     if command.name == "inference":
-        _check_controls(given)
+        _check_controls(values)
     if command.name == "evaluate":
-        _check_evaluation(given)
+        _check_evaluation(values)
 
 
-def _require(what: str, names: Sequence[str], given: Namespace) -> None:
+def _require(what: str, names: Sequence[str], values: Namespace) -> None:
     for name in names:
-        if vars(given)[name] is None:
+        if vars(values)[name] is None:
             raise UsageError(f"{what} needs {_USAGE[name]}")
 
 
-def _check_model(stage: int, given: Namespace) -> None:
+def _check_model(stage: int, values: Namespace) -> None:
     """Makes sure that there is an experiment, or in stage 4 wavs of any origin."""
-    if given.infer_expt_dir is None:
-        outputs = stage == 4 and given.infer_output_dir
-        if given.name is None and not outputs:
+    if values.infer_expt_dir is None:
+        outputs = stage == 4 and values.infer_output_dir
+        if values.name is None and not outputs:
             others = ", --name or --infer_output_dir" if stage == 4 else ", or --name"
             raise UsageError(f"stage {stage} needs --infer_expt_dir{others}")
-        _require(f"stage {stage} without --infer_expt_dir", ("config",), given)
+        _require(f"stage {stage} without --infer_expt_dir", ("config",), values)
 
 
-def _check_inference(single: Sequence[str], given: Namespace) -> None:
-    if len(given.infer_output_dir) > 1:
-        n = len(given.infer_output_dir)
+def _check_inference(single: Sequence[str], values: Namespace) -> None:
+    if len(values.infer_output_dir) > 1:
+        n = len(values.infer_output_dir)
         raise UsageError(f"stage 3 writes into one --infer_output_dir, found {n}")
-    mode = given.infer_mode
+    mode = values.infer_mode
     other, foreign = ("single", single) if mode == "batch" else ("batch", _BATCH)
     for name in foreign:
-        if vars(given)[name] is not None:
+        if vars(values)[name] is not None:
             raise UsageError(f"--{name} goes with --infer_mode {other}")
     if mode == "batch":
-        _require("--infer_mode batch", _BATCH, given)
+        _require("--infer_mode batch", _BATCH, values)
         return
-    used = [name for name in single if vars(given)[name] is not None]
+    used = [name for name in single if vars(values)[name] is not None]
     if not used:
         raise UsageError(f"--infer_mode single needs {' or '.join(f'--{n}' for n in single)}")
     if len(used) > 1:
         raise UsageError(f"{' and '.join(f'--{n}' for n in used)} exclude each other")
 
 
-def _check_controls(given: Namespace) -> None:
-    if given.duration_control is None:
-        given.duration_control = 1.0 if given.pace is None else 1 / given.pace
+def _check_controls(values: Namespace) -> None:
+    if values.duration_control is None:
+        values.duration_control = 1.0 if values.pace is None else 1 / values.pace
     prefix = "pitch_transform"
-    used = [name for name, off in _TRANSFORMS.items() if vars(given)[f"{prefix}_{name}"] != off]
-    if given.pitch_transform_custom is not None and used:
+    used = [name for name, off in _TRANSFORMS.items() if vars(values)[f"{prefix}_{name}"] != off]
+    if values.pitch_transform_custom is not None and used:
         raise UsageError(f"--{prefix}_custom and --{prefix}_{used[0]} exclude each other")
 
 
-def _check_evaluation(given: Namespace) -> None:
-    if given.infer_testing_set is not None:
-        _require("--infer_testing_set", ("infer_dataset",), given)
-    checks = None if given.checks == "none" else given.checks
-    if not given.metrics and not checks:
+def _check_evaluation(values: Namespace) -> None:
+    if values.infer_testing_set is not None:
+        _require("--infer_testing_set", ("infer_dataset",), values)
+    checks = None if values.checks == "none" else values.checks
+    if not values.metrics and not checks:
         return
     from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
 
-    for kind, names, records in (("metric", given.metrics, METRICS), ("check", checks, CHECKS)):
+    for kind, names, records in (("metric", values.metrics, METRICS), ("check", checks, CHECKS)):
         choices = ["all", *records]
         for name in names.split(",") if names else ():
             if name not in choices:
@@ -133,9 +133,9 @@ def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace
         if flag not in flags
     }
     raw_flags = parser.parse_args(argv)
-    given = Namespace(**flag_values(flags, raw_flags))
-    check_together(command, given)
-    return given
+    values = Namespace(**flag_values(flags, raw_flags))
+    check_together(command, values)
+    return values
 
 
 def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
@@ -182,13 +182,13 @@ def program_arguments(name: str, description: str, argv: Sequence[str] | None = 
     return Namespace(**flag_values(flags, parser.parse_args(argv)))
 
 
-def chosen_dataset(given: Namespace) -> "tuple[Config, str]":
+def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
     """Returns the configuration and the dataset that --config, --set and --dataset choose."""
     from models.base.registry import load_config
     from processors.extraction.plan import choose_dataset
 
-    config = load_config(given.config, given.overrides)
-    return config, choose_dataset(config, given.dataset)
+    config = load_config(flags.config, flags.overrides)
+    return config, choose_dataset(config, flags.dataset)
 
 
 def flag_values(flags: Iterable[Flag], raw_flags: Namespace) -> dict[str, Any]:
