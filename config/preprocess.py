@@ -124,7 +124,7 @@ class PreprocessConfig:
         mel_filter_bank(self.mel)  # raises a ValueError for a mel that cannot be
 
     def _check_text(self) -> None:
-        """Rules for aligner and phone extractor."""
+        """Checks the rules for aligner and phone extractor."""
         extractor = self.text.phone_extractor
         if self.text.certain_p_arpabet > 0 and self.has_aligner:
             raise ValueError(
@@ -146,11 +146,11 @@ class PreprocessConfig:
             )
 
     def corpus_of(self, dataset: str) -> CorpusConfig:
-        """The options of a dataset."""
+        """Returns the options of a dataset."""
         return self.corpus.get(dataset, CorpusConfig())
 
     def of_any_length(self) -> "PreprocessConfig":
-        """The same keys for recordings of any length."""
+        """Returns the same keys for recordings of any length."""
         return replace(self, min_seconds=0.0, max_seconds=math.inf)
 
     @property

@@ -42,7 +42,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
 
 
 def _audio_below(root: Path) -> Iterator[Path]:
-    """Audio files at any depth; a folder that links lead to several times is visited once."""
+    """Yields audio files at any depth; a folder that several links lead to is visited once."""
     visited = set()
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         real = os.path.realpath(folder)
@@ -63,7 +63,7 @@ def _refuse(error: OSError) -> None:
 
 
 def recording_id(name: str) -> str:
-    """The id of a recording: a function of its path relative to the corpus, with `/`."""
+    """Returns the id of a recording: a function of its path relative to the corpus, with `/`."""
     stem = os.path.splitext(name)[0]  # noqa: PTH122  (a name, not a path on this machine)
     id = stem.replace("/", "_")
     if is_safe_id(id):

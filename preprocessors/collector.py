@@ -66,7 +66,7 @@ class Collector:
         self._rejected.append(Rejection(id, "corpus", reason))
 
     def listing(self) -> Listing:
-        """All entries, sorted by id; of an id that occurs several times none is used."""
+        """Returns all entries, sorted by id; of an id that occurs several times none is used."""
         if names := self.unlisted:
             files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
             self.notices.append(f"{self._dataset}: {files}")
@@ -131,7 +131,7 @@ class AudioFiles:
         self._used: set[Path] = set()
 
     def find(self, name: str) -> Path | None:
-        """The audio file called `name`, a relative path without its ending; None if missing."""
+        """Returns the audio file called `name`, a relative path without ending; None if missing."""
         for folder in self._folders:
             path = self._root / folder / PurePosixPath(name)
             if (audio := self._files(path.parent).get(path.name)) is not None:
@@ -140,7 +140,7 @@ class AudioFiles:
         return None
 
     def unlisted(self) -> list[str]:
-        """Names of the audio files that `find` has not returned, sorted."""
+        """Returns names of the audio files that `find` has not returned, sorted."""
         for folder in self._folders:
             self._files(self._root / folder)
         files = {path for listed in self._listed.values() for path in listed.values()}
@@ -153,7 +153,7 @@ class AudioFiles:
 
 
 def audio_in(folder: Path) -> dict[str, Path]:
-    """The audio files of a folder by name without ending, sorted; .wav rather than .flac.
+    """Returns the audio files of a folder by name without ending, sorted; .wav rather than .flac.
 
     Hidden files are left out.
     """

@@ -66,7 +66,7 @@ class Splits(NamedTuple):
 
 
 def is_safe_id(id: str) -> bool:
-    """Whether an id is safe as a file name on any disk."""
+    """Returns whether an id is safe as a file name on any disk."""
     return _SAFE_ID.fullmatch(id) is not None
 
 
@@ -87,7 +87,7 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
 
 
 def read_utterances(folder: Path) -> dict[str, Utterance]:
-    """The utterances of a dataset that stage 1 prepared, by id."""
+    """Returns the utterances of a dataset that stage 1 prepared, by id."""
     path = folder / MANIFEST
     rows = (_utterance(row, f"{path}:{n}") for n, row in enumerate(iterate_jsonl(path), 1))
     return {utterance.id: utterance for utterance in rows}
@@ -106,10 +106,10 @@ def _utterance(row: object, source: str) -> Utterance:
 
 def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
     """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
-    known = set(ids)
+    all_ids = set(ids)
 
     def among(listed: Sequence[str]) -> tuple[str, ...]:
-        return tuple(id for id in listed if id in known)
+        return tuple(id for id in listed if id in all_ids)
 
     return replace(
         options,
@@ -166,9 +166,9 @@ def split_ids(
 
 def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
     """Refuses listed ids that are not among `ids`, which are of all datasets (InputError)."""
-    known = set(ids)
+    all_ids = set(ids)
     for key in ("test_ids", "valid_ids", "golden_ids"):
-        _checked(known, getattr(options, key), key)
+        _checked(all_ids, getattr(options, key), key)
 
 
 def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
@@ -186,7 +186,7 @@ def _size(share: float, seconds: Mapping[str, float]) -> int:
 
 
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
-    """The listed ids, or test items at even steps from the shortest to the longest."""
+    """Returns the listed ids, or test items at even steps from the shortest to the longest."""
     if options.golden_ids:
         golden = _checked(seconds, options.golden_ids, "golden_ids")
         if outside := sorted(golden - test):
@@ -212,7 +212,7 @@ def read_splits(folder: Path) -> Splits:
 
 
 def read_split(folder: Path, name: str) -> list[Utterance]:
-    """The utterances of one split of a dataset that stage 1 prepared, sorted by id."""
+    """Returns the utterances of one split of a dataset that stage 1 prepared, sorted by id."""
     utterances = read_utterances(folder)
     ids: list[str] = getattr(read_splits(folder), name)
     if unknown := [id for id in ids if id not in utterances]:

@@ -116,13 +116,13 @@ def _infer(network: Any, items: Sequence[TtsItem], device: torch.device) -> TtsO
 
 
 def durations_of(item: TtsItem) -> Tensor:
-    """Durations of an utterance in frames, (N,); equal ones if it has none."""
+    """Returns durations of an utterance in frames, (N,); equal ones if it has none."""
     N, T = len(item.phone_ids), item.mel.shape[1]
     return (torch.arange(N + 1) * T // N).diff() if item.durations is None else item.durations
 
 
 def cut(item: TtsItem, longest: int) -> TtsItem:
-    """The first phones of an utterance, with about `longest` frames; 0: all."""
+    """Returns the first phones of an utterance, with about `longest` frames; 0: all."""
     if not longest or longest >= item.mel.shape[1]:
         return item
     durations = durations_of(item)

@@ -28,13 +28,7 @@ from modules.variance.adaptor import (
     regulate,
     round_durations,
 )
-from modules.variance.contours import (
-    Contour,
-    ContourControl,
-    ConvolvedContour,
-    Level,
-    PredictedContour,
-)
+from modules.variance.contours import Contour, ContourControl, Level
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
@@ -93,7 +87,7 @@ class FeedForwardNetwork(nn.Module):
     encoder: nn.Module
     speaker_embedding: SpeakerEmbedding | None
     duration_predictor: VariancePredictor
-    pitch: Contour | ConvolvedContour
+    pitch: Contour
     decoder: nn.Module
     mel_linear: Linear
 
@@ -107,7 +101,7 @@ class FeedForwardNetwork(nn.Module):
         self.contours_read_prosody = False
         # encoder of the predictors; None: they read that of the mel
         self.prosody_encoder: nn.Module | None = None
-        self.energy: PredictedContour | None = None
+        self.energy: Contour | None = None
         self.harmonics: HarmonicHead | None = None
         self.f0_residual: F0Residual | None = None
         self.postnet: PostNet | None = None
@@ -166,14 +160,14 @@ class FeedForwardNetwork(nn.Module):
     ) -> dict[str, Tensor]:
         """Computes targets of the predictors by name, (B, N) or (B, T); arguments as of `_forced`.
 
-        F0 is interpolated for contours of bins; convolved ones leave unvoiced frames out.
+        F0 is interpolated for continuous contours; others leave unvoiced frames out.
         """
-        if isinstance(self.pitch, Contour):
+        if self.pitch.is_continuous:
             f0 = interpolate_unvoiced(f0, mel_lengths)
         targets = {"pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids)}
         if self.energy is not None:
             has_energy = energy > 0
-            if isinstance(self.energy, Contour):
+            if self.energy.is_continuous:
                 has_energy = length_mask(mel_lengths, f0.shape[1])
             targets["energy"] = self.energy.target(energy, has_energy, durations, speaker_ids)
         return targets
@@ -223,7 +217,7 @@ class FeedForwardNetwork(nn.Module):
         self._check_flow(steps, temperature)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        if pitch is not None and isinstance(self.pitch, Contour):
+        if pitch is not None:
             pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
         asked = {
             "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
@@ -288,7 +282,7 @@ class FeedForwardNetwork(nn.Module):
     def scales(self) -> dict[str, str]:
         """Returns the tensors that make sense on one scale only, and their scales."""
         contours = (("pitch", self.pitch), ("energy", self.energy))
-        return {f"{n}.edges": c.quantization for n, c in contours if isinstance(c, Contour)}
+        return {f"{n}.edges": c.quantization for n, c in contours if c and c.edges is not None}
 
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
         """Returns the arguments of `forward`; the batch must have durations."""
@@ -311,7 +305,7 @@ class FeedForwardNetwork(nn.Module):
         prosody: Tensor = self.prosody_encoder(phone_ids, mask, speaker_ids)
         return prosody
 
-    def _contours(self, level: Level) -> list[tuple[str, PredictedContour]]:
+    def _contours(self, level: Level) -> list[tuple[str, Contour]]:
         """Returns pitch, energy or both: the contours of one value per phone, or per frame."""
         both = (("pitch", self.pitch), ("energy", self.energy))
         return [(name, part) for name, part in both if part is not None and part.level == level]

@@ -74,7 +74,7 @@ def read_audio(path: Path, config: PreprocessConfig) -> Audio:
 def _read_samples(
     path: Path, config: PreprocessConfig, notices: list[str]
 ) -> tuple[np.ndarray, int]:
-    """All samples (S, C) float32 and their rate; too long a file is not read."""
+    """Returns all samples (S, C) float32 and their rate; too long a file is not read."""
     if path.stat().st_size == 0:
         raise AudioError("the file is empty (0 bytes); copy or record it again")
     if not check_length(path):
@@ -106,7 +106,7 @@ def _check_seconds(n_frames: int, rate: int, config: PreprocessConfig) -> None:
 
 
 def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[str]) -> np.ndarray:
-    """Samples (S, C) within [-1, 1]."""
+    """Returns samples (S, C) within [-1, 1]."""
     finite = np.isfinite(samples).all(axis=1)
     if not finite.all():
         raise AudioError(
@@ -130,7 +130,7 @@ def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[st
 
 
 def _to_mono(samples: np.ndarray, notices: list[str]) -> np.ndarray:
-    """Mean of the channels, (S, C) to (S,)."""
+    """Returns the mean of the channels, (S, C) to (S,)."""
     n_channels = samples.shape[1]
     wav = samples.mean(axis=1)  # (S,)
     loudest = max(channel.std() for channel in samples.T)
@@ -224,7 +224,7 @@ def check_length(path: Path) -> bool:
 
 
 def _audio_chunk(file: BinaryIO) -> range | None:
-    """The bytes of the samples, which may end beyond the file; None if it is no WAV file."""
+    """Finds the bytes of samples, which may end beyond the file; None if it is no WAV file."""
     if not re.match(rb"RIFF....WAVE", file.read(12), re.DOTALL):
         return None
     while len(header := file.read(_HEADER.size)) == _HEADER.size:

@@ -40,7 +40,7 @@ class CorpusCheck:
         return len(self.rejected) < self.n_listed and len(self.rejected) <= n_allowed
 
     def report(self) -> str:
-        """The findings as text, a line for each faulty utterance."""
+        """Returns the findings as text, a line for each faulty utterance."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -69,7 +69,7 @@ class CorpusCheck:
 
 
 def _grouped(title: str, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A title, and a line for each text with its ids, the most frequent first."""
+    """Yields a title, and a line for each text with its ids, the most frequent first."""
     ids = defaultdict(list)
     for id, text in sorted(set(texts)):
         ids[text].append(id)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bins import align, check
+from bins import align, check_corpus
 from bins._flags.corpus import DATASET
 from processors.alignment import fit
 from processors.alignment.textgrid import read_textgrid
@@ -72,7 +72,7 @@ def test_a_handful_is_aligned_by_pocketsphinx(corpus, tmp_path, monkeypatch):
     assert json.loads((out / "LJ001-0002.json").read_text())
 
 
-@pytest.mark.parametrize("module", [align, check])
+@pytest.mark.parametrize("module", [align, check_corpus])
 def test_an_unknown_language_is_refused_before_anything_is_written(
     module, corpus, tmp_path, monkeypatch
 ):
@@ -87,7 +87,7 @@ def test_a_check_lists_all_doubled_ids_with_the_other_faults(corpus, monkeypatch
     lines = table.read_text().splitlines()
     table.write_text("\n".join([*lines, *lines[:2]]) + "\n")
     with pytest.raises(SystemExit):
-        run_command(monkeypatch, check, corpus, "--no_misfits")
+        run_command(monkeypatch, check_corpus, corpus, "--no_misfits")
     found = capsys.readouterr().out
     assert "Stage 1 would reject 3 of 5" in found
     assert f"{IDS[0]}: the id {IDS[0]} occurs 2 times: metadata.csv:1, metadata.csv:6" in found
@@ -115,14 +115,14 @@ def test_a_check_lists_faults_and_misfits_with_words_and_times(corpus, monkeypat
         (corpus / "wavs" / f"empty-{n}.wav").touch()
         table.write_text(table.read_text() + f"empty-{n}|Nothing.|Nothing.\n")
     with pytest.raises(SystemExit) as ended:
-        run_command(monkeypatch, check, corpus)
+        run_command(monkeypatch, check_corpus, corpus)
     assert ended.value.code == 1
     assert "empty-4.wav: the file is empty" in capsys.readouterr().out
 
     table.write_text(good)
-    run_command(monkeypatch, check, corpus)
+    run_command(monkeypatch, check_corpus, corpus)
     found = capsys.readouterr().out
     assert "recordings that may differ from their texts: 1\n" in found
     assert "  a: misfit 70 at 'that is', 2.68-3.19 s\n" in found
-    run_command(monkeypatch, check, corpus, "--no_misfits")
+    run_command(monkeypatch, check_corpus, corpus, "--no_misfits")
     assert "differ" not in capsys.readouterr().out

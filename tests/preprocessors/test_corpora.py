@@ -79,7 +79,7 @@ def test_a_wrong_field_of_a_corpus_names_file_and_field(fields, message, tmp_pat
     start = "from preprocessors.corpora import Corpus\n"
     (tmp_path / "broken.py").write_text(f"{start}CORPUS = Corpus({fields})\n")
     monkeypatch.setattr(preprocessors, "__path__", [*preprocessors.__path__, str(tmp_path)])
-    with pytest.raises(InputError, match=rf"preprocessors/broken\.py: CORPUS: .*{message}"):
+    with pytest.raises(InputError, match=rf"preprocessors/broken\.py, line \d+: .*{message}"):
         find_format("broken", CorpusConfig())
     assert "broken" in known_formats()
     assert licence_of("LJSpeech", CorpusConfig()) == "public domain"

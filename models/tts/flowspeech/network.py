@@ -20,7 +20,7 @@ from modules.layers.basic import Linear, PhoneEmbedding, SpeakerEmbedding
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.mel import MelConfig
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import Contour, ContourStats
+from modules.variance.contours import Contour, ContourStats, binned_contour
 from modules.variance.prosody_encoder import ProsodyEncoder
 
 MEL_MEAN, MEL_STD = -5.5, 2.2  # of log-mels of speech, nearly
@@ -66,7 +66,7 @@ class FlowSpeech(FeedForwardNetwork):
         self.prosody_encoder = ProsodyEncoder(n_phones, speakers, *layers)
         self.contours_read_prosody = True
         predictor = partial(VariancePredictor, prosody.channels, *layers, n_layers=0)
-        contour = partial(Contour, hidden=hidden, n_bins=prosody.n_bins)
+        contour = partial(binned_contour, hidden=hidden, n_bins=prosody.n_bins)
         self.duration_predictor = predictor()
         self.pitch = contour(predictor(), pitch, "phone", "linear")
         self.energy = contour(predictor(), energy, "phone", "linear")

@@ -148,7 +148,7 @@ def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
 
 
 def _relevant(config: PreprocessConfig) -> dict[str, object]:
-    """The part of the configuration that training features depend on."""
+    """Returns the part of the configuration that training features depend on."""
     text = asdict(config.text)
     del text["p_arpabet"]  # of training without an aligner
     if config.text.lexicon_path:
@@ -163,7 +163,7 @@ def _digest(value: object) -> str:
 def _examples(
     config: PreprocessConfig, most_frames: int, name: str, utterances: Sequence[Utterance]
 ) -> list[Example]:
-    """The utterances that can be read, up to `most_frames` together; extraction reports others."""
+    """Reads utterances, up to `most_frames` together; extraction reports unreadable ones."""
     frontends = Frontends(config.text)
     examples: list[Example] = []
     n_frames = 0
@@ -183,8 +183,9 @@ def _examples(
     return examples
 
 
-def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
-    return partial(align, config, model.load_model(folder / MODEL_FILE))
-
-
-ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)
+ALIGNER = aligner.Aligner(
+    make=lambda config, _root, folder: partial(
+        align, config, model.load_model(folder / MODEL_FILE)
+    ),
+    plan_training=plan_training,
+)

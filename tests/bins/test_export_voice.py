@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from onnx import ModelProto
 
-from bins.export import main
+from bins.export_voice import main
 from models.base import registry
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder

@@ -4,22 +4,20 @@ import logging
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bins._flags.corpus import DATASET, add_corpus_flags, corpus_config, run_stage_1
-from utils.cli import Parser, print_text, run
+from bins._flags.corpus import DATASET, corpus_config, run_stage_1
+from bins._flags.parsers import program_arguments
+from utils.cli import print_text, run
 
 
 def main() -> None:
     """Prints what is wrong; the exit code is 1 if there are more faults than stage 1 accepts."""
-    parser = Parser(
+    flags = program_arguments(
+        "check_corpus",
         "Reads the recordings and texts of a corpus as stage 1 does, and lists what it would"
         " reject, what is odd, and the words it knows no pronunciation of. Then it aligns them by"
         " a hidden Markov model, and lists words that were probably not spoken as written. The"
-        " exit code is 1 if there are more faults than stage 1 accepts."
+        " exit code is 1 if there are more faults than stage 1 accepts.",
     )
-    add_corpus_flags(parser)
-    add = parser.add_argument
-    add("--no_misfits", action="store_true", help="do not align; that takes longest")
-    given = parser.parse_args()
 
     from processors.alignment.fit import SUSPECT
     from processors.extraction.checking import check_corpus
@@ -27,21 +25,21 @@ def main() -> None:
 
     setup_logging()
     with TemporaryDirectory() as name:
-        config = corpus_config(given, "hmm", Path(name))
-        check = check_corpus(config, DATASET, given.num_workers)
+        config = corpus_config(flags, "hmm", Path(name))
+        check = check_corpus(config, DATASET, flags.num_workers)
         print_text(check.report())
         if not check.passes:
             raise SystemExit(1)
-        if given.no_misfits:
+        if flags.no_misfits:
             return
         for room in ("alignment.fit", "extraction"):  # they name files that are removed
             get_logger(f"processors.{room}").setLevel(logging.ERROR)
-        misfits = run_stage_1(config, given.num_workers)
+        misfits = run_stage_1(config, flags.num_workers)
     rows = [row for row in misfits if row["misfit"] > SUSPECT]
     print_text(f"recordings that may differ from their texts: {len(rows)}\n")
     for row in rows:
-        place = f"{row['start_s']:.2f}-{row['end_s']:.2f} s"
-        print_text(f"  {row['id']}: misfit {row['misfit']:.0f} at '{row['words']}', {place}\n")
+        span = f"{row['start_s']:.2f}-{row['end_s']:.2f} s"
+        print_text(f"  {row['id']}: misfit {row['misfit']:.0f} at '{row['words']}', {span}\n")
 
 
 if __name__ == "__main__":
