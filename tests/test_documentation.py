@@ -19,7 +19,7 @@ from processors.metrics.registry import CHECKS, METRICS
 REPOSITORY = Path(__file__).parents[1]
 EVALUATION = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
 PAGES = [path for glob in ("*.md", "docs/*.md", "egs/*/*/*.md") for path in REPOSITORY.glob(glob)]
-FOLDERS = "bins|config|egs|models|modules|preprocessors|processors|tests|utils"
+FOLDERS = "bins|config|egs|models|modules|preprocessors|processors|tests|tools|utils"
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:
@@ -74,7 +74,7 @@ def test_files_of_the_code_that_a_page_names_exist(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_that_a_page_names_exist(page):
     text = page.read_text(encoding="utf-8")
-    commands = re.findall(r"python -m ((?:bins|tests)(?:\.\w+)+)", text)
+    commands = re.findall(r"python -m ((?:bins|tools)(?:\.\w+)+)", text)
     files = [REPOSITORY / f"{command.replace('.', '/')}.py" for command in commands]
     assert [path for path in files if not path.exists()] == []
 

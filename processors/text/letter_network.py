@@ -2,7 +2,7 @@
 
 Each letter becomes zero, one or two phones of ARPAbet. The network has two layers of bidirectional
 gated recurrent units (Cho et al. 2014, arXiv:1406.1078), stored in 8 bits with a scale per row.
-`python -m tests.benchmarks.letter_to_sound --write` trained it on CMUdict.
+`python -m tools.letter_to_sound --write` trained it on CMUdict.
 """
 
 from collections.abc import Mapping, Sequence

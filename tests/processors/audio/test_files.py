@@ -1,5 +1,7 @@
-import resource
+import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,8 @@ from config.preprocess import PreprocessConfig
 from processors.audio.files import AudioError, check_length, read_audio, write_wav, write_wav_blocks
 from utils.errors import UtteranceError
 
-DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini/wavs"
+REPOSITORY = Path(__file__).parents[3]
+DEMO = REPOSITORY / "egs/_demo/LJSpeech-mini/wavs"
 RATE = 22050
 CONFIG = PreprocessConfig(sample_rate=RATE)
 
@@ -253,25 +256,41 @@ def test_audio_of_another_shape_is_never_written(tmp_path, shape):
         write_wav(tmp_path / "out.wav", np.zeros(shape), RATE)
 
 
-@pytest.fixture
-def little_room():
-    """Files of more than 4 kB cannot be written, as on a full disk."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+# Files of more than 4 kB cannot be written, as on a full disk, in a process of its own: its log would
+# be cut off, too.
+ON_A_FULL_DISK = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from processors.audio.files import write_wav, write_wav_blocks
+
+path = Path(sys.argv[1])
+samples = np.full(20000, 0.5)
+write_wav(path, samples[:1000], 22050)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+for write in (
+    lambda: write_wav(path, samples, 22050),
+    lambda: write_wav_blocks(path, [samples], 22050),
+):
+    try:
+        write()
+    except OSError as error:
+        print(error)
+"""
 
 
-@pytest.mark.parametrize(
-    "write", [write_wav, lambda path, *rest: write_wav_blocks(path, [rest[0]], rest[1])]
-)
-def test_a_full_disk_leaves_the_old_file_and_is_named_with_the_file(tmp_path, little_room, write):
+def test_a_full_disk_leaves_the_old_file_and_is_named_with_the_file(tmp_path):
     path = tmp_path / "out.wav"
-    write(path, tone(0.05), RATE)
-    before = path.read_bytes()
-    with pytest.raises(OSError, match=r"too large.*out\.wav'"):
-        write(path, tone(), RATE)
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+    child = subprocess.run(
+        [sys.executable, "-c", ON_A_FULL_DISK, path],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.fullmatch(r"(?:.*too large.*out\.wav'\n){2}", child.stdout), child.stdout
+    assert list(tmp_path.iterdir()) == [path]
+    assert soundfile.info(path).frames == 1000
 
 
 def test_blocks_are_written_one_after_another_and_cut_at_full_scale(tmp_path):

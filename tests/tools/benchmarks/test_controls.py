@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.benchmarks.controls import mean_of_measurable, share_of_change
+from tools.benchmarks.controls import mean_of_measurable, share_of_change
 from utils.errors import InputError
 
 

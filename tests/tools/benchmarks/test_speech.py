@@ -1,7 +1,7 @@
 import torch
 
-from tests.benchmarks.speech import imported
 from tests.models.tts.plain_fastspeech2 import N_SYMBOLS, PlainFastSpeech2
+from tools.benchmarks.speech import imported
 
 
 @torch.no_grad()

@@ -1,6 +1,6 @@
 """Speed of HiFi-GAN on a CPU: ours beside the plain way to write it.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.vocoder
+    OMP_NUM_THREADS=1 python -m tools.benchmarks.vocoder
 
 The plain way is the network of the paper as its authors wrote it: `nn.Conv1d`, a whole batch at a
 time, single precision. Both have the same random weights, which do not change the speed. Seconds

@@ -1,6 +1,6 @@
 """Writes the tables of docs/benchmarks.md from the reports in docs/benchmarks/.
 
-    python -m tests.benchmarks.page
+    python -m tools.benchmarks.page
 
 A table is between the lines `<!-- benchmark: NAME -->` and `<!-- end of benchmark: NAME -->`; NAME
 is that of a report, NAME.json, which `make bench` writes. The rest of the page is prose.

@@ -1,6 +1,6 @@
-from tests.benchmarks.alignment import DEMO
-from tests.benchmarks.boundaries.clips import WordOnsets
-from tests.benchmarks.boundaries.textgrids import BAD, mfa_clips
+from tools.benchmarks.alignment import DEMO
+from tools.benchmarks.boundaries.clips import WordOnsets
+from tools.benchmarks.boundaries.textgrids import BAD, mfa_clips
 
 
 def test_words_have_the_phones_whose_middle_lies_in_them():

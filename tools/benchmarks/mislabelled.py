@@ -1,6 +1,6 @@
 """Detection of wrong transcripts by the scores of the aligner `hmm`, and its false alarms.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.mislabelled [CORPUS] [--format ljspeech]
+    OMP_NUM_THREADS=1 python -m tools.benchmarks.mislabelled [CORPUS] [--format ljspeech]
         [--wrong 0.03] [--every 1] [--model FOLDER] [--seed 0]
 
 The aligner is trained on the corpus, and aligns every recording with its own text, with three texts
@@ -30,7 +30,7 @@ from processors.audio.files import read_audio
 from processors.records import AlignmentScore
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
-from tests.benchmarks.damage import KINDS, Damaged, damage
+from tools.benchmarks.damage import KINDS, Damaged, damage
 from utils.errors import UtteranceError
 
 DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"

@@ -7,7 +7,7 @@ from config.preprocess import CorpusConfig
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment.textgrid import find_textgrid, read_textgrid
-from tests.benchmarks.boundaries.clips import Clip, WordOnsets
+from tools.benchmarks.boundaries.clips import Clip, WordOnsets
 
 BAD = {"LJ001-0013", "LJ006-0114"}  # their TextGrids do not fit
 

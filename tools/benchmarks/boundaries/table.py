@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from tests.benchmarks.boundaries.comparison import LIMITS_MS, Onset, Summary, summarize
-from tests.benchmarks.boundaries.measuring import Result
+from tools.benchmarks.boundaries.comparison import LIMITS_MS, Onset, Summary, summarize
+from tools.benchmarks.boundaries.measuring import Result
 
 _COLUMNS = (
     "reference",

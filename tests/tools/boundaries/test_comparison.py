@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from processors.records import Alignment, Word
-from tests.benchmarks.boundaries.clips import WordOnsets
-from tests.benchmarks.boundaries.comparison import Onset, compare, summarize
+from tools.benchmarks.boundaries.clips import WordOnsets
+from tools.benchmarks.boundaries.comparison import Onset, compare, summarize
 
 
 def alignment(*words):

@@ -26,7 +26,7 @@ from models.base.registry import load_config
 from models.benchmark.run import generated_config, known_models
 from models.checkpoint.folders import steps_of
 from models.checkpoint.loading import CHECKPOINTS
-from tests.gpu.results import (
+from tools.gpu.results import (
     benchmarks_folder,
     results_folder,
     save_weights,
@@ -115,7 +115,7 @@ def carry_out(arguments: Namespace, pieces: Sequence[Piece]) -> int:
 
 def _test(arguments: Namespace, end: float) -> int | None:
     chosen = ["-k", "fastspeech2 and fp32"] if arguments.small else []
-    files = [str(Path(__file__).with_name("test_numbers.py")), "-rs", "-p", "no:cacheprovider"]
+    files = [str(ROOT / "tests/gpu/test_numbers.py"), "-rs", "-p", "no:cacheprovider"]
     device = {"ARION_TEST_DEVICE": arguments.device}
     return _run(arguments, ["pytest", "-q", *files, *chosen], end, device)
 

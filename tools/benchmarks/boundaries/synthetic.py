@@ -22,8 +22,8 @@ import numpy as np
 import soundfile
 
 from preprocessors.manifest import Utterance
-from tests.benchmarks.boundaries.clips import Clip, WordOnsets
-from tests.benchmarks.boundaries.espeak_library import WORD, Event, Speech, speak
+from tools.benchmarks.boundaries.clips import Clip, WordOnsets
+from tools.benchmarks.boundaries.espeak_library import WORD, Event, Speech, speak
 
 SENTENCES = Path(__file__).parent / "sentences"
 LANGUAGES = ("de", "es", "fr-fr", "nl")  # those with sentences there

@@ -5,8 +5,8 @@ import pytest
 import soundfile
 
 from processors.text.espeak import is_ipa
-from tests.benchmarks.boundaries.espeak_library import PHONE, WORD, Event, Speech
-from tests.benchmarks.boundaries.synthetic import LANGUAGES, _words, read_sentences, synthetic_clips
+from tools.benchmarks.boundaries.espeak_library import PHONE, WORD, Event, Speech
+from tools.benchmarks.boundaries.synthetic import LANGUAGES, _words, read_sentences, synthetic_clips
 
 
 def said(*events, silent=()):

@@ -1,6 +1,6 @@
 import json
 
-from tests.benchmarks.page import PAGE, REPORTS, names_in, rendered
+from tools.benchmarks.page import PAGE, REPORTS, names_in, rendered
 
 
 def test_a_table_has_the_figures_of_its_report_and_the_command(tmp_path):
@@ -38,4 +38,4 @@ def test_make_bench_makes_the_reports_with_their_commands():
 def test_the_page_shows_its_reports():
     page = PAGE.read_text(encoding="utf-8")
     assert {path.stem for path in REPORTS.glob("*.json")} == set(names_in(page))
-    assert rendered(page, REPORTS) == page, "run python -m tests.benchmarks.page"
+    assert rendered(page, REPORTS) == page, "run python -m tools.benchmarks.page"

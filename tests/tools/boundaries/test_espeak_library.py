@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.benchmarks.boundaries.espeak_library import PHONE, WORD, speak
+from tools.benchmarks.boundaries.espeak_library import PHONE, WORD, speak
 from utils.errors import InputError
 
 

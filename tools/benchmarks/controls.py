@@ -1,6 +1,6 @@
 """Measures on audio whether the controls of stage 3 are heard: f0 by Praat, and seconds.
 
-    python -m tests.benchmarks.controls ckpts/tts/my_voice texts.txt
+    python -m tools.benchmarks.controls ckpts/tts/my_voice texts.txt
 
 For each setting and text, f0 is compared with that of the same text without the setting, in the
 frames that Praat finds voiced in both. Columns: how much of the change that was asked for is heard,

@@ -1,6 +1,6 @@
 """Speed of Tacotron 2's decoder on a CPU: ours compared with the plain way to write it.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.tacotron_decoding
+    OMP_NUM_THREADS=1 python -m tools.benchmarks.tacotron_decoding
 
 The plain way is in tests/models/checkpoint/importers/tacotron2_originals.py: modules called one
 after the other, no dropout. Both have the published size and the same random weights. Seconds are
@@ -20,8 +20,8 @@ from torch import Tensor
 from models.checkpoint.loading import load_model
 from models.tts.tacotron2 import Tacotron2
 from models.tts.tacotron2.decoding import DecoderWeights, Precision, decode
-from tests.benchmarks.vocoder import medians
 from tests.models.checkpoint.importers.tacotron2_originals import FULL, TacotronOriginal, original
+from tools.benchmarks.vocoder import medians
 
 N_PHONES = 100
 FRAMES_PER_S = 22050 / 256

@@ -1,8 +1,8 @@
-from tests.benchmarks.alignment import DEMO
-from tests.benchmarks.boundaries.clips import Reference
-from tests.benchmarks.boundaries.comparison import summarize
-from tests.benchmarks.boundaries.measuring import measure
-from tests.benchmarks.boundaries.textgrids import mfa_clips
+from tools.benchmarks.alignment import DEMO
+from tools.benchmarks.boundaries.clips import Reference
+from tools.benchmarks.boundaries.comparison import summarize
+from tools.benchmarks.boundaries.measuring import measure
+from tools.benchmarks.boundaries.textgrids import mfa_clips
 
 
 def test_an_aligner_is_compared_and_its_costs_are_counted():

@@ -1,6 +1,6 @@
 """CPU seconds and memory of one training step of HiFi-GAN: ours beside the plain way to write it.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.gan_step
+    OMP_NUM_THREADS=1 python -m tools.benchmarks.gan_step
 
 The plain way is a step as the authors of the paper wrote it (tests/models/vocoder/plain_hifigan):
 the same gradients, as a test proves. Weights and audio are random, which does not change the speed.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from processors.metrics.families.pairs import mel_cepstral_distortion
-from tests.gpu.plan import PIECES, Piece, _run, carry_out
-from tests.gpu.results import mel_distances
+from tools.gpu.plan import PIECES, Piece, _run, carry_out
+from tools.gpu.results import mel_distances
 
 TRAINING = [piece for piece in PIECES if piece.name.split()[0] in ("train", "finish")]
 MEASUREMENT = [piece for piece in PIECES if piece.name == "training of freevgl"]
@@ -71,7 +71,7 @@ def test_no_piece_is_begun_shortly_before_the_end_of_a_call(tmp_path):
 
 
 def test_a_command_is_stopped_at_the_end_of_a_call_and_its_code_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.gpu.plan._SAVING_S", 1)
+    monkeypatch.setattr("tools.gpu.plan._SAVING_S", 1)
     arguments = arguments_of(tmp_path)
 
     assert _run(arguments, ["timeit", "-n", "1", "-r", "1"], time.monotonic() + 60) == 0

@@ -1,6 +1,6 @@
 """Errors of the boundaries that aligners find, against known boundaries.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.alignment
+    OMP_NUM_THREADS=1 python -m tools.benchmarks.alignment
 
 References are the demo's clips of LJ Speech by the Montreal Forced Aligner (steps of 10 ms), all of
 them and fewer, and speech by espeak-ng, which reports the onset of each phone: five languages, two
@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 
 import soundfile
 
-from tests.benchmarks.boundaries.clips import Clip, Reference
-from tests.benchmarks.boundaries.measuring import Result, measure
-from tests.benchmarks.boundaries.synthetic import LANGUAGES, read_sentences, synthetic_clips
-from tests.benchmarks.boundaries.table import header, rows
-from tests.benchmarks.boundaries.textgrids import mfa_clips, read_utterances
+from tools.benchmarks.boundaries.clips import Clip, Reference
+from tools.benchmarks.boundaries.measuring import Result, measure
+from tools.benchmarks.boundaries.synthetic import LANGUAGES, read_sentences, synthetic_clips
+from tools.benchmarks.boundaries.table import header, rows
+from tools.benchmarks.boundaries.textgrids import mfa_clips, read_utterances
 
 DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"
 VARIANTS = ("", "f1")  # of espeak's voices

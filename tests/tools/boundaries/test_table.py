@@ -1,7 +1,7 @@
-from tests.benchmarks.boundaries.clips import Reference
-from tests.benchmarks.boundaries.comparison import Onset
-from tests.benchmarks.boundaries.measuring import Result
-from tests.benchmarks.boundaries.table import header, rows
+from tools.benchmarks.boundaries.clips import Reference
+from tools.benchmarks.boundaries.comparison import Onset
+from tools.benchmarks.boundaries.measuring import Result
+from tools.benchmarks.boundaries.table import header, rows
 
 
 def test_rows_have_the_columns_of_the_header():

@@ -18,8 +18,8 @@ from processors.alignment.aligner import AlignmentError, find_aligner, make_alig
 from processors.audio.files import read_audio
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
-from tests.benchmarks.boundaries.clips import Clip, Reference
-from tests.benchmarks.boundaries.comparison import Onset, compare
+from tools.benchmarks.boundaries.clips import Clip, Reference
+from tools.benchmarks.boundaries.comparison import Onset, compare
 
 _MIB = 1 << 20 if sys.platform == "darwin" else 1 << 10  # in the units of ru_maxrss
 

@@ -1,4 +1,4 @@
-"""Times of the command and of the server: python -m tests.benchmarks.server [VOICE ...].
+"""Times of the command and of the server: python -m tools.benchmarks.server [VOICE ...].
 
 CPU seconds are those of the measured process until then: on an idle core they are the time.
 """

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.records import Alignment
-from tests.benchmarks.boundaries.clips import WordOnsets
+from tools.benchmarks.boundaries.clips import WordOnsets
 
 LIMITS_MS = (10, 20, 23.2, 50)  # 23.2 ms: two frames of 256 samples at 22,050 Hz
 

@@ -1,6 +1,6 @@
 """Speed from phones to sound on a CPU, compared with plain implementations.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.speech
+    OMP_NUM_THREADS=1 python -m tools.benchmarks.speech
 
 The plain implementations are FastSpeech 2 as in ming024's code and HiFi-GAN V1 as in its authors':
 ordinary layers in fp32. Ours has the same random weights, imported from a checkpoint of theirs.
@@ -19,8 +19,8 @@ from torch import nn
 
 from models.base.registry import load_config
 from models.checkpoint.loading import load_model
-from tests.benchmarks.vocoder import CONFIGS, RECIPE, medians, networks
 from tests.models.tts.plain_fastspeech2 import N_SYMBOLS, SETTINGS, PlainFastSpeech2
+from tools.benchmarks.vocoder import CONFIGS, RECIPE, medians, networks
 from utils.files import write_json
 
 SAMPLE_RATE, HOP_LENGTH = 22050, 256
