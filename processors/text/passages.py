@@ -93,19 +93,49 @@ def marked_up_passages(
     reader: TextReader, blocks: Sequence[Sequence[TextRun]], language: str
 ) -> list[Passage]:
     """Reads the passages of blocks of SSML; no sentence continues in the next block."""
-    drafting = _Drafting()
-    for block in blocks:
-        text = "".join(run.text for run in block)
-        pieces = merge_wordless(split_sentences(text))
-        for runs in cut_runs(block, pieces) if has_word(text) else [block]:
-            drafting.begin_sentence()
-            for item in _clauses(reader, runs, language):
-                drafting.add(item)
-    drafts = drafting.finish()
-    if not any(draft.spoken.words for draft in drafts):
+    sentences = [
+        _clauses(reader, runs, language) for block in blocks for runs in _cut_sentences(block)
+    ]
+    clauses = [item[0] for items in sentences for item in items if not isinstance(item, TextRun)]
+    if not clauses:
         raise InputError("there is no word to say in the SSML")
-    (fitted,) = reader.phones.fit([[draft.spoken for draft in drafts]])
-    return [_passage(*pair) for pair in zip(drafts, fitted, strict=True)]
+    (fitted,) = reader.phones.fit([clauses])
+    spoken = iter(fitted)
+    passages: list[Passage] = []
+    break_s: float | None = None  # before what comes next
+    marks: list[str] = []  # of what comes next
+    for items in sentences:
+        starts_sentence = True
+        for item in items:
+            if not isinstance(item, TextRun):
+                passage = _passage(next(spoken), item[1], starts_sentence)
+                before = tuple((name, 0) for name in marks)
+                passages.append(passage._replace(break_s=break_s, marks=before + passage.marks))
+                break_s, marks, starts_sentence = None, [], False
+            elif item.break_s is None:
+                marks.append(item.mark)
+            else:  # the marks before a break are reached when it begins
+                if marks and not passages:
+                    passages.append(Passage(_NOTHING, starts_sentence=True))
+                    passages[-1], marks = _marked(passages[-1], marks), []
+                elif passages and break_s is None:
+                    passages[-1], marks = _marked(passages[-1], marks), []
+                break_s = (break_s or 0) + item.break_s
+    if break_s is not None:
+        passages.append(Passage(_NOTHING, starts_sentence=False, break_s=break_s))
+    passages[-1] = _marked(passages[-1], marks)
+    return passages
+
+
+def _cut_sentences(block: Sequence[TextRun]) -> Sequence[Sequence[TextRun]]:
+    text = "".join(run.text for run in block)
+    return cut_runs(block, merge_wordless(split_sentences(text))) if has_word(text) else [block]
+
+
+def _marked(passage: Passage, marks: Sequence[str]) -> Passage:
+    """Adds marks after the last word."""
+    after = ((name, len(passage.spoken.words)) for name in marks)
+    return passage._replace(marks=(*passage.marks, *after))
 
 
 def cut_runs(runs: Sequence[TextRun], pieces: Sequence[str]) -> list[list[TextRun]]:
@@ -156,85 +186,12 @@ def _parts(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
     yield part
 
 
-class _Draft(NamedTuple):
-    """A clause with what is before it."""
-
-    spoken: SpokenText
-    runs: Sequence[TextRun]  # that it is written in
-    break_s: float | None
-    marks: list[tuple[str, int]]
-    starts_sentence: bool
-
-
-class _Drafting:
-    """Collects the clauses of a text, with the breaks and marks before each."""
-
-    def __init__(self) -> None:
-        self._starts_sentence = True  # what comes next
-        self._drafts: list[_Draft] = []
-        self._break_s: float | None = None  # before what comes next
-        self._marks: list[str] = []  # of what comes next
-
-    def begin_sentence(self) -> None:
-        """Begins a sentence with what comes next."""
-        self._starts_sentence = True
-
-    def add(self, item: TextRun | tuple[SpokenText, Sequence[TextRun]]) -> None:
-        """Adds a clause with its runs, or a run that is a break or a mark."""
-        if isinstance(item, TextRun):
-            if item.break_s is not None:
-                self._begin_break(item.break_s)
-            else:
-                self._marks.append(item.mark)
-            return
-        spoken, runs = item
-        ends = spoken.word_ends or (len(spoken.words),)
-        marks = [
-            (run.mark, before) for run, before in zip(runs, (0, *ends), strict=False) if run.mark
-        ]
-        self._append(spoken, runs, self._break_s, marks)
-        self._break_s, self._starts_sentence = None, False
-
-    def finish(self) -> list[_Draft]:
-        """Returns the drafts; the last is a break or marks if the text ends in one."""
-        if self._break_s is not None or not self._drafts:
-            self._starts_sentence = not self._drafts
-            self._append(_NOTHING, (), self._break_s)
-        self._mark_end()
-        return self._drafts
-
-    def _append(
-        self,
-        spoken: SpokenText,
-        runs: Sequence[TextRun],
-        break_s: float | None,
-        marks: Sequence[tuple[str, int]] = (),
-    ) -> None:
-        marks, self._marks = [*((name, 0) for name in self._marks), *marks], []
-        self._drafts.append(_Draft(spoken, runs, break_s, marks, self._starts_sentence))
-
-    def _begin_break(self, break_s: float) -> None:
-        """Begins a break, at which the marks before it are reached."""
-        if self._marks and not self._drafts:
-            self._append(_NOTHING, (), None)
-        elif self._break_s is None:
-            self._mark_end()
-        self._break_s = (self._break_s or 0) + break_s
-
-    def _mark_end(self) -> None:
-        if self._drafts:
-            n_words = len(self._drafts[-1].spoken.words)
-            self._drafts[-1].marks.extend((name, n_words) for name in self._marks)
-            self._marks = []
-
-
-def _passage(draft: _Draft, spoken: SpokenText) -> Passage:
-    runs = draft.runs
-    ends = spoken.word_ends or (len(spoken.words),) * len(runs)
-    spans = list(pairwise((0, *ends)))
+def _passage(spoken: SpokenText, runs: Sequence[TextRun], starts_sentence: bool) -> Passage:
+    """Builds a passage without what is before it: prosody, words as shown, marks."""
+    ends = spoken.word_ends or (len(spoken.words),)
     words: list[Word] = []
-    prosody = [runs[0].prosody if runs else PLAIN] * len(spoken.phones)
-    for run, (first, end) in zip(runs, spans, strict=True):
+    prosody = [runs[0].prosody] * len(spoken.phones)
+    for run, (first, end) in zip(runs, pairwise((0, *ends)), strict=True):
         said = spoken.words[first:end]
         if run.shown and run.text.startswith("{"):  # phones in braces; its name is that word
             said = tuple(word._replace(text=run.shown) for word in said)
@@ -242,10 +199,10 @@ def _passage(draft: _Draft, spoken: SpokenText) -> Passage:
         if said:  # a pause goes with the word before it
             prosody[said[0].start :] = [run.prosody] * (len(spoken.phones) - said[0].start)
     shown = "".join(run.text if run.shown is None else run.shown for run in runs)
+    marks = [(run.mark, before) for run, before in zip(runs, (0, *ends), strict=False) if run.mark]
     return Passage(
         replace(spoken, text=" ".join(shown.split()), words=tuple(words)),
-        draft.starts_sentence,
+        starts_sentence,
         prosody=() if set(prosody) <= {PLAIN} else tuple(prosody),
-        break_s=draft.break_s,
-        marks=tuple(draft.marks),
+        marks=tuple(marks),
     )

@@ -663,10 +663,11 @@ def test_pieces_that_are_not_finite_are_an_error(trained_voice, monkeypatch):
         next(trained_voice.generate("Hello."))
 
 
-def test_random_numbers_of_others_are_left_alone_while_pieces_come(trained_voice):
+def test_random_numbers_of_others_are_left_alone(trained_voice):
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
+    trained_voice("One. Two.")
     pieces = trained_voice.generate("One. Two.")
     drawn = []
     for _ in zip(range(3), pieces, strict=False):
