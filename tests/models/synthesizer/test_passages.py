@@ -11,7 +11,10 @@ from utils.errors import InputError
 
 LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."
 NAMES = ("<sil>", "A", "<,>", "<sil>", "B", "C", "<.>")
-SENTENCES = [[NAMES[:3], NAMES[3:5]], [NAMES[5:]]]  # a sentence of two clauses, and one of one
+SENTENCES: list[list[tuple[str, ...]]] = [
+    [NAMES[:3], NAMES[3:5]],
+    [NAMES[5:]],
+]  # a sentence of two clauses, and one of one
 
 
 def split(text: str, language: str) -> list[list[SpokenText]]:
