@@ -275,7 +275,7 @@ def test_speakers_differ_and_must_be_named(model, variant):
 
 
 @pytest.mark.parametrize("mode", ["buckets", pytest.param("dynamic", marks=pytest.mark.slow)])
-@marked([name for name in ACOUSTIC if name[1] in ("", "harmonics", "own encoder", "1.0")])
+@marked([name for name in ACOUSTIC if name[1] in ("", "own encoder")])
 def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeypatch):
     """Sizes of one bucket share their graphs, of which a text has one or more."""
     set_backend(monkeypatch, "eager")
