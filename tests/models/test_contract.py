@@ -330,3 +330,32 @@ def test_the_teacher_forced_mel_does_not_depend_on_the_batch(model, variant):
         alone = network.teacher_forced_mel(padded(item_of(batch, item), subject.mel))
         torch.testing.assert_close(alone[0, :, :T], mel[item, :, :T], atol=1e-4, rtol=0)
         assert (mel[item, :, T:] == subject.mel.log_floor_value).all()
+
+
+@marked([name for name in VOCODERS if name[1] in ("", "pairs")])
+@pytest.mark.parametrize("chunk_frames", [7, None])
+def test_a_vocoder_streams_what_it_synthesises_at_once(model, variant, chunk_frames):
+    subject = subject_of(model, variant)
+    network, mel = subject.network(), subject.recordings((40,)).mel
+    before = mel.clone()
+    whole = network.infer(mel, seed=3)
+    for given in (mel, iter(mel.split([3, 20, 1, 16], dim=2))):
+        pieces = []
+        for piece in network.generate(given, chunk_frames, seed=3):
+            assert torch.is_grad_enabled()  # for who takes the pieces
+            assert not piece.requires_grad
+            pieces.append(piece)
+        torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=0, atol=1e-5)
+    assert torch.equal(mel, before)
+    assert list(network.generate(iter([]))) == []
+
+
+@every_model
+def test_a_seed_gives_the_same_speech_whatever_was_drawn_before(model, variant):
+    subject = subject_of(model, variant)
+    network, batch = subject.network(), batch_of(subject)
+    torch.manual_seed(1)
+    first = wav_or_mel(spoken(network, batch))
+    state = torch.get_rng_state()
+    assert torch.equal(wav_or_mel(spoken(network, batch)), first)
+    assert torch.equal(torch.get_rng_state(), state)
