@@ -1,4 +1,4 @@
-"""What holds for every model: a new one is tested by its `config/tiny` alone."""
+"""Tests of every model; a new one needs no line here, but sizes in `config/tiny`."""
 
 import functools
 from typing import Any, get_args
@@ -22,8 +22,6 @@ from utils.errors import InputError
 
 CPU = torch.device("cpu")
 ACOUSTIC, VOCODERS = names_of("tts"), names_of("vocoder")
-
-
 LEARNED = ("", "own encoder", "1.0", "one frame per step", "discriminators")  # learn by other ways
 
 
@@ -46,20 +44,20 @@ def batch_of(subject: Subject) -> Any:
     return subject.phones() if subject.config.task == "tts" else subject.recordings()
 
 
-def spoken(network: Any, batch: Any, item: int | None = None, **asked: Any) -> Any:
-    """What a network synthesises from a batch, or from one of its items without padding."""
+def spoken(network: Any, batch: Any, item: int | None = None, **controls: Any) -> Any:
+    """Synthesises a batch, or one of its items without padding."""
     if item is not None:
         batch = item_of(batch, item)
     lengths = batch.phone_lengths if hasattr(batch, "phone_lengths") else batch.mel_lengths
     longest = int(lengths.max()) if item is not None else None
     if not hasattr(batch, "phone_ids"):
-        return network.infer(batch.mel[:, :, :longest], lengths, seed=3, **asked)
+        return network.infer(batch.mel[:, :, :longest], lengths, seed=3, **controls)
     if "duration" in network.controls:  # long enough for every part
-        asked = {"duration_control": 4.0, **asked}
+        controls = {"duration_control": 4.0, **controls}
     else:
-        asked = {"max_frames": 3 * lengths, "gate_threshold": 1.0, **asked}
-    asked.setdefault("speaker_ids", batch.speaker_ids)
-    return network.infer(batch.phone_ids[:, :longest], lengths, seed=3, **asked)
+        controls = {"max_frames": 3 * lengths, "gate_threshold": 1.0, **controls}
+    controls.setdefault("speaker_ids", batch.speaker_ids)
+    return network.infer(batch.phone_ids[:, :longest], lengths, seed=3, **controls)
 
 
 def wav_or_mel(output: Any) -> Tensor:
@@ -94,8 +92,8 @@ def test_more_padding_changes_neither_losses_nor_gradients(model, variant):
     subject = subject_of(model, variant, 2)
     batch = subject.phones()
     results = [
-        after_backward(without_chance(subject.task()), one)
-        for one in (batch, padded(batch, subject.mel))
+        after_backward(without_chance(subject.task()), inputs)
+        for inputs in (batch, padded(batch, subject.mel))
     ]
     torch.testing.assert_close(results[1], results[0], rtol=1e-3, atol=1e-4)
 
@@ -106,9 +104,9 @@ def test_more_padding_does_not_change_the_validation(model, variant):
     is_acoustic = subject.config.task == "tts"
     batch = subject.phones() if is_acoustic else subject.recordings((24, 17))
     results = []
-    for one in (batch, padded(batch, subject.mel)):
+    for inputs in (batch, padded(batch, subject.mel)):
         torch.manual_seed(0)
-        terms = subject.task().validation_step(one)
+        terms = subject.task().validation_step(inputs)
         results.append({name: float(term.total) for name, term in terms.items()})
     assert results[1] == pytest.approx(results[0], rel=1e-3)
 
