@@ -130,21 +130,6 @@ def test_without_discriminators_validation_measures_what_is_trained():
     assert task.validation_losses(spectra) == task.reconstruction_losses(spectra)
 
 
-def test_two_micro_batches_of_one_make_the_update_of_one_batch_of_two():
-    start = weights_of(make_task())
-    found = []
-    for windows in ([[make_batch(0, 1)]] * 2, [[make_batch(0), make_batch(1)]] * 2):
-        task = make_task()
-        updater = updater_of(task)
-        for window in windows:
-            updater.run(window)
-        found.append(weights_of(task))
-    for name, weight in found[0].items():
-        assert torch.allclose(weight, found[1][name], atol=2e-6), name
-    changed = {name.split(".")[0] for name in start if not torch.equal(start[name], found[0][name])}
-    assert changed == {"model", "discriminator"}
-
-
 def run(store, folder: Path, resume: bool = False, **changes: object):
     config = gan_config(ema_decay=0.9, valid_steps=2, **changes)
     task = make_task(adversarial_start=3, gain_db=10.0, blurred=0.5)
