@@ -23,7 +23,7 @@ TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 PRECISIONS := --compare precision=fp32 precision=bf16
 
-.PHONY: venv demo test test-slow test-page check bench bench-align bench-trust \
+.PHONY: venv demo test coverage test-slow test-page check bench bench-align bench-trust \
 	bench-vocoder bench-speech bench-tacotron bench-gan bench-demo gpu
 
 venv: .venv/.installed
@@ -65,6 +65,10 @@ demo: .venv/.installed
 
 test: .venv/.optional
 	$(TEST)
+
+# Which lines of the source the tests run, in this process and the workers of pytest.
+coverage: .venv/.optional
+	$(TEST) --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 test-slow: .venv/.optional
 	$(TEST) -m slow

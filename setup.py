@@ -88,6 +88,7 @@ setup(
         "wandb": ["wandb>=0.16"],
         "dev": [
             "pytest>=8.2",
+            "pytest-cov>=6.0",
             "pytest-xdist>=3.5",
             "pytest-timeout>=2.2",
             "ruff==0.17.5",  # another version formats and warns otherwise

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from processors.text import espeak
+from processors.text.espeak import EspeakPhonemizer
 from processors.text.g2p import CMUDICT_PATH, LETTERS, pronounce
 from processors.text.letter_network import PATH, unpacked
 from processors.text.symbols import to_arpabet, with_primary_stress
@@ -218,7 +218,7 @@ def main() -> None:
     network = unpacked(train([row for row in rows if row[0] not in held]))
     said = {
         "letter_to_sound": [with_primary_stress(pronounce(word, network) or ()) for word in held],
-        "espeak-ng": [to_arpabet(phones) or () for phones in espeak.speak("en-us", [*held])],
+        "espeak-ng": [to_arpabet(said.phones) or () for said in EspeakPhonemizer("en-us")([*held])],
     }
     print(f"{len(held)} words held back")
     for name, spoken in said.items():

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from utils.cli import print_text
 
@@ -38,22 +38,27 @@ def megabytes_of(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 1e6
 
 
-def arion(*words: str) -> subprocess.Popen:
+def arion(*words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "bins.arion", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def output_of(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # a pipe was asked for
+    return stream
 
 
 def first_sound_of_the_command() -> Took:
     start = time.monotonic()
     process = arion("say", TEXT, "-o", "-")
-    process.stdout.read(45)  # the header and a sample
+    output_of(process.stdout).read(45)  # the header and a sample
     took = Took(time.monotonic() - start, cpu_s_of(process.pid))
     process.communicate()
     return took
 
 
-def port_of(server: subprocess.Popen) -> int:
-    lines = iter(server.stderr.readline, b"")
+def port_of(server: subprocess.Popen[bytes]) -> int:
+    lines = iter(output_of(server.stderr).readline, b"")
     return next(int(m[1]) for line in lines if (m := re.search(rb"http://[\d.]+:(\d+)", line)))
 
 
@@ -80,7 +85,7 @@ def main() -> None:
     note(f"command to first sound: {clock_s:.2f} s by the clock, {cpu_s:.2f} s of CPU")
     server = arion("serve", *voices, "--port", "0")
     port = port_of(server)
-    ThreadPoolExecutor(1).submit(server.stderr.read)
+    ThreadPoolExecutor(1).submit(output_of(server.stderr).read)
     for voice in voices:
         memory = megabytes_of(server.pid)
         first_s, _ = spoken(port, voice)

@@ -94,8 +94,9 @@ def test_speakers_have_their_names(folder):
 
 
 def test_a_voice_of_arpabet_has_the_nearest_phones(tmp_path):
-    home = make_voice(tmp_path / "arpabet")
-    export_piper(open_voice(home, "griffin_lim"), tmp_path / "out")
+    home = make_voice(tmp_path / "arpabet", *SPEAKERS)
+    vocoder = make_vocoder(tmp_path / "vocoder", rates=RATES)  # other files export both graphs too
+    export_piper(open_voice(home, vocoder), tmp_path / "out")
     arpabet = piper.PiperVoice.load(tmp_path / "out" / "voice.onnx")
     [phonemes] = arpabet.phonemize("Hello, voice of a church!")
     said = " ".join(phones_of(arpabet, load_model(home).vocabulary, phonemes))

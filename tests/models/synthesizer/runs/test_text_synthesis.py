@@ -268,7 +268,7 @@ def test_a_text_that_fails_is_named_by_its_line(tmp_path):
         synthesise_texts(make_synthesis(tmp_path), texts, Settings())
 
 
-def spoken_texts(synthesis: TextSynthesis) -> list[str]:
+def spoken_texts(synthesis):
     return [text for text, *_ in synthesis.synthesizer.calls]
 
 
