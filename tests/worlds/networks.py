@@ -86,7 +86,7 @@ class Subject:
     def task(self, seed: int = 0) -> Task[Any]:
         """Builds the training task in eval mode."""
         torch.manual_seed(seed)
-        task = model_of(self.config).build_task(self.config, self.assets)
+        task = model_of(self.config).task.build(self.config, self.assets)
         for network in task.networks.values():
             as_if_trained(network.eval())
         return task
@@ -94,7 +94,7 @@ class Subject:
     def network(self, seed: int = 0) -> Any:  # an acoustic model or a vocoder
         """Builds the network for synthesis."""
         torch.manual_seed(seed)
-        network = model_of(self.config).build_network(self.config, self.assets)
+        network = model_of(self.config).network.build(self.config.model, self.assets)
         return as_if_trained(network.eval())
 
     def phones(self, seed: int = 0) -> TtsBatch:
