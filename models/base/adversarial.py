@@ -1,4 +1,4 @@
-"""Adversarial training of vocoders: parts of discriminators, least squares, feature matching."""
+"""Adversarial training: parts of discriminators, least squares, feature matching."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,10 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
+from torch.nn.utils.parametrizations import weight_norm
 
 from models.base.task import LossTerm
 
 _SLOPE = 0.1  # of leaky ReLU
+
+Layer = tuple[tuple[int, int], tuple[int, int]]  # kernel and stride, over frequency and time
 
 
 class DiscriminatorOutput(NamedTuple):
@@ -59,6 +62,35 @@ class SubDiscriminator(nn.Module):
     def _view(self, signal: Tensor) -> Tensor:
         """Returns the input of the first convolution; for waveforms, (B, S) -> (B, 1, S)."""
         return signal[:, None]
+
+
+class BandDiscriminator(SubDiscriminator):
+    """Sees some bands of an image of two channels, (B, 2, K, T), in patches.
+
+    The second channel is a condition: the first must not only be natural, but belong to it.
+
+    Args:
+        layers: Kernel and stride of each convolution but the last, over frequency and time.
+        mean: Of the input, approximately.
+        std: Its standard deviation.
+    """
+
+    def __init__(
+        self, bands: slice, channels: int, layers: Sequence[Layer], mean: float, std: float
+    ) -> None:
+        widths = (2, *[channels] * len(layers))
+        super().__init__(
+            [
+                weight_norm(nn.Conv2d(before, after, size, stride, (size[0] // 2, size[1] // 2)))
+                for before, after, (size, stride) in zip(widths, widths[1:], layers, strict=False)
+            ],
+            weight_norm(nn.Conv2d(channels, 1, 3, padding=1)),
+        )
+        self.bands, self.mean, self.std = bands, mean, std
+
+    def _view(self, signal: Tensor) -> Tensor:
+        """Cuts and scales the bands, (B, 2, K, T) -> (B, 2, bands, T)."""
+        return (signal[:, :, self.bands] - self.mean) / self.std
 
 
 class Discriminators(nn.Module):

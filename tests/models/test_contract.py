@@ -160,7 +160,9 @@ def test_every_parameter_gets_a_gradient(model, variant):
         if "BatchNorm" in type(module).__name__
     ]
     for key, network in task.networks.items():
-        for name, _ in network.named_parameters():
+        for name, parameter in network.named_parameters():
+            if not parameter.requires_grad:
+                continue
             found = [of_batch.get(f"{key}.{name}") for of_batch in gradients]
             is_valid = [gradient is not None and gradient.isfinite().all() for gradient in found]
             assert all(is_valid), name

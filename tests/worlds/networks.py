@@ -42,7 +42,10 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
         "1.0": ('model.variant="1.0"', 'preprocess.aligner="pocketsphinx"'),
         "log-mel energy": ('model.energy="log_mel"',),
     },
-    "flowspeech": {"learned durations": ('preprocess.aligner="learned"',)},
+    "flowspeech": {
+        "learned durations": ('preprocess.aligner="learned"',),
+        "discriminators": ("model.lambda_adversarial=0.02", "model.adversarial_start=0"),
+    },
     "tacotron2": {
         "one frame per step": ("model.decoder.n_frames_per_step=1",),
         "guided attention": ("model.guided_attention=2.0",),

@@ -35,6 +35,7 @@ class FlowOutput(NamedTuple):
     velocity: Tensor  # (B, T, M), its target
     prior: Tensor  # (B, T, M), the mean mel
     prosody: ProsodyOutput
+    mel_hat: Tensor | None  # (B, T, M), synthesised, for discriminators
 
 
 class FlowSpeech(FeedForwardNetwork):
@@ -98,11 +99,23 @@ class FlowSpeech(FeedForwardNetwork):
         point, velocity = path_point(noise, mel, times)
         prior, condition = self._conditions(frames)
         velocity_hat = self._velocity(point, frames.mask, condition, times)
-        return FlowOutput(velocity_hat, velocity, prior, prosody)
+        mel_hat = None
+        if self.config.lambda_adversarial:
+            start, condition = self.config.temperature * noise, condition.detach()
+            mel_hat = solve(
+                lambda point, times: self._velocity(point, frames.mask, condition, times).float(),
+                start,
+                self.config.steps,
+            )
+        return FlowOutput(velocity_hat, velocity, prior, prosody, mel_hat)
 
     def begin_update(self, step: int) -> None:
         """Chooses the noise of the update after `step` completed updates."""
         self._update = step + 1
+
+    def seeds(self, phone_ids: Tensor) -> Tensor:
+        """Returns a number below 2^32 for each item, (B, N) -> (B,), in training of the update."""
+        return seeds_of_phones(phone_ids, self._update if self.training else 0)
 
     def draw(self, phone_ids: Tensor, n_frames: int) -> tuple[Tensor, Tensor]:
         """Draws noise, (B, T, M), and times, (B,), of the flow for a batch.
@@ -110,7 +123,7 @@ class FlowSpeech(FeedForwardNetwork):
         They are functions of the update and the phones, (B, N), so that batches may be split in any
         way; in eval mode, of the phones alone, so that validations can be compared.
         """
-        seeds = seeds_of_phones(phone_ids, self._update if self.training else 0)
+        seeds = self.seeds(phone_ids)
         uniform = seeds.float() / 2**32
         times = (math.sqrt(2) * (2 * uniform - 1).erfinv()).sigmoid()  # logit-normal
         return frame_noise(seeds, n_frames, self.n_mels), times

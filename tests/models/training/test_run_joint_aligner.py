@@ -148,7 +148,9 @@ def test_a_published_voice_loads_without_the_aligner(root, tmp_path):
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing.*--with_discriminators"):
         load_joint_aligner(load_model(published))
     whole = tmp_path / "whole"
-    export_experiment(root / "ckpts" / "voice", whole, "voice", licence=None, with_discriminators=True)
+    export_experiment(
+        root / "ckpts" / "voice", whole, "voice", licence=None, with_discriminators=True
+    )
     assert (whole / "aligner.safetensors").exists()
 
 

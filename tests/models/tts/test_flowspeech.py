@@ -1,9 +1,11 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from models.base.assets import Assets
+from models.base.registry import load_config
 from models.tts.flowspeech import FlowSpeech, FlowSpeechTask
 from models.tts.flowspeech.config import (
     EncoderConfig,
@@ -26,7 +28,9 @@ from tests.models.tts.batches import (
     losses_of,
     pad,
 )
+from utils.errors import InputError
 
+ROOT = Path(__file__).parents[3]
 ENERGY = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
 TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
 SMALL = FlowSpeechConfig(
@@ -202,3 +206,54 @@ def test_sizes_that_do_not_fit_are_refused(section, keys, message):
 def test_a_voice_of_other_steps_and_temperature_speaks_so():
     calm = network_of(replace(SMALL, steps=2, temperature=0.0)).eval()
     assert torch.equal(speech(calm), speech(network_of().eval(), steps=2, temperature=0.0))
+
+
+ADVERSARIAL = replace(SMALL, lambda_adversarial=0.5, lambda_feature=2.0, adversarial_start=2)
+
+
+def test_discriminators_compare_the_synthesised_mel_with_the_recorded_given_the_mean_mel(
+    monkeypatch,
+):
+    monkeypatch.setattr("models.tts.flowspeech._SEGMENT_FRAMES", 7)
+    network, batch, seen = network_of(ADVERSARIAL).eval(), batch_of(), []
+    task = task_of(network)
+    task.networks["discriminator"].register_forward_pre_hook(lambda _, given: seen.extend(given))
+    with torch.no_grad():
+        next(task.training_step(batch))
+    recorded, synthesised = seen[0].chunk(2)  # (B, 2, M, 7)
+    assert torch.equal(recorded[:, 1], synthesised[:, 1])
+    starts = network.seeds(batch.phone_ids)
+    expected = network.teacher_forced_mel(batch)
+    for item, T in enumerate(batch.mel_lengths.tolist()):
+        first = int(starts[item]) % max(1, T - 6)
+        n = min(7, T - first)
+        mel = (synthesised[item, 0] * 2.2 - 5.5).clamp(min=MEL.log_floor_value)
+        torch.testing.assert_close(mel[:, :n], expected[item, :, first : first + n])
+        target = (batch.mel[item, :, first : first + n] + 5.5) / 2.2
+        torch.testing.assert_close(recorded[item, 0, :, :n], target)
+        assert not recorded[item, :, :, n:].any()
+        assert not synthesised[item, :, :, n:].any()
+
+
+def test_with_discriminators_only_the_estimator_learns():
+    network = network_of(ADVERSARIAL).train()
+    _, update = task_of(network).training_step(batch_of())
+    sum(term.total for term in update.losses.values()).backward()
+    trained = {name for name, part in network.named_parameters() if part.grad is not None}
+    assert trained == {name for name, _ in network.named_parameters() if "estimator" in name}
+
+
+def test_from_their_start_on_the_adversarial_losses_have_the_weights_of_the_config():
+    task = task_of(network_of(ADVERSARIAL))
+    for step, expected in ((1, [0.0, 0.0]), (2, [0.5, 2.0])):
+        task.begin_update(step)
+        _, update = task.training_step(batch_of())
+        assert [update.losses[key].weight for key in ("gen_adv", "feature_matching")] == expected
+
+
+def test_discriminators_and_learned_durations_exclude_each_other(tmp_path):
+    base, config = ROOT / "config" / "tiny" / "flowspeech.json", tmp_path / "config.json"
+    config.write_text(f'{{"base_config": "{base}", "model": {{"lambda_adversarial": 1}}}}')
+    load_config(config)
+    with pytest.raises(InputError, match=r"model\.lambda_adversarial trains the estimator alone"):
+        load_config(config, ['preprocess.aligner="learned"'])
