@@ -55,7 +55,7 @@ class Fitter:
 
     def __call__(self, entry: SourceEntry, utterance: Utterance) -> AlignedSpeech:
         """Fits the entry of an utterance; AlignmentError if it does not fit text and recording."""
-        spoken = self._frontends[utterance.language](utterance.text)
+        spoken = self._frontends[utterance.language](utterance.spoken)
         with naming(entry.path):
             check_text(entry.text, utterance)
             _check_attention(entry.attention, self._config.min_attention)
