@@ -25,6 +25,7 @@ from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Span, file_aligner, is_silence, make_grid
 from utils.files import user_path
 
+_MAKE = "align this recording, or correct preprocess.textgrid_dir"
 _PLACE = itemgetter(1, 2)
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
@@ -101,8 +102,11 @@ def _read_text(path: Path) -> str:
         content = path.read_bytes()
         is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AlignmentError(f"{path}: no TextGrid in UTF-8 or UTF-16 ({error})") from None
+    except OSError as error:
+        raise AlignmentError(f"{path}: {error.strerror}; {_MAKE}") from None
+    except UnicodeDecodeError as error:
+        fault = f"{path}: no TextGrid in UTF-8 or UTF-16 ({error})"
+        raise AlignmentError(f"{fault}; save it as UTF-8") from None
     return text.replace("\r\n", "\n")
 
 
