@@ -208,8 +208,11 @@ def _cells(
     table: str, lines: Mapping[str, str], delimiter: str, notices: list[str]
 ) -> dict[str, list[str]]:
     """The stripped cells of each line by its place."""
-    preferred = delimiter
-    if 2 * sum(delimiter in line for line in lines.values()) < len(lines):  # most lines lack it
+    preferred, first = delimiter, next(iter(lines.values()), "").replace('"', "")
+    marks = (mark for mark in (delimiter, *_DELIMITERS) if _named_columns(first.split(mark)))
+    if head := next(marks, ""):  # a first line that names the columns; texts may hold other marks
+        delimiter = head
+    elif 2 * sum(delimiter in line for line in lines.values()) < len(lines):  # most lines lack it
         in_all = (mark for mark in _DELIMITERS if all(mark in line for line in lines.values()))
         delimiter = next(in_all, delimiter)
     if delimiter != preferred:

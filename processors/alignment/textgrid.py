@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
-from preprocessors.manifest import Utterance
+from preprocessors.manifest import Utterance, safe_id
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Span, file_aligner, is_silence, make_grid
 from utils.files import user_path
@@ -38,7 +38,8 @@ def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
     """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it."""
-    name = f"{utterance.id}.TextGrid"
+    stem = utterance.audio.stem  # of a name that is no id, the aligner knows only the name
+    name = f"{stem if safe_id(stem) == utterance.id else utterance.id}.TextGrid"
     # that of VCTK_p225 may be called p225
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
     places = (folder / name, folder / utterance.speaker / name, folder / own_name / name)

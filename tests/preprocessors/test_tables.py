@@ -234,3 +234,9 @@ def test_tables_in_the_folders_of_a_corpus_are_read_together(corpus):
         "test/metadata.csv:2",
         "train/metadata.csv:2",
     ]
+
+
+def test_bars_between_phones_do_not_separate_columns_that_the_first_line_names(corpus):
+    table = "file_name\ttext\tphones\na.wav\tHi there.\tHH AY1 | DH EH1 R\n"
+    (utterance,) = listing(corpus({"metadata.csv": table, "a.wav": ""})).utterances
+    assert utterance.phones == "{HH AY1} {DH EH1 R}"

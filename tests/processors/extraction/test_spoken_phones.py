@@ -5,8 +5,10 @@ import pytest
 
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
-from preprocessors.manifest import Utterance
+from preprocessors.manifest import Utterance, safe_id
+from processors.alignment.textgrid import find_textgrid
 from processors.audio.files import write_wav
+from processors.durations.sources import durations_in, match_names
 from processors.extraction.features import feature_dependence
 from processors.extraction.plan import list_corpus
 from processors.extraction.shards import Trace, UtteranceReader
@@ -38,3 +40,12 @@ def test_refused_names_are_listed_where_the_split_fails_for_want_of_utterances(t
     message = r"(?s)none are left to train on.* \d more are rejected:.*\.csv:1: '\.\./a' is not"
     with pytest.raises(InputError, match=message):
         list_corpus(config, "mine")
+
+
+def test_files_of_durations_are_found_by_the_name_of_a_recording(tmp_path):
+    name = "Recording (3)"
+    utterance = Utterance(safe_id(name), tmp_path / f"{name}.wav", "One.", "x", name=name)
+    (tmp_path / f"{name}.TextGrid").touch()
+    assert find_textgrid(tmp_path, utterance) == tmp_path / f"{name}.TextGrid"
+    source = durations_in(tmp_path)
+    assert list(match_names(source, {utterance.id}).entries) == [utterance.id]
