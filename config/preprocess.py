@@ -19,8 +19,7 @@ class CorpusConfig:
     # metadata.jsonl, those in the folders below, or *.parquet
     table: str = "metadata.csv"
     delimiter: str = "|"  # `folder`: column separator
-    # `folder`: each is id, text, normalized, phones, speaker or -; empty: by the first line or their
-    # number
+    # `folder`: id, text, normalized, phones, speaker or - each; empty: by the first line or number
     columns: tuple[str, ...] = ()
     encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
     speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name

@@ -72,7 +72,7 @@ def test_absolute_paths_into_the_corpus_are_read(corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "start", ["C:\\Users\\Anna\\My speech\\", "D:/x/", "/home/anna/speech/", "\\\\nas\\speech\\"]
+    "start", ["C:\\Users\\Anna\\My speech\\", "D:/x/", "/mnt/speech/", "\\\\nas\\speech\\"]
 )
 def test_the_folders_of_another_computer_are_left_out(corpus, start):
     table = f"{start}anna/a.wav|1\n{start}bob/a.wav|2\n"
