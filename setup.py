@@ -83,6 +83,7 @@ setup(
             "pydantic>=2.14",
         ],
         "tensorflowtts": ["h5py>=3.8"],  # checkpoints of TensorFlowTTS
+        "datasets": ["pyarrow>=14"],  # Parquet
         "cluster": ["dask[distributed]>=2024.1"],
         "ray": ["ray>=2.9"],
         "wandb": ["wandb>=0.16"],

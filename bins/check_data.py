@@ -24,7 +24,7 @@ def main() -> None:
     passed = True
     for dataset in chosen:
         check = check_corpus(config, dataset, flags.num_workers)
-        print_text(check.report())
+        print_text(f"{check.report()}{check.verdict}\n")
         passed = passed and check.passes
     if not passed:
         raise SystemExit(1)

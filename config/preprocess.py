@@ -15,9 +15,11 @@ class CorpusConfig:
 
     format: str = ""  # preprocessor; empty: the one with the name of the dataset
     language: str = "en-us"  # espeak language code of the text
-    table: str = "metadata.csv"  # `folder`: file name of the table, relative to the dataset path
+    # `folder`: file name of the table, relative to the dataset path; if there is no metadata.csv,
+    # metadata.jsonl, those in the folders below, or *.parquet
+    table: str = "metadata.csv"
     delimiter: str = "|"  # `folder`: column separator
-    # `folder`: each is id, text, normalized, speaker or -; empty: by the first line or their number
+    # `folder`: id, text, normalized, phones, speaker or - each; empty: by the first line or number
     columns: tuple[str, ...] = ()
     encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
     speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name

@@ -15,7 +15,7 @@ from utils.errors import InputError, nearest
 from utils.files import read_json, user_path
 
 ORIGIN = "corpus.json"  # in the folder of a corpus that a program spoke
-_NOT_FORMATS = {"collector", "corpora", "fetch", "manifest"}  # the other files here
+_NOT_FORMATS = {"collector", "corpora", "fetch", "manifest", "parquet"}  # the other files here
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
 

@@ -15,6 +15,7 @@ from utils.errors import InputError
 from utils.files import iterate_jsonl, read_json, write_json, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
+_LONGEST_STEM = 100  # characters of a name that are kept before its checksum
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
@@ -29,6 +30,13 @@ class Utterance:
     speaker: str  # speaker name, unique over all datasets (`LJSpeech`, `VCTK_p225`)
     language: str = "en-us"  # espeak language code, such as `en-us`
     source: str = ""  # place of the text, for messages: `metadata.csv:12`
+    name: str = ""  # the name in the corpus that the id was made from; empty: the id
+    phones: str = ""  # phones of the corpus, in braces; empty: they follow from the text
+
+    @property
+    def spoken(self) -> str:
+        """What the text front end reads: the phones of the corpus, or else the text."""
+        return self.phones or self.text
 
 
 class Rejection(NamedTuple):
@@ -56,6 +64,14 @@ class Listing(NamedTuple):
     origin: Origin = Origin()
 
 
+class UnusableCorpus(InputError):  # noqa: N818  (an error of the corpus)
+    """A corpus with too few usable utterances; `listing` has the reasons."""
+
+    def __init__(self, message: str, listing: Listing) -> None:
+        super().__init__(message)
+        self.listing = listing
+
+
 class Splits(NamedTuple):
     """Ids of each split, sorted."""
 
@@ -68,6 +84,20 @@ class Splits(NamedTuple):
 def is_safe_id(id: str) -> bool:
     """Returns whether an id is safe as a file name on any disk."""
     return _SAFE_ID.fullmatch(id) is not None
+
+
+def safe_id(name: str) -> str:
+    """The id of a name: the name with `_` for `/`.
+
+    If other characters remain than an id may have, they become `_`, and the first digits of the
+    SHA-256 of the name are added, so that different names have different ids.
+    """
+    id = name.replace("/", "_")
+    if is_safe_id(id):
+        return id
+    checksum = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    readable = re.sub(r"[^A-Za-z0-9_.-]+", "_", id)[:_LONGEST_STEM].lstrip(".-")
+    return f"{readable or '_'}-{checksum}"
 
 
 def check_id(id: str) -> str:

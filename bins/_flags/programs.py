@@ -125,6 +125,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
     "check_corpus": (
         *_CORPUS,
         Flag("no_misfits", None, help="do not align; that takes longest"),
+        Flag("json", None, help="print JSON instead of a table"),
     ),
     "distil": (
         Flag("teacher", v.WORD, metavar="TEACHER", positional=True).with_help("""

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
-from preprocessors.manifest import Utterance
+from preprocessors.manifest import Utterance, safe_id
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Span, file_aligner, is_silence, make_grid
 from utils.files import user_path
 
+_MAKE = "align this recording, or correct preprocess.textgrid_dir"
 _PLACE = itemgetter(1, 2)
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
@@ -37,7 +38,8 @@ def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
     """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it."""
-    name = f"{utterance.id}.TextGrid"
+    stem = utterance.audio.stem  # of a name that is no id, the aligner knows only the name
+    name = f"{stem if safe_id(stem) == utterance.id else utterance.id}.TextGrid"
     # that of VCTK_p225 may be called p225
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
     places = (folder / name, folder / utterance.speaker / name, folder / own_name / name)
@@ -104,8 +106,11 @@ def _read_text(path: Path) -> str:
         content = path.read_bytes()
         is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AlignmentError(f"no TextGrid in UTF-8 or UTF-16 ({error})", path) from None
+    except OSError as error:
+        raise AlignmentError(f"{error.strerror}; {_MAKE}", path) from None
+    except UnicodeDecodeError as error:
+        fault = f"no TextGrid in UTF-8 or UTF-16 ({error}); save it as UTF-8"
+        raise AlignmentError(fault, path) from None
     return text.replace("\r\n", "\n")
 
 

@@ -81,11 +81,12 @@ def check_times(grid: Grid) -> None:
     for tier in (grid.words, grid.phones):
         for label, start_s, end_s in tier:
             if not 0 <= start_s <= end_s < inf:
-                raise AlignmentError(f"{label} lasts from {start_s:.3f} to {end_s:.3f} s")
+                times = f"{label} lasts from {start_s:.3f} to {end_s:.3f} s"
+                raise AlignmentError(f"{times}, and must end after it starts; {_AGAIN}")
         for (label, start_s, end_s), (after, after_s, _) in pairwise(tier):
             if after_s < start_s or end_s - after_s > MAX_OVERLAP_S:
                 times = f"{label} lasts until {end_s:.3f} s, and {after} starts at {after_s:.3f} s"
-                raise AlignmentError(f"times overlap or are not in order: {times}")
+                raise AlignmentError(f"times overlap or are not in order: {times}; {_AGAIN}")
 
 
 def check_text(text: object, utterance: Utterance) -> None:

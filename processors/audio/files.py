@@ -27,6 +27,12 @@ _WHOLE_SHARE = 0.99  # of the samples that a header promises
 _UNKNOWN_FRAMES = 2**63 - 1  # of libsndfile, where the header gives no length
 # A program that writes to a pipe cannot go back to the header: it says 0xFFFFFFFF, or about 2 GB.
 _STREAMED = 0x7FFF0000
+# first bytes of AIFF, AU, long or big-endian WAV, W64 and CAF
+_CHUNKED = {b"FORM", b".snd", b"dns.", b"RF64", b"RIFX", b"riff", b"caff"}
+_PADDING = 64  # bytes by which programs get the length of a whole file wrong
+# lengths in the log of libsndfile, of the header and of the file
+_CORRECTED = re.compile(r": (\d+) \(should be (\d+)\)")
+_RF64_FRAMES = re.compile(r"frame count (\d+) does not match value from 'ds64' chunk of (\d+)")
 _HEADER = struct.Struct("<4sI")  # of a chunk of WAV: name and length
 
 
@@ -205,15 +211,19 @@ def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> 
 
 
 def check_length(path: Path) -> bool:
-    """Compares the length of the audio in the header of a WAV file with the file.
+    """Compares the length of the audio in the header of a file with the file.
 
     Returns:
         False if the header gives no length, since the file was written to a pipe.
     """
     with path.open("rb") as file:
         audio = _audio_chunk(file)
+        file.seek(0)
+        is_chunked = file.read(4) in _CHUNKED
+    if audio is None:
+        return not is_chunked or _check_logged_length(path)
     size = path.stat().st_size
-    if audio is None or audio.stop <= size:
+    if audio.stop <= size:
         return True
     if len(audio) >= _STREAMED:
         return False
@@ -221,6 +231,22 @@ def check_length(path: Path) -> bool:
         f"cut short: the header promises {len(audio)} bytes of audio, the file holds"
         f" {size - audio.start}; copy it again"
     )
+
+
+def _check_logged_length(path: Path) -> bool:
+    """Compares the lengths in the header with those that libsndfile found, by its log."""
+    log = soundfile.info(path, verbose=True).extra_info
+    lengths = [(int(declared), int(held)) for declared, held in _CORRECTED.findall(log)]
+    lengths += [(int(declared), int(held)) for held, declared in _RF64_FRAMES.findall(log)]
+    for declared, held in lengths:
+        if declared >= _STREAMED:
+            return False
+        if declared - held > _PADDING:
+            raise UtteranceError(
+                f"cut short: the header promises {declared} bytes or samples, the file holds"
+                f" {held}; copy it again"
+            )
+    return True
 
 
 def _audio_chunk(file: BinaryIO) -> range | None:

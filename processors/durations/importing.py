@@ -54,7 +54,7 @@ class Fitter:
 
     def __call__(self, entry: SourceEntry, utterance: Utterance) -> AlignedSpeech:
         """Fits the entry of an utterance; AlignmentError if it does not fit text and recording."""
-        spoken = self._frontends[utterance.language](utterance.text)
+        spoken = self._frontends[utterance.language](utterance.spoken)
         with naming(entry.path):
             check_text(entry.text, utterance)
             least, attention = self._config.min_attention, entry.attention

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modules.alignment.attention_quality import PathQuality
+from preprocessors.manifest import safe_id
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, read_textgrid
@@ -123,7 +124,7 @@ def match_names(source: DurationSource, ids: Collection[str]) -> Matches:
     extra = []
     for entry in source.entries:
         matches = (form.fullmatch(entry.name) for form in (_AFTER, _BEFORE))
-        names = [entry.name, *(match["id"] for match in matches if match)]
+        names = [entry.name, safe_id(entry.name), *(match["id"] for match in matches if match)]
         id = next((name for name in names if name in ids), None)
         if id is None:
             extra.append(entry.name)

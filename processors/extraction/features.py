@@ -78,7 +78,7 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
     alignment_of = find_files and find_files(config, dataset_root)
 
     def identity(utterance: Utterance) -> list[object]:
-        words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
+        words = [utterance.id, utterance.spoken, utterance.speaker, utterance.language]
         of_alignment = size_and_time(alignment_of(utterance)) if alignment_of else ()
         return [*words, *size_and_time(utterance.audio), *of_alignment]
 

@@ -87,7 +87,9 @@ def fingerprint_of(
     features = {key: value for key, value in keys.items() if key not in finishing}
     features |= dependence.other
     finishing |= dependence.finishing
-    texts = [(u.id, u.text, u.language) for u in listing.utterances]
+    texts = [
+        (u.id, u.text, u.language, *([u.phones] if u.phones else [])) for u in listing.utterances
+    ]
     origin = [asdict(listing.origin)] if listing.origin.spoken_by else []
     return Fingerprint(
         task=dependence.task,

@@ -7,7 +7,14 @@ from pathlib import Path
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
 from preprocessors.corpora import dataset_folder, read_corpus
-from preprocessors.manifest import Listing, Splits, Utterance, listed_among, split_ids
+from preprocessors.manifest import (
+    Listing,
+    Splits,
+    UnusableCorpus,
+    Utterance,
+    listed_among,
+    split_ids,
+)
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fingerprint_of
 from processors.extraction.shards import ShardReport, plan_shards
@@ -84,7 +91,10 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     try:
         split_ids(dict.fromkeys(ids, 0.0), split)
     except InputError as error:
-        raise InputError(f"{dataset}: {error}") from error
+        rejected = [f"\n  {rejection.reason}" for rejection in listing.rejected]
+        others = f"; {len(rejected)} more are rejected:" if rejected else ""
+        message = f"{dataset}: {error}{others}{''.join(rejected[:_SHOWN])}"
+        raise UnusableCorpus(message, listing) from error
     return root, listing
 
 

@@ -156,12 +156,12 @@ def test_two_paths_that_give_the_same_id_are_rejected(corpus):
     assert "the id x_a occurs 2 times: metadata.csv:1, metadata.csv:2" in rejection.reason
 
 
-@pytest.mark.parametrize("id", ["../x", "wavs/../../x", "/x", "wavs//x", "x/", "./x"])
+@pytest.mark.parametrize("id", ["../x", "wavs/../../x", r"..\x", r"C:\wavs\..\..\x"])
 def test_a_path_that_leaves_the_folder_is_rejected(corpus, id):
     root = corpus({"metadata.csv": f"{id}|Evil.\na|One.\n", "a.wav": "", "../x.wav": ""})
     (rejection,) = listing(root).rejected
     assert rejection.id == id
-    assert "is not a safe id" in rejection.reason
+    assert "is not the name of a file in the corpus folder" in rejection.reason
 
 
 def test_a_utf_16_table_is_named_as_such(corpus):
@@ -177,7 +177,7 @@ def test_a_first_line_of_unknown_names_is_rejected_with_the_known_ones(corpus):
     root = corpus({"metadata.csv": "name|words\na|One.\nb|Two.\n", "a.wav": ""})
     other, name = listing(root).rejected
     assert name.reason.endswith("; if the line names the columns, name them id and text")
-    assert other.reason == "metadata.csv:3: no audio file b.wav or .flac"
+    assert other.reason == "metadata.csv:3: no audio file b (.wav, .flac, .mp3 ...)"
 
 
 @pytest.mark.parametrize(

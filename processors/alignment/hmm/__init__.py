@@ -128,7 +128,9 @@ def plan_training(
     """
     path = folder / MODEL_FILE
     chosen = tuple(choose(utterances, MAX_UTTERANCES))
-    read = {u.id: _digest([u.text, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen}
+    read = {
+        u.id: _digest([u.spoken, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen
+    }
     origin: dict[str, Any] = {"config": _digest(_relevant(config)), "utterances": read}
     previous = model.read_origin(path)
     if previous is not None and previous["config"] == origin["config"]:
@@ -170,7 +172,7 @@ def _examples(
     for utterance in utterances:
         frontend = frontends[utterance.language]
         try:
-            audio, spoken = read_audio(utterance.audio, config), frontend(utterance.text)
+            audio, spoken = read_audio(utterance.audio, config), frontend(utterance.spoken)
         except (UtteranceError, InputError):
             continue
         frames = model.mfcc(audio.wav, config.sample_rate)
