@@ -340,7 +340,7 @@ def test_odd_but_sound_audio_is_used(name, survived):
         ("control", "corpus", r"holds control characters: \x01\x02; remove them"),
         ("no_text", "corpus", "metadata.csv:"),
         ("no_audio", "corpus", "no audio file"),
-        ("../../outside", "corpus", "not a safe id"),
+        ("../../outside", "corpus", "is not the name of a file"),
         ("one_column_only", "corpus", "metadata.csv:"),
         ("unaligned", "alignment", "unaligned"),
     ],
