@@ -19,6 +19,7 @@ _OPTIONAL = {  # extra of setup.py: a module of each of its packages, and what t
     "eval": (("pesq", "pystoi", "speechmos", "distillmos", "resemblyzer", "jiwer"), "all metrics"),
     "pyworld": (("pyworld",), "a second pitch extractor"),
     "tensorflowtts": (("h5py",), "checkpoints of TensorFlowTTS"),
+    "datasets": (("pyarrow",), "tables in Parquet"),
     "cluster": (("distributed",), "stage 1 on several machines, by Dask"),
     "ray": (("ray",), "stage 1 on several machines, by Ray"),
     "wandb": (("wandb",), "tracking by Weights & Biases"),

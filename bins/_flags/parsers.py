@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bins._flags import table
-from bins._flags.programs import PROGRAMS
 from bins._flags.table import ALL, COMMANDS, FLAGS, Command, Flag, Kind
 from utils.cli import Parser, UsageError
 from utils.errors import nearest
@@ -173,6 +172,8 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
 
 def program_arguments(name: str, description: str, argv: Sequence[str] | None = None) -> Namespace:
     """Parses the flags of a command that is no stage; it checks which of them go together."""
+    from bins._flags.programs import PROGRAMS  # its defaults need packages, the recipes none
+
     parser, flags = Parser(description), PROGRAMS[name]
     groups: dict[str, _ActionsContainer] = {"": parser}
     for flag in flags:

@@ -51,8 +51,11 @@ def test_flowspeech_is_one_network_for_all_corpora():
     assert configs.keys() == {
         *("exp_config", "exp_config_vctk", "exp_config_libritts", "exp_config_folder"),
         *("exp_config_small", "exp_config_bundled", "exp_config_demo"),
-        *("exp_config_finetune_5min", "exp_config_finetune_1h"),
+        *("exp_config_finetune_5min", "exp_config_finetune_1h", "exp_config_bundled_adversarial"),
     }
+    adversarial = configs.pop("exp_config_bundled_adversarial")
+    assert adversarial.preprocess == configs["exp_config_bundled"].preprocess
+    assert adversarial.model == FlowSpeechConfig(lambda_adversarial=0.02)
     for name, config in configs.items():
         train = config.train
         assert config.model == FlowSpeechConfig()

@@ -77,8 +77,8 @@ def read_apart(folder: Path, texts: list[str], language: str) -> list[list[list[
 def assert_same_ids(folder, reader, vocabulary, texts, language):
     found = read_apart(folder, texts, language)
     for text, ids in zip(texts, found, strict=True):
-        passages = reader.passages(text, language, None, pauses=True)
-        expected = [[vocabulary.ids(p.spoken.phones) for p in row] for row in passages]
+        sentences = reader(text, language)
+        expected = [[vocabulary.ids(spoken.phones) for spoken in row] for row in sentences]
         assert ids == expected, text
 
 

@@ -83,8 +83,8 @@ def test_phones_and_pauses_are_those_of_the_toolkit(voice, synthesizer):
     vocabulary = synthesizer.model.vocabulary
     for text in ("Hello voice.", "The lazy dog, a large church?", "Thank you!"):
         [phonemes] = voice.phonemize(text)
-        [[passage]] = synthesizer._reader.passages(text, "en-us", None, pauses=True)
-        assert ["<sil>", *phones_of(voice, vocabulary, phonemes)] == [*passage.spoken.phones]
+        [[spoken]] = synthesizer._reader(text, "en-us")
+        assert ["<sil>", *phones_of(voice, vocabulary, phonemes)] == [*spoken.phones]
 
 
 def test_speakers_have_their_names(folder):

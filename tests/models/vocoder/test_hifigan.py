@@ -255,7 +255,7 @@ def test_a_frame_of_another_length_than_the_network_makes_is_refused():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("preprocess.hop_length=32", "vocoder.json: .*multiply to 64, preprocess.hop_length is 32"),
+        ("preprocess.hop_length=32", "--set: .*multiply to 64, preprocess.hop_length is 32"),
         (
             "model.generator.resblock_kernel_sizes=[4]",
             "--set: section model.generator: resblock_kernel_sizes must be odd",
