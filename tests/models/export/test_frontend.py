@@ -41,7 +41,7 @@ def pages() -> list[str]:
         line.replace("{", " ").replace("}", " ")
         for page in sorted((REPOSITORY / "docs").glob("*.md"))
         for line in page.read_text(encoding="utf-8").splitlines()
-        if sum(map(str.isalpha, line)) > 40
+        if sum(map(str.isalpha, line)) > 40 and "ˈ" not in line  # no letters of IPA
     ]
     return [line for line in lines[:: len(lines) // 500] if has_word(line)][:500]
 
