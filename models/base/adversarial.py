@@ -71,8 +71,8 @@ class BandDiscriminator(SubDiscriminator):
 
     Args:
         layers: Kernel and stride of each convolution but the last, over frequency and time.
-        mean: Of the input, approximately.
-        std: Its standard deviation.
+        mean: Approximate mean of both channels, by which the image is scaled.
+        std: Approximate standard deviation of both channels.
     """
 
     def __init__(

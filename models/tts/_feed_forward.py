@@ -199,7 +199,7 @@ class FeedForwardNetwork(nn.Module):
         is no limit.
 
         Args:
-            seed: Of the noise of a flow, one for all or (B,); it does not depend on the batch.
+            seed: Seed of a flow's noise, one for all or (B,); the noise is the same in any batch.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
                 is its inverse.
             voiced: The phones whose pitch is transformed; with bins, that of all is.

@@ -136,8 +136,8 @@ class Contour(nn.Module):
         is_continuous: Whether all phones have a value, pitch being interpolated; else a phone
             without a known value, such as a voiceless one, has 0 on the scale, the speaker's mean,
             and so has one whose given value is 0.
-        edges: Of the bins, on the scale ("linear") or in Hz or linear energy ("log").
-        dropout: Of the vectors of a convolution.
+        edges: Edges of the bins, on the scale ("linear") or in Hz or linear energy ("log").
+        dropout: Dropout of the vectors of a convolution.
     """
 
     edges: Tensor | None

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from modules.mel import MelConfig
-    from processors.metrics.recognition.labelled_speech import LabelledSpeech
 
 
 class MetricValue(NamedTuple):
@@ -57,10 +56,10 @@ class Check:
     """A check, which flags utterances with one kind of failure."""
 
     name: str
-    # Given the speech and the recording of the same sentence, where there is one: what is wrong, in
-    # one line with numbers ("0.8 s of silence at 2.31 s, recorded: 0.2 s"), or None. Raises
-    # NotApplicableError if the utterance lacks something.
-    score: "Callable[[LabelledSpeech, LabelledSpeech | None], str | None]"
+    # Given the speech and, where there is one, the recording of the same sentence, a LabelledSpeech
+    # each: what is wrong, in one line with numbers ("0.8 s of silence at 2.31 s, recorded: 0.2 s"),
+    # or None. Raises NotApplicableError if the utterance lacks something.
+    score: Callable[[Any, Any], str | None]
     finds: str  # the failure, in a few words, for legends
     meaning: str = ""  # the definition in one sentence
     packages: tuple[str, ...] = ()  # as those of metrics
