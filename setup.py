@@ -77,9 +77,9 @@ setup(
         # they speak exported voices in tests; Piper is a teacher of arion distil, too
         "programs": ["piper-tts>=1.8", "sherpa-onnx>=2.0"],
         "serve": [
-            "fastapi>=0.165",
+            "fastapi>=0.162",
             "uvicorn>=0.54",
-            "starlette>=1.10",  # fastapi brings both
+            "starlette>=1.7",  # fastapi brings both
             "pydantic>=2.14",
         ],
         "tensorflowtts": ["h5py>=3.8"],  # checkpoints of TensorFlowTTS
@@ -101,7 +101,7 @@ setup(
             "onnx>=1.17",
             "onnxscript>=0.7",
             "onnxruntime>=1.18",
-            "fastapi>=0.165",
+            "fastapi>=0.162",
             "uvicorn>=0.54",
             "openai>=3.54",
         ],
