@@ -18,7 +18,7 @@ from preprocessors.corpora import licence_of, published, read_origin
 from preprocessors.manifest import Origin
 from utils.config import build, plain_tree
 from utils.errors import InputError, listed
-from utils.files import read_json, read_text, replacing, write_json
+from utils.files import read_json, read_text, write_json, write_text
 
 HISTORY = "history.json"
 
@@ -143,8 +143,7 @@ def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None
     """
     replace(card.history, recordings_licences=_recordings_licences(card)).save(folder)
     notes = notes_in((notes_from or folder) / "README.md")
-    with replacing(folder / "README.md") as temporary:
-        temporary.write_text(card_text(card, notes), encoding="utf-8")
+    write_text(folder / "README.md", card_text(card, notes))
 
 
 def update_card(folder: Path, card: Card, position: Position, losses: Mapping[str, float]) -> None:
