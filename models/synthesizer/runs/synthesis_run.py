@@ -1,6 +1,7 @@
 """Stage 3 of every model: synthesises items one by one, records them, and lists failures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from models.synthesizer.runs.metadata import L, ResultFolder
 from preprocessors.manifest import MANIFEST, Utterance, read_split
 from utils.errors import InputError, counted, refuse
 from utils.files import user_path
+from utils.locks import locked
 from utils.logging import get_logger, progress
 
 TestingSet = Literal["train", "test", "golden_test"]
@@ -45,6 +47,13 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
     if not utterances:
         raise InputError(f"{folder}: the split {testing_set} is empty; see preprocess.split")
     return utterances
+
+
+@contextmanager
+def opened_results(folder: Path, kind: type[L]) -> Iterator[ResultFolder[L]]:
+    """Opens a folder of results; no other run may add to it before the end of the block."""
+    with locked(folder, "wait until it ends, or choose another --infer_output_dir"):
+        yield ResultFolder(folder, kind)
 
 
 def synthesise_each(

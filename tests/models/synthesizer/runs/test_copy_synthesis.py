@@ -97,7 +97,7 @@ def lines_of(folder: Path) -> list[dict]:
 def test_a_split_becomes_files_named_by_id_as_long_as_their_mels(tmp_path, store):
     synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "metadata.jsonl", "rec-008.wav", "rec-009.wav",
+        ".lock", "metadata.jsonl", "rec-008.wav", "rec-009.wav",
     ]  # fmt: skip
     wav, rate = soundfile.read(tmp_path / "out" / "rec-008.wav", dtype="int16")
     assert rate == 8000
