@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from models.base.registry import load_config
+from models.checkpoint.folders import step_folder
+from models.checkpoint.history import HISTORY, History
+from models.checkpoint.loading import CHECKPOINTS
 from models.synthesizer.runs.metadata import L, ResultFolder
 from preprocessors.manifest import MANIFEST, Utterance, read_split
 from utils.errors import InputError, counted, refuse
@@ -24,6 +27,18 @@ def default_output(reference: str | Path, folder: Path) -> Path:
             f"{reference} is no folder here: choose one for the wavs by --infer_output_dir"
         )
     return folder / "result"
+
+
+def best_checkpoint(reference: str | Path) -> Path:
+    """Finds the checkpoint of an experiment here whose validation loss was the smallest."""
+    home = user_path(reference)
+    step = History.load(home).best_step
+    if step is None:
+        raise InputError(
+            f"{reference}: {HISTORY} there names no best checkpoint; --infer_best goes with the"
+            " folder of an experiment that was validated while it was trained"
+        )
+    return step_folder(home / CHECKPOINTS, step)
 
 
 def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:

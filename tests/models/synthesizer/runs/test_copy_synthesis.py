@@ -445,6 +445,10 @@ def test_a_mel_that_lies_turned_in_memory_is_read_as_it_is_meant(tmp_path):
         (log_mel() * 20 / np.log(10), "no decibels, no linear or normalised"),
         (np.exp(log_mel()), "values from .*; expected the natural log"),
         (log_mel() + 5, "expected the natural log of magnitudes"),
+        (
+            (log_mel() - log_mel().mean()) / log_mel().std(),
+            r"its mean is -?0\.00, .* deviation 1\.00",
+        ),
     ],
 )
 def test_what_is_no_natural_log_mel_is_refused_with_the_reason(tmp_path, array, message):
