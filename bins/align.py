@@ -8,7 +8,7 @@ from bins._flags.corpus import DATASET, corpus_config, run_stage_1
 from bins._flags.parsers import program_arguments
 from utils.cli import run
 from utils.errors import InputError
-from utils.files import replacing
+from utils.files import write_text
 
 _COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
 
@@ -36,6 +36,11 @@ def main() -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name != DATASET and not path.name.startswith("."):
             raise InputError(f"{path} is not of an interrupted call; choose another OUT")
+    if not folder.exists() and (output / REJECTED).exists():
+        raise InputError(
+            f"{output} holds the alignments of an earlier call, and those of other recordings would"
+            " stay; choose another OUT, or remove it first"
+        )
     config = corpus_config(flags, flags.aligner, folder, max_bad_ratio=1)
     misfits = run_stage_1(config, flags.num_workers)
     export_store(config.preprocess, folder / DATASET, flags.format, output)
@@ -49,9 +54,7 @@ def main() -> None:
 
 def _write_table(path: Path, misfits: list[dict[str, Any]]) -> None:
     rows = [[" ".join(str(row[name]).split()) for name in _COLUMNS] for row in misfits]
-    with replacing(path) as temporary:
-        lines = ("\t".join(row) + "\n" for row in (_COLUMNS, *rows))
-        temporary.write_text("".join(lines), encoding="utf-8")
+    write_text(path, "".join("\t".join(row) + "\n" for row in (_COLUMNS, *rows)))
 
 
 if __name__ == "__main__":

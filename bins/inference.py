@@ -21,11 +21,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     setup_logging()
 
     from models.synthesizer.runs import text_synthesis
-    from models.synthesizer.runs.synthesis_run import default_output, experiment_of
+    from models.synthesizer.runs.synthesis_run import (
+        best_checkpoint,
+        default_output,
+        experiment_of,
+    )
 
     transform = _pitch_transform(flags)
     texts = _texts(flags)
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
+    if flags.infer_best:
+        reference = best_checkpoint(reference)
     settings = text_synthesis.Settings(
         speaker=flags.speaker,
         pitch_control=flags.pitch_control,

@@ -5,14 +5,15 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bins._flags.parsers import program_arguments
 from models.checkpoint.voices import find_voice
-from utils.cli import UsageError, run
+from utils.cli import UsageError, print_bytes, run
 from utils.errors import InputError, printable
-from utils.files import decoded, read_text, replacing, user_path
+from utils.files import decoded, read_text, user_path, write_text
 
 if TYPE_CHECKING:
     from models.synthesizer.joining import SpeechStream
@@ -73,19 +74,14 @@ def main() -> None:
 def _write_subtitles(path: Path, stream: "SpeechStream") -> None:
     from processors.durations.subtitles import subtitles
 
-    content = subtitles(stream.sentences, stream.words, path.suffix[1:])
-    with replacing(path) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+    write_text(path, subtitles(stream.sentences, stream.words, path.suffix[1:]))
 
 
 def _write(stream: Iterable[bytes]) -> None:
     """Writes to standard output, until its reader leaves."""
-    try:
+    with suppress(BrokenPipeError):
         for data in stream:
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+            print_bytes(data)
 
 
 def _arguments() -> argparse.Namespace:

@@ -13,9 +13,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     setup_logging()
 
     from models.synthesizer.runs import copy_synthesis
-    from models.synthesizer.runs.synthesis_run import experiment_of
+    from models.synthesizer.runs.synthesis_run import best_checkpoint, experiment_of
 
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
+    if flags.infer_best:
+        reference = best_checkpoint(reference)
     synthesis = copy_synthesis.load_copy_synthesis(
         reference, next(iter(flags.infer_output_dir), None), flags.set
     )

@@ -28,7 +28,7 @@ class Done(NamedTuple):
 
 def command(module: str, *words: object, folder: Path = ROOT) -> Done:
     """Runs `python -m bins.<module>` in a folder, as far as a user sees it."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
     with _as_process([f"bins/{module}.py", *map(str, words)], folder, logging.StreamHandler(err)):
         try:
             with redirect_stdout(out), redirect_stderr(err):
@@ -36,7 +36,7 @@ def command(module: str, *words: object, folder: Path = ROOT) -> Done:
             code = 0
         except SystemExit as leaving:
             code = int(leaving.code or 0)
-    return Done(code, out.getvalue(), err.getvalue())
+    return Done(code, out.buffer.getvalue().decode(), err.getvalue())
 
 
 @contextmanager

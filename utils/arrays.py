@@ -1,6 +1,7 @@
 """Numbers from files: text, NumPy arrays and PyTorch tensors. No file runs code."""
 
 import errno
+import io
 import re
 import warnings
 import zipfile
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from utils.errors import InputError
-from utils.files import read_text
+from utils.files import read_text, replacing
 
 TENSOR_SUFFIXES = (".pt", ".pth")
 ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
@@ -30,6 +31,14 @@ _REMEDY = (  # for checkpoints
 def read_array(path: Path) -> np.ndarray:
     """Reads one array from a `.npy` file, or one tensor from a `.pt` or `.pth` file."""
     return _read_tensor(path) if path.suffix.lower() in TENSOR_SUFFIXES else _read_npy(path)
+
+
+def write_array(path: Path, values: np.ndarray) -> None:
+    """Writes numbers or text as a `.npy` file, atomically; it is not flushed to disk."""
+    content = io.BytesIO()  # where NumPy cannot write a file, it gives no reason
+    np.save(content, values, allow_pickle=False)
+    with replacing(path, flush=False) as temporary:
+        temporary.write_bytes(content.getbuffer())
 
 
 def _read_npy(path: Path) -> np.ndarray:

@@ -193,8 +193,19 @@ def leave(code: int) -> NoReturn:
 def print_text(text: str) -> None:
     """Writes to standard output and flushes; what it cannot encode or obeys becomes escapes."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(printable(text).encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
+    print_bytes(printable(text).encode(encoding, "backslashreplace"))
+
+
+def print_bytes(data: bytes) -> None:
+    """Writes all bytes to standard output, and flushes; an error names it."""
+    left = memoryview(data)
+    try:
+        while left:  # without a buffer, as with PYTHONUNBUFFERED, a write may take a part
+            left = left[sys.stdout.buffer.write(left) :]
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def _describe(error: OSError) -> str:

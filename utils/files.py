@@ -23,25 +23,30 @@ def user_path(path: str | Path) -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, flush: bool = True) -> Iterator[Path]:
     """Yields a temporary path in the folder of `path`; the file written there replaces `path`.
 
     The file is flushed to disk before the rename: a crash or a full disk leaves either the old or
     the new file. If the block raises, the temporary file is removed. Missing folders are created.
     The suffix is that of `path`, by which some libraries choose the format.
+
+    Args:
+        flush: False for thousands of small files that can be made again.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
-        _flush(temporary)
+        if flush:
+            _flush(temporary)
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise _named(error, path, temporary) from error
         raise
-    _flush(path.parent)
+    if flush:
+        _flush(path.parent)
 
 
 def check_new(path: Path) -> None:
@@ -75,9 +80,10 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def _named(error: OSError, path: Path, temporary: Path) -> OSError:
     """The same error with the name of the target instead of the temporary name."""
-    if error.errno is None or error.filename not in (None, str(temporary)):
+    name = str(error.filename or temporary)
+    if error.errno is None or not name.startswith(str(temporary)):
         return error
-    return OSError(error.errno, error.strerror, str(path))
+    return OSError(error.errno, error.strerror, name.replace(str(temporary), str(path), 1))
 
 
 def sync_folder(folder: Path) -> None:
@@ -95,11 +101,15 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
+def write_text(path: Path, text: str, *, flush: bool = True) -> None:
+    """Writes a UTF-8 file, as `replacing` does."""
+    with replacing(path, flush=flush) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def write_json(path: Path, value: object) -> None:
     """Writes strict JSON: UTF-8, indented; NaN and infinity are a ValueError."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    with replacing(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> object:
@@ -121,8 +131,11 @@ def append_jsonl(path: Path, row: object) -> None:
     file is created, a missing folder is not.
     """
     line = json.dumps(row, allow_nan=False) + "\n"
-    with path.open("a", encoding="ascii") as file:
-        file.write(line)
+    try:
+        with path.open("a", encoding="ascii") as file:
+            file.write(line)
+    except OSError as error:
+        raise _named(error, path, path) from error
 
 
 def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:

@@ -22,7 +22,7 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
     """Locks a folder against other processes.
 
     The operating system releases the lock when the process ends, however it ends; the lock file
-    stays and has no meaning by itself. If the work fails before it writes anything, a new folder is
+    stays and has no meaning by itself. If the work fails before it writes anything, new folders are
     removed. On a file system without locks, a warning is logged and the folder stays unlocked.
 
     Args:
@@ -32,7 +32,7 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
     Raises:
         InputError: If another process holds the lock; names the process.
     """
-    is_new = not folder.exists()
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK_FILE).open("a+", encoding="utf-8") as file:
         try:
@@ -49,8 +49,9 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            if is_new and [path.name for path in folder.iterdir()] == [LOCK_FILE]:
+            if new and [path.name for path in folder.iterdir()] == [LOCK_FILE]:
                 (folder / LOCK_FILE).unlink()
                 with suppress(OSError):  # another process has come meanwhile
-                    folder.rmdir()
+                    for path in new:
+                        path.rmdir()
             raise

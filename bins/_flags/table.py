@@ -154,6 +154,8 @@ FLAGS = (
     Flag("infer_expt_dir", v.MODEL, (3, 4)).with_help("""
         experiment, a checkpoint in it, or org/name[@revision] on the Hub (default: the one
         --name)"""),
+    Flag("infer_best", None, (3,)).with_help("""
+        use the checkpoint with the smallest validation loss, in place of the newest"""),
     Flag("infer_mode", choice("single", "batch"), (3, 4)).with_help("""
         single: input of your own; batch: a split of a dataset; stage 3 requires it, stage 4 scores
         what batch wrote by default"""),

@@ -13,7 +13,7 @@ from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import Vocabulary
 from utils.config import build_complete
 from utils.errors import InputError, nearest
-from utils.files import read_json, read_text, replacing, write_json
+from utils.files import read_json, read_text, write_json, write_text
 
 T = TypeVar("T")
 AUDIO = "audio.json"  # every experiment has it
@@ -84,8 +84,7 @@ class Assets:
             write_json(folder / TRAINED_PHONES, sorted(self.trained_phones))
         (folder / LEXICON).unlink(missing_ok=True)  # of an earlier run under this name
         if self.lexicon is not None:
-            with replacing(folder / LEXICON) as temporary:
-                temporary.write_text(self.lexicon, encoding="utf-8")
+            write_text(folder / LEXICON, self.lexicon)
 
     @classmethod
     def load(cls, folder: Path) -> "Assets":

@@ -18,7 +18,7 @@ from preprocessors.corpora import licence_of, published, read_origin
 from preprocessors.manifest import Origin
 from utils.config import build, plain_tree
 from utils.errors import InputError, listed
-from utils.files import read_json, read_text, replacing, write_json
+from utils.files import read_json, read_text, write_json, write_text
 
 HISTORY = "history.json"
 
@@ -83,6 +83,8 @@ class History:
     step: int | None = None  # updates; None if unknown
     # losses and scores of the last validation, by name
     losses: dict[str, float] = field(default_factory=dict)
+    best: float | None = None  # smallest validation loss, of the update `best_step`
+    best_step: int | None = None
     licence: str = UNKNOWN  # of the weights: an identifier of the Hub
     recordings_licences: tuple[str, ...] = ()  # each once; unknown ones are left out
 
@@ -143,8 +145,7 @@ def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None
     """
     replace(card.history, recordings_licences=_recordings_licences(card)).save(folder)
     notes = notes_in((notes_from or folder) / "README.md")
-    with replacing(folder / "README.md") as temporary:
-        temporary.write_text(card_text(card, notes), encoding="utf-8")
+    write_text(folder / "README.md", card_text(card, notes))
 
 
 def update_card(folder: Path, card: Card, position: Position, losses: Mapping[str, float]) -> None:
@@ -155,7 +156,8 @@ def update_card(folder: Path, card: Card, position: Position, losses: Mapping[st
     """
     measured = {**card.history.losses, **losses}
     finite = {name: value for name, value in measured.items() if math.isfinite(value)}
-    history = replace(card.history, step=position.step, losses=finite)
+    best = {"best": position.best, "best_step": position.best_step}
+    history = replace(card.history, step=position.step, losses=finite, **best)
     write_card(folder, replace(card, history=history))
 
 
@@ -245,6 +247,10 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
         yield "weights", f"moving average over the updates, decay {decay:g}"
     losses = (f"{name} {value:.4g}" for name, value in history.losses.items())
     yield "validation", ", ".join(losses)
+    if history.best is not None:
+        later = "; later ones are worse" if (history.step or 0) > (history.best_step or 0) else ""
+        best = f"update {history.best_step}, by its validation loss of {history.best:.4g}{later}"
+        yield "best checkpoint", best
     yield "scores", "; ".join(card.scores)
     yield "not imported", "; ".join(history.not_imported)
 

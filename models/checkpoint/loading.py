@@ -1,7 +1,7 @@
 """Loads trained models from disk or the Hub, those of other projects included."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast
@@ -181,12 +181,22 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
         raise InputError(f"{folder}: no {CONFIG} next to {WEIGHTS} or in the experiment's folder")
     tree, config = read_config(home)
     weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
+    assets, mel = load_assets(home), asdict(config.preprocess.mel)
+    if changed := [
+        f"{key} {value} and {mel[key]}"
+        for key, value in asdict(assets.mel).items()
+        if value != mel[key]
+    ]:
+        raise InputError(
+            f"{home}: {AUDIO} and {CONFIG} differ: {', '.join(changed)}; copy both again from the"
+            " experiment"
+        )
 
     def stored(name: str) -> dict[str, Tensor] | None:
         file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
-    return TrainedModel(tree, config, load_assets(home), weights, step_of(folder), stored)
+    return TrainedModel(tree, config, assets, weights, step_of(folder), stored)
 
 
 def _imported(weights: Path, importer: Importer) -> TrainedModel:

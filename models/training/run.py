@@ -113,7 +113,14 @@ def open_run(
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(train.random_seed)
-        task = model_of(config).task.build(config, assets)
+        try:
+            task = model_of(config).task.build(config, assets)
+        except RuntimeError as error:  # of torch: sizes that fit no memory
+            fault = str(error).splitlines()[0]
+            raise InputError(
+                f"the networks of {config.model_type} cannot be built: {fault}; lower the sizes in"
+                " the section model"
+            ) from error
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0

@@ -7,7 +7,7 @@ import io
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,12 +45,11 @@ def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int) -> N
     The same wav gives the same bytes.
     """
     format = path.suffix[1:].lower()
-    with replacing(path) as temporary, temporary.open("wb+") as file:
-        if FORMATS[format].container == "OGG":
-            file.writelines(encoded(pieces, format, sample_rate))
-        else:
-            for _ in _write(file, pieces, format, sample_rate):
-                pass
+    with replacing(path) as temporary, _File(temporary, "wb+") as file:
+        is_ogg = FORMATS[format].container == "OGG"
+        stream = map(file.write, encoded(pieces, format, sample_rate)) if is_ogg else None
+        for _ in stream or _write(file, pieces, format, sample_rate):
+            file.check()
 
 
 def encoded(pieces: Iterable[np.ndarray], format: str, sample_rate: int) -> Iterator[bytes]:
@@ -92,7 +91,7 @@ def play(pieces: Iterable[np.ndarray], sample_rate: int) -> None:
 
 
 def _write(
-    file: "BinaryIO | _Stream", pieces: Iterable[np.ndarray], format: str, sample_rate: int
+    file: "_File | _Stream", pieces: Iterable[np.ndarray], format: str, sample_rate: int
 ) -> Iterator[None]:
     """Writes pieces, and yields after each and after the end."""
     import soundfile
@@ -122,6 +121,28 @@ def _write(
         if resampler is not None:
             sound.write(resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True))
     yield
+
+
+class _File(io.FileIO):
+    """A file for libsndfile, from whose callbacks an error cannot be raised."""
+
+    _fault: OSError | None = None
+
+    def write(self, data: object) -> int:
+        """Writes all of a buffer, unless a write has failed."""
+        block = memoryview(data)  # type: ignore[arg-type]  # a buffer
+        n_written = 0
+        try:
+            while self._fault is None and n_written < len(block):
+                n_written += super().write(block[n_written:])
+        except OSError as error:
+            self._fault = error
+        return len(block)
+
+    def check(self) -> None:
+        """Raises the error of the first write that failed."""
+        if self._fault is not None:
+            raise self._fault
 
 
 class _Stream(io.RawIOBase):

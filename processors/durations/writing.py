@@ -22,8 +22,9 @@ from processors.records import Alignment, Features, TimedMark, TimedPhone, Timed
 from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.symbols import PAUSES
+from utils.arrays import write_array
 from utils.errors import InputError
-from utils.files import read_json, replacing
+from utils.files import read_json, replacing, write_text
 from utils.logging import get_logger, progress
 
 _log = get_logger(__name__)
@@ -84,7 +85,7 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
             tiers["marks"] = [{"mark": mark.name, "time_s": mark.time_s} for mark in speech.marks]
         row = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds, **tiers}
         content = json.dumps(row, ensure_ascii=False, allow_nan=False, indent=1)
-        (folder / f"{speech.id}.json").write_text(content + "\n", encoding="utf-8")
+        write_text(folder / f"{speech.id}.json", content + "\n", flush=False)
 
 
 def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
@@ -97,7 +98,8 @@ def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
         for place, speech in enumerate(utterances):
             if place == 0:
                 table.write(f"# hop_size {speech.hop_length} sample_rate {speech.sample_rate}\n")
-            np.save(folder / f"{speech.id}-durations.npy", speech.frames.astype(np.int64))
+            target = folder / f"{speech.id}-durations.npy"
+            write_array(target, speech.frames.astype(np.int64))
             names = " ".join(phone.name for phone in speech.phones)
             table.write(f"{speech.id}|{names}|{speech.phones[0].start_s!r}\n")
 
@@ -121,15 +123,14 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
             "pauses": [phone for phone in phones if phone.name in PAUSES],
         }
         content = textgrid_of(tiers, max(speech.seconds, phones[-1].end_s))
-        path = folder / f"{speech.id}.TextGrid"
-        path.write_text(content, encoding="utf-8", newline="\n")
+        write_text(folder / f"{speech.id}.TextGrid", content, flush=False)
 
 
 def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format: str) -> None:
     """Writes `<id>.srt` or `<id>.vtt` by sentences; in vtt, each word has its time."""
     for speech in utterances:
         content = subtitles(speech.sentences, speech.words, format)
-        (folder / f"{speech.id}.{format}").write_text(content, encoding="utf-8")
+        write_text(folder / f"{speech.id}.{format}", content, flush=False)
 
 
 # Each writes all utterances into a folder that exists, by the names of `EXPORT_FORMATS`.

@@ -28,7 +28,7 @@ from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence,
 from processors.extraction.plan import DatasetRun, list_corpus, plan_run
 from processors.records import Alignment, Features, MelWav
 from utils.errors import InputError, UtteranceError
-from utils.files import replacing, size_and_time, write_json
+from utils.files import size_and_time, write_json, write_text
 from utils.logging import get_logger
 
 _log = get_logger(__name__)
@@ -196,8 +196,7 @@ def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
     words = (f"{word}\t{n}\n" for word, n in shards.most_common(total.out_of_vocabulary))
-    with replacing(run.folder / "oov.txt") as temporary:
-        temporary.write_text("".join(words), encoding="utf-8")
+    write_text(run.folder / "oov.txt", "".join(words))
     unknown = {name: n for name, n in total.text_phones.items() if name not in total.phones}
     if not unknown:
         return

@@ -23,8 +23,9 @@ from processors.audio.pitch import extract_f0
 from processors.extraction import shards
 from processors.extraction.plan import check_faults, list_corpus
 from processors.tensorflowtts import layout
-from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10, write_array
+from processors.tensorflowtts.layout import DEFINITION, ArrayFile, to_log10
 from processors.text.voice_phones import nvidia_vocabulary
+from utils.arrays import write_array
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 from utils.logging import get_logger, progress

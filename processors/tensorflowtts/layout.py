@@ -81,12 +81,6 @@ def ids_file(dump: Path, split: str) -> Path:
     return dump / f"{split}_utt_ids.npy"
 
 
-def write_array(path: Path, values: np.ndarray) -> None:
-    """Writes an array of numbers or text; missing folders are created."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.save(path, values, allow_pickle=False)
-
-
 def to_log10(mel: np.ndarray) -> np.ndarray:
     """Converts (M, T) in nats to (T, M) float32 in log10."""
     return np.ascontiguousarray(mel.T / math.log(10), dtype=np.float32)

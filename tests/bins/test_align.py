@@ -72,6 +72,15 @@ def test_a_handful_is_aligned_by_pocketsphinx(corpus, tmp_path, monkeypatch):
     assert json.loads((out / "LJ001-0002.json").read_text())
 
 
+def test_alignments_of_an_earlier_call_are_not_mixed_with_others(corpus, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "rejected.jsonl").touch()
+    with pytest.raises(InputError, match=r"out holds the alignments of an earlier call"):
+        run_command(monkeypatch, align, corpus, out)
+    assert [path.name for path in out.iterdir()] == ["rejected.jsonl"]
+
+
 @pytest.mark.parametrize("module", [align, check_corpus])
 def test_an_unknown_language_is_refused_before_anything_is_written(
     module, corpus, tmp_path, monkeypatch

@@ -47,6 +47,29 @@ def test_text_that_a_terminal_cannot_show_is_escaped(monkeypatch, encoding, show
     assert written.getvalue().decode() == shown
 
 
+@pytest.mark.parametrize("words", ["print_text('a' * 90000)", "print_bytes(bytes(90000))"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_named_and_nothing_that_was_not_written_goes_unnoticed(
+    tmp_path, words, unbuffered
+):
+    program = (
+        "import resource\n"
+        "from utils.cli import *\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        f"run(lambda: {words})"
+    )
+    with (tmp_path / "out").open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (1, "error: standard output: File too large\n")
+
+
 def test_a_bug_keeps_its_traceback():
     def main():
         raise ValueError("a bug of ours")

@@ -21,10 +21,13 @@ from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.loudness import loudness
 from processors.audio.streams import write_audio
 from processors.text.reading import merge_wordless, split_long, split_sentences
-from utils.errors import InputError, printable
-from utils.files import read_json, replacing, write_json
+from utils.arrays import read_array, write_array
+from utils.errors import InputError, listed, printable
+from utils.files import read_json, size_and_time, write_json, write_text
 from utils.locks import LOCK_FILE, locked
 from utils.logging import Progress, get_logger, progress
+
+_log = get_logger(__name__)
 
 MANIFEST = "manifest.json"
 PLAYLIST = "playlist.m3u8"
@@ -75,10 +78,10 @@ class _Narrator(NamedTuple):
 
     def speak(self, sentences: Sequence[_Sentence], folder: Path, bar: Progress) -> None:
         """Writes the sound of those sentences of a chapter that were not spoken before."""
-        for n in range(len(_parts(folder)), len(sentences)):
-            with replacing(folder / f"{n:06}.npy") as part:
-                np.save(part, self.wav(sentences[n]))
-            bar.advance()
+        for n, sentence in enumerate(sentences):
+            if not (part := folder / f"{n:06}.npy").exists():
+                write_array(part, self.wav(sentence))
+                bar.advance()
 
 
 def speak_book(
@@ -113,6 +116,8 @@ def speak_book(
         narrator = _Narrator(voice, settings)
         texts = [narrator.sentences(chapter) for chapter in book.chapters]
         unfinished = [folder / _UNFINISHED / name for name in names]
+        for path in unfinished:
+            _remove_damaged(path)
         rows = [*zip(book.chapters, names, texts, unfinished, strict=True)]
         n_spoken = sum(len(t if name in done else _parts(path)) for _, name, t, path in rows)
         with progress(sum(map(len, texts)), "sentences", initial=n_spoken) as bar:
@@ -122,6 +127,7 @@ def speak_book(
                 narrator.speak(sentences, path, bar)
                 lufs = _master(path, folder / name, narrator.sample_rate)
                 entry = {"title": chapter.title, "file": name, "loudness_lufs": lufs}
+                entry["bytes"] = (folder / name).stat().st_size
                 done[name] = entry | _times(narrator, sentences, path)
                 _write_lists(folder, book, made_of, [done[n] for n in names if n in done])
                 shutil.rmtree(path)
@@ -139,7 +145,7 @@ def file_names(book: Book, format: str) -> list[str]:
 
 
 def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Reads the entries of the manifest by file, of chapters whose files are there."""
+    """Reads the entries of the manifest by file, of chapters whose files are there and whole."""
     path = folder / MANIFEST
     if not path.exists():
         if found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
@@ -150,13 +156,17 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
         raise InputError(f"{path} is no manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
-        listed = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
+        names = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
         raise InputError(
-            f"{folder} holds a book with different {listed}; choose another folder, or remove this"
+            f"{folder} holds a book with different {names}; choose another folder, or remove this"
             " one"
         )
     entries = {entry["file"]: entry for entry in manifest["chapters"]}
-    return {name: entry for name, entry in entries.items() if (folder / name).is_file()}
+    sizes = {name: size_and_time(folder / name)[0] for name in entries}
+    damaged = [name for name, size in sizes.items() if size not in (-1, entries[name].get("bytes"))]
+    if damaged:
+        _log.warning("damaged or changed, spoken again: %s", listed(damaged))
+    return {n: entry for n, entry in entries.items() if sizes[n] == entry.get("bytes")}
 
 
 def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
@@ -164,6 +174,16 @@ def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
         for n, paragraph in enumerate(chapter.paragraphs, 1):
             with naming(f"chapter {chapter.title!r}, paragraph {n}"):
                 voice.phone_names(paragraph, speaker=settings.speaker)
+
+
+def _remove_damaged(folder: Path) -> None:
+    """Removes files of sentences that cannot be read, such as after a power failure."""
+    for part in _parts(folder):
+        try:
+            read_array(part)
+        except InputError:
+            _log.warning("%s is damaged: its sentence is spoken again", part)
+            part.unlink()
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -187,7 +207,7 @@ def _master(source: Path, target: Path, sample_rate: int) -> float | None:
         return None
     gain_db = min(LOUDNESS_LUFS - lufs, _PEAK_DB - 20 * math.log10(peak))
     if gain_db < LOUDNESS_LUFS - lufs:
-        get_logger(__name__).warning(
+        _log.warning(
             "%s stays at %.1f LUFS, softer than other chapters: at %g LUFS, its sample peak would"
             " exceed %g dB of full scale",
             *(target.name, lufs + gain_db, LOUDNESS_LUFS, _PEAK_DB),
@@ -223,8 +243,7 @@ def _write_lists(
         title = _one_line(chapter["title"])
         lines += [f"#EXTINF:{round(chapter['seconds'])},{title}", chapter["file"]]
     write_json(folder / MANIFEST, {"title": book.title, "made_of": made_of, "chapters": chapters})
-    with replacing(folder / PLAYLIST) as temporary:
-        temporary.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    write_text(folder / PLAYLIST, "\n".join([*lines, ""]))
 
 
 def _one_line(title: str) -> str:

@@ -20,7 +20,7 @@ from processors.metrics.families.speech import score_words
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from utils.errors import InputError, counted, listed, refuse
-from utils.files import append_jsonl, read_json, read_jsonl, replacing, write_json, write_jsonl
+from utils.files import append_jsonl, read_json, read_jsonl, write_json, write_jsonl, write_text
 from utils.locks import LOCK_FILE, locked
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
@@ -221,5 +221,4 @@ def _finish(voices: Sequence[VoiceTexts], clips: Mapping[str, Clip], folder: Pat
     write_jsonl(folder / "rejected.jsonl", rejected)
     if len(table) == 1:
         raise InputError(f"{folder}: no clip can be used: {rejected[0]['reason']}")
-    with replacing(folder / "metadata.csv") as temporary:
-        temporary.write_text("\n".join([*table, ""]), encoding="utf-8")
+    write_text(folder / "metadata.csv", "\n".join([*table, ""]))

@@ -23,6 +23,7 @@ from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
     default_output,
+    opened_results,
     synthesise_each,
     utterances_of,
 )
@@ -44,6 +45,9 @@ _MEL_SUFFIX = ".npy"
 # Natural logs of magnitudes: silence is at -11.5, a full-scale tone near 2. What a model predicts
 # may go a little beyond.
 _LOWEST, _HIGHEST = -20.0, 4.0
+# Speech with peaks at full scale has a mean of -4.4 and a deviation of 2; noise at full scale
+# -0.3 and 0.35.
+_HIGHEST_MEAN, _NOISE_DEVIATION = -1.5, 0.6
 _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
@@ -160,6 +164,13 @@ def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
             f"{path}: values from {low:.3g} to {high:.3g}; expected the natural log of magnitudes, "
             "which lies about between -11.5 and 2: no decibels, no linear or normalised values"
         )
+    mean, deviation = float(values.mean()), float(values.std())
+    if mean > _HIGHEST_MEAN and deviation > _NOISE_DEVIATION:
+        raise InputError(
+            f"{path}: its mean is {mean:.2f}, its standard deviation {deviation:.2f}, as of a"
+            " normalised mel; expected the natural log of magnitudes, of mean -4 or lower in"
+            " speech: undo the normalisation"
+        )
     return values, None
 
 
@@ -203,20 +214,21 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
     check_prepared(synthesis.preprocess, dataset, "vocoder")
     processed = user_path(synthesis.preprocess.processed_dir)
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
-    results = ResultFolder(synthesis.output, CopyLine)
-    results.check_dataset(dataset, [source.id for source in sources])
-    synthesise_mels(synthesis, sources, results)
+    with opened_results(synthesis.output, CopyLine) as results:
+        results.check_dataset(dataset, [source.id for source in sources])
+        synthesise_mels(synthesis, sources, results)
 
 
 def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
     """Synthesises the mels of files into `<output>/single/<name>.wav`, mode `single`."""
-    results = ResultFolder(synthesis.output / SINGLE, CopyLine)
+    folder = synthesis.output / SINGLE
     for source in sources:
-        if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():
+        if (folder / f"{source.id}.wav").resolve() == source.path.resolve():
             raise InputError(
                 f"{source.path} would be overwritten; choose another --infer_output_dir"
             )
-    synthesise_mels(synthesis, sources, results)
+    with opened_results(folder, CopyLine) as results:
+        synthesise_mels(synthesis, sources, results)
 
 
 def synthesise_mels(

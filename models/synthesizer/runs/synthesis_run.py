@@ -1,15 +1,20 @@
 """Stage 3 of every model: synthesises items one by one, records them, and lists failures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from models.base.registry import load_config
+from models.checkpoint.folders import step_folder
+from models.checkpoint.history import HISTORY, History
+from models.checkpoint.loading import CHECKPOINTS
 from models.synthesizer.runs.metadata import L, ResultFolder
 from preprocessors.manifest import MANIFEST, Utterance, read_split
 from utils.errors import InputError, counted, refuse
 from utils.files import user_path
+from utils.locks import locked
 from utils.logging import get_logger, progress
 
 TestingSet = Literal["train", "test", "golden_test"]
@@ -22,6 +27,18 @@ def default_output(reference: str | Path, folder: Path) -> Path:
             f"{reference} is no folder here: choose one for the wavs by --infer_output_dir"
         )
     return folder / "result"
+
+
+def best_checkpoint(reference: str | Path) -> Path:
+    """Finds the checkpoint of an experiment here whose validation loss was the smallest."""
+    home = user_path(reference)
+    step = History.load(home).best_step
+    if step is None:
+        raise InputError(
+            f"{reference}: {HISTORY} there names no best checkpoint; --infer_best goes with the"
+            " folder of an experiment that was validated while it was trained"
+        )
+    return step_folder(home / CHECKPOINTS, step)
 
 
 def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
@@ -45,6 +62,13 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
     if not utterances:
         raise InputError(f"{folder}: the split {testing_set} is empty; see preprocess.split")
     return utterances
+
+
+@contextmanager
+def opened_results(folder: Path, kind: type[L]) -> Iterator[ResultFolder[L]]:
+    """Opens a folder of results; no other run may add to it before the end of the block."""
+    with locked(folder, "wait until it ends, or choose another --infer_output_dir"):
+        yield ResultFolder(folder, kind)
 
 
 def synthesise_each(

@@ -12,7 +12,12 @@ from models.base.results.files import SINGLE
 from models.base.results.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
-from models.synthesizer.runs.synthesis_run import TestingSet, synthesise_each, utterances_of
+from models.synthesizer.runs.synthesis_run import (
+    TestingSet,
+    opened_results,
+    synthesise_each,
+    utterances_of,
+)
 from models.synthesizer.runs.text_files import NUMBERED, InputText, naming
 from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.speech import Speech
@@ -31,6 +36,7 @@ class TextItem(NamedTuple):
     id: str
     given: InputText  # with the name of its speaker
     dataset: str = ""  # of a recorded sentence; empty for the user's own text
+    recorded: str = ""  # its text, if `given` holds phones of the corpus
 
     def described(self) -> tuple[object, ...]:
         """Lists what its sound depends on."""
@@ -52,13 +58,13 @@ def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
     """Synthesises texts into `<output>/single/text-0001.wav` and so on, mode `single`."""
-    results = ResultFolder(synthesis.output / SINGLE, TextLine)
     texts = [_with_speaker(text, synthesis.synthesizer, settings.speaker) for text in texts]
-    for text in texts:
-        _check_text(synthesis, text, settings, results)
-    ids = assign_ids(results, texts, settings)
-    items = [TextItem(id, text) for id, text in zip(ids, texts, strict=True)]
-    _synthesise_all(synthesis, items, results, settings)
+    with opened_results(synthesis.output / SINGLE, TextLine) as results:
+        for text in texts:
+            _check_text(synthesis, text, settings, results)
+        ids = assign_ids(results, texts, settings)
+        items = [TextItem(id, text) for id, text in zip(ids, texts, strict=True)]
+        _synthesise_all(synthesis, items, results, settings)
 
 
 def _with_speaker(text: InputText, voice: Synthesizer, default: str | None) -> InputText:
@@ -95,6 +101,8 @@ def synthesise_dataset(
 ) -> None:
     """Synthesises the texts of a prepared dataset into `<output>/<id>.wav`, mode `batch`.
 
+    The phones of a corpus are spoken in place of its texts.
+
     Each has the speaker of its recording, unless the settings name one.
     """
     speaker = settings.speaker
@@ -105,13 +113,16 @@ def synthesise_dataset(
     processed = user_path(preprocess.processed_dir)
     items = [
         TextItem(
-            utterance.id, InputText(utterance.text, speaker=speaker or utterance.speaker), dataset
+            utterance.id,
+            InputText(utterance.spoken, speaker=speaker or utterance.speaker),
+            dataset,
+            utterance.text if utterance.phones else "",
         )
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
-    results = ResultFolder(synthesis.output, TextLine)
-    results.check_dataset(dataset, [item.id for item in items])
-    _synthesise_all(synthesis, items, results, settings)
+    with opened_results(synthesis.output, TextLine) as results:
+        results.check_dataset(dataset, [item.id for item in items])
+        _synthesise_all(synthesis, items, results, settings)
 
 
 def assign_ids(
@@ -203,8 +214,8 @@ def line_of(
     return TextLine(
         id=item.id,
         file=f"{item.id}.wav",
-        text=speech.text,
-        normalized=speech.normalized,
+        text=item.recorded or speech.text,
+        normalized="" if item.recorded else speech.normalized,  # of phones
         speaker=speech.speaker,
         dataset=item.dataset,
         vocoder=vocoder,

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -127,12 +128,34 @@ _PACKAGES = ("tensorboard", "wandb")  # backends that show samples, named as the
 @contextmanager
 def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Backend]]:
     """Starts the logs of a run; completes them after the block."""
+    hook = threading.excepthook
+
+    def show(failed: threading.ExceptHookArgs) -> None:
+        # the next call of TensorBoard raises the error of its thread again
+        if not type(failed.thread).__module__.startswith("tensorboard"):
+            hook(failed)
+
     with ExitStack() as stack:
+        stack.callback(setattr, threading, "excepthook", hook)
+        threading.excepthook = show
         backends = list[Backend]()
         for kind in kinds:  # one by one, so that all are closed that were opened
-            backends.append(_OPENING[kind](run))
+            with writing(run.folder, kind):
+                backends.append(_OPENING[kind](run))
             stack.callback(_close, backends[-1])
         yield backends
+
+
+@contextmanager
+def writing(folder: Path, kind: str) -> Iterator[None]:
+    """Turns errors of the disk into one that names the folder of the experiment."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{folder}: the log of train.tracker {kind} cannot be written: "
+            f"{error.strerror or error}; free disk space, then continue with --resume"
+        ) from error
 
 
 def _close(backend: Backend) -> None:

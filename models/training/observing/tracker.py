@@ -1,17 +1,15 @@
 """Log lines of a run, and the curves and samples that it sends to backends."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from models.base.task import Sample, Unit
 from models.checkpoint.history import Position
-from models.training.observing.backends import Backend
+from models.training.observing.backends import Backend, writing
 from models.training.observing.scoring import ScoringResult
-from utils.errors import InputError
 from utils.logging import clock_face, get_logger
 
 _log = get_logger(__name__)
@@ -86,24 +84,13 @@ class Tracker:
         takers = [(backend, backend.show) for backend in self._backends if backend.show]
         for sample in samples if takers else ():
             for backend, show in takers:
-                with self._writing(backend):
+                with writing(self._folder, backend.kind):
                     show(sample, step)
 
     def _record(self, group: str, values: Mapping[str, float], step: int) -> None:
         for backend in self._backends:
-            with self._writing(backend):
+            with writing(self._folder, backend.kind):
                 backend.log({f"{group}/{name}": value for name, value in values.items()}, step)
-
-    @contextmanager
-    def _writing(self, backend: Backend) -> Iterator[None]:
-        """Turns errors of the disk into one that names the folder."""
-        try:
-            yield
-        except OSError as error:
-            raise InputError(
-                f"{self._folder}: the log of train.tracker {backend.kind} cannot be written: "
-                f"{error.strerror or error}; free disk space, then continue with --resume"
-            ) from error
 
 
 def _listed(values: Mapping[str, float]) -> str:

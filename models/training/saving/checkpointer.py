@@ -84,6 +84,12 @@ class Checkpointer:
         if math.isfinite(loss) and (position.best is None or loss < position.best):
             position.best, position.best_step = loss, position.step
         position.validated = position.step
+        if position.best_step not in (None, position.step):
+            _log.info(
+                "the best checkpoint is still that of update %d, with a validation loss of %.4g;"
+                " later ones are worse: stage 3 uses it with --infer_best",
+                *(position.best_step, position.best),
+            )
         self._record_measured()
 
     def add_scores(self, scores: ScoringResult | None) -> None:

@@ -197,7 +197,7 @@ def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
 
 def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
     """Writes a model and what it was trained on to one safetensors file, atomically."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     about = {
         "format": FORMAT,
@@ -216,7 +216,7 @@ def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
     }
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata={_METADATA_KEY: json.dumps(about)})
+        temporary.write_bytes(save(tensors, metadata={_METADATA_KEY: json.dumps(about)}))
 
 
 def read_origin(path: Path) -> dict[str, Any] | None:

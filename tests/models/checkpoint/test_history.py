@@ -230,3 +230,10 @@ def test_while_training_goes_on_the_card_and_the_history_follow(voice, tmp_path)
         history = History.load(tmp_path)
         assert (history.step, history.losses, history.initialised_from) == (6, expected, HUB)
         assert "for 6 updates" in (tmp_path / "README.md").read_text()
+
+
+def test_the_card_names_the_best_checkpoint_and_says_if_later_ones_are_worse(tmp_path, voice):
+    for step, later in ((4, ""), (6, "; later ones are worse")):
+        update_card(tmp_path, voice, Position(step, best=0.25, best_step=4), {})
+        row = f"| best checkpoint | update 4, by its validation loss of 0.25{later} |"
+        assert row in (tmp_path / "README.md").read_text()

@@ -82,6 +82,17 @@ def test_an_asset_that_has_changed_or_is_missing_is_refused(experiment, name):
         load_model(experiment)
 
 
+def test_a_mel_that_the_config_does_not_have_is_refused_also_without_a_manifest(experiment):
+    (experiment / "manifest.json").unlink()
+    path = experiment / "audio.json"
+    plain = json.loads(path.read_text())
+    path.write_text(json.dumps(plain | {"hop_length": 26}))
+    hop = plain["hop_length"]
+    message = rf"moved: audio\.json and config\.json differ: hop_length 26 and {hop}; copy both"
+    with pytest.raises(InputError, match=message):
+        load_model(experiment)
+
+
 def test_an_edited_config_is_used_with_a_notice(experiment, caplog):
     path = experiment / "config.json"
     plain = json.loads(path.read_text())

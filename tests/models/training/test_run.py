@@ -193,6 +193,12 @@ def test_flags_that_do_not_fit_are_refused(root, flags, message):
     assert not (root / "ckpts").exists()
 
 
+def test_networks_that_fit_no_memory_are_refused_with_their_size(root):
+    with pytest.raises(InputError, match=r"the networks of FastSpeech2 cannot be built: .*; lower"):
+        run(root, "model.transformer.conv_filter_size=1000000000000000")
+    assert not (root / "ckpts").exists()
+
+
 def test_initial_weights_that_are_not_there_leave_no_folder(root):
     with pytest.raises(InputError, match="missing"):
         run(root, name="new", init_from=str(root / "missing"))

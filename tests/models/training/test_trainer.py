@@ -112,16 +112,19 @@ def test_a_gan_trains_both_networks_and_exports_one(store, checkpoints):
     assert {"model.safetensors", "discriminator.safetensors"} < saved
 
 
-def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypatch):
+def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypatch, caplog):
     config = train_config(max_steps=9, save_steps=2, valid_steps=1, keep_last=2)
     losses = iter([5.0, 4.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
     monkeypatch.setattr(
         "models.training.observing.observer.validate", lambda *_: Validation(next(losses), {}, {})
     )
     trainer = make_trainer(store, checkpoints, config)
-    trainer.fit()
+    with caplog.at_level("INFO"):
+        trainer.fit()
 
     assert trainer.position.best_step == 3
+    still = "the best checkpoint is still that of update 3, with a validation loss of 1;"
+    assert caplog.text.count(still) == 6
     assert steps_of(checkpoints) == [3, 8, 9]
 
 

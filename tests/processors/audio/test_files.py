@@ -250,17 +250,22 @@ def test_audio_of_another_shape_is_never_written(tmp_path, shape):
 # process of its own: the limit would cut off the log of the tests, too.
 ON_A_FULL_DISK = """
 import resource, sys
+from functools import partial
 import numpy as np
 from pathlib import Path
 from processors.audio.files import write_wav, write_wav_blocks
+from processors.audio.streams import FORMATS, write_audio
+from utils.arrays import write_array
 
 path = Path(sys.argv[1])
-samples = np.full(20000, 0.5)
+samples = np.random.default_rng(0).uniform(-0.5, 0.5, 60000).astype(np.float32)
 write_wav(path, samples[:1000], 22050)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 for write in (
     lambda: write_wav(path, samples, 22050),
     lambda: write_wav_blocks(path, [samples], 22050),
+    lambda: write_array(path, samples),
+    *(partial(write_audio, path.with_suffix(f".{name}"), [samples], 22050) for name in FORMATS),
 ):
     try:
         write()
@@ -278,7 +283,9 @@ def test_a_full_disk_leaves_the_old_file_and_is_named_with_the_file(tmp_path):
         text=True,
         check=True,
     )
-    assert re.fullmatch(r"(?:.*too large.*out\.wav'\n){2}", child.stdout), child.stdout
+    formats = r"(?:.*too large.*out\.(?:wav|flac|mp3|opus|ogg|pcm)'\n){6}"
+    assert re.fullmatch(rf"(?:.*too large.*out\.wav'\n){{3}}{formats}", child.stdout), child.stdout
+    assert child.stderr == ""
     assert list(tmp_path.iterdir()) == [path]
     assert soundfile.info(path).frames == 1000
 

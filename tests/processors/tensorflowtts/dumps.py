@@ -12,6 +12,7 @@ from config.text import TextConfig
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.exporting import export_dump
 from tests.processors.small_corpus import config_of
+from utils.arrays import write_array
 
 IDS = ["LJ001-0002", "LJ001-0008", "LJ001-0013", "LJ002-0020", "LJ011-0202"]
 
@@ -49,7 +50,7 @@ def add_durations(dump: Path, folder: Path, *, eos: bool = True) -> dict[str, np
             frames[: n_frames % n_tokens] += 1
             other = layout.SPLITS[split == "train"]
             path = folder / other / "durations" / f"{id}-durations.npy"
-            layout.write_array(path, frames)
+            write_array(path, frames)
             written[str(id)] = frames
     return written
 

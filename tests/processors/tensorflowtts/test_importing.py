@@ -14,6 +14,7 @@ from processors.tensorflowtts import layout
 from processors.tensorflowtts.importing import checked_durations, import_dump
 from tests.processors.small_corpus import copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, export, hashes
+from utils.arrays import write_array
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl, write_json
 
@@ -104,7 +105,7 @@ def test_durations_of_another_split_land_by_id(original, tmp_path, eos):
 def test_the_durations_in_a_dump_are_found(dump, tmp_path):
     for id, frames in add_durations(dump, tmp_path / "foreign").items():
         split = "train" if id in np.load(dump / "train_utt_ids.npy") else "valid"
-        layout.write_array(layout.DURATIONS.path(dump, split, id), frames)
+        write_array(layout.DURATIONS.path(dump, split, id), frames)
     config = dump_config(dump, tmp_path / "data", aligner="imported")
     import_dump(config, "LJSpeech", dump, None, 1)
     assert FeatureStore(tmp_path / "data/LJSpeech").timed
@@ -116,11 +117,11 @@ def test_what_does_not_fit_is_left_out_and_named(dump, tmp_path):
     kept = np.load(dump / "train_utt_ids.npy")[0]
     bad, negative, wrong, gone = (id for id in IDS if id != kept)
     paths = {path.name.removesuffix("-durations.npy"): path for path in folder.rglob("*.npy")}
-    layout.write_array(paths[bad], written[bad] + 1)
+    write_array(paths[bad], written[bad] + 1)
     turned = written[negative].copy()
     turned[-1], turned[0] = -1, turned[0] + turned[-1] + 1
-    layout.write_array(paths[negative], turned)
-    layout.write_array(file_of(dump, layout.F0, wrong), np.zeros(3, "f4"))
+    write_array(paths[negative], turned)
+    write_array(file_of(dump, layout.F0, wrong), np.zeros(3, "f4"))
     file_of(dump, layout.RAW_MEL, gone).unlink()
     _, data, store = imported(dump, tmp_path / "data", folder, max_bad_ratio=0.9)
     assert list(store.ids) == [kept]
@@ -135,7 +136,7 @@ def test_ids_of_no_symbol_are_named(dump, tmp_path):
     low, high = IDS[:2]
     for id, number in ((low, 0), (high, 1000)):
         path = file_of(dump, layout.IDS, id)
-        layout.write_array(path, np.full_like(np.load(path), number))
+        write_array(path, np.full_like(np.load(path), number))
     _, data, _ = imported(dump, tmp_path / "data", max_bad_ratio=0.9)
     reasons = {row["id"]: row["reason"] for row in read_jsonl(data / "rejected.jsonl")}
     assert "ids from 0 to 0, expected 1 to" in reasons[low]

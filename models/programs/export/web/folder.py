@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from models.programs.export.folder import ExportedVoice, write_frontend, write_networks
 from models.programs.export.onnx_file import WeightType
@@ -66,7 +66,8 @@ def _write_frontend(voice: ExportedVoice, folder: Path) -> None:
         shutil.make_archive(str(folder / "frontend"), "zip", temporary)
     weights, choices = bundled_network()
     phones = ",".join(" ".join(choice) for choice in choices)
-    save_file(weights, folder / "letter_to_sound.safetensors", {"phones": phones})
+    content = save(weights, {"phones": phones})
+    (folder / "letter_to_sound.safetensors").write_bytes(content)
 
 
 def fetch_packages(folder: Path) -> None:

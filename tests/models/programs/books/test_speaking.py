@@ -193,6 +193,24 @@ def test_a_finished_book_is_not_spoken_again_but_a_missing_chapter_is(voice, lou
     assert len(loud) == 4
 
 
+def test_a_damaged_sentence_or_chapter_is_spoken_again(voice, loud, tmp_path, monkeypatch, caplog):
+    speak_book(BOOK, tmp_path, voice, Settings())
+    whole = {name: (tmp_path / name).read_bytes() for name in NAMES}
+    (tmp_path / NAMES[0]).write_bytes(whole[NAMES[0]][:1000])
+    (tmp_path / NAMES[1]).unlink()
+    parts = tmp_path / ".unfinished" / NAMES[1]
+    parts.mkdir(parents=True)
+    np.save(parts / "000000.npy", np.zeros(9, dtype=np.float32))
+    (parts / "000001.npy").write_bytes((parts / "000000.npy").read_bytes()[:-1])
+    speak_book(BOOK, tmp_path, voice, Settings())
+
+    assert f"damaged or changed, spoken again: {NAMES[0]}" in caplog.text
+    assert (tmp_path / NAMES[0]).read_bytes() == whole[NAMES[0]]
+    assert f"{NAMES[1]}/000000.npy is damaged" not in caplog.text
+    assert f"{NAMES[1]}/000001.npy is damaged: its sentence is spoken again" in caplog.text
+    assert len(soundfile.read(tmp_path / NAMES[1])[0]) > 9
+
+
 def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, tmp_path_factory):
     speak(voice, tmp_path)
     other = Synthesizer(make_voice(tmp_path_factory.mktemp("other"), pause_s=0.3))

@@ -97,7 +97,7 @@ def lines_of(folder: Path) -> list[dict]:
 def test_a_split_becomes_files_named_by_id_as_long_as_their_mels(tmp_path, store):
     synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "metadata.jsonl", "rec-008.wav", "rec-009.wav",
+        ".lock", "metadata.jsonl", "rec-008.wav", "rec-009.wav",
     ]  # fmt: skip
     wav, rate = soundfile.read(tmp_path / "out" / "rec-008.wav", dtype="int16")
     assert rate == 8000
@@ -445,6 +445,10 @@ def test_a_mel_that_lies_turned_in_memory_is_read_as_it_is_meant(tmp_path):
         (log_mel() * 20 / np.log(10), "no decibels, no linear or normalised"),
         (np.exp(log_mel()), "values from .*; expected the natural log"),
         (log_mel() + 5, "expected the natural log of magnitudes"),
+        (
+            (log_mel() - log_mel().mean()) / log_mel().std(),
+            r"its mean is -?0\.00, .* deviation 1\.00",
+        ),
     ],
 )
 def test_what_is_no_natural_log_mel_is_refused_with_the_reason(tmp_path, array, message):

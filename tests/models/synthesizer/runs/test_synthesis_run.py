@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from models.checkpoint.history import History
 from models.synthesizer.runs.metadata import ResultFolder
 from models.synthesizer.runs.synthesis_run import (
+    best_checkpoint,
     default_output,
     experiment_of,
     refuse,
@@ -26,6 +28,15 @@ def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
     write_manifest(folder / "manifest.jsonl", utterances)
     ids = sorted(texts)
     write_splits(folder, Splits(train=[], valid=[], test=ids, golden_test=ids[:1]))
+
+
+def test_the_best_checkpoint_is_the_one_that_the_history_names(tmp_path):
+    with pytest.raises(
+        InputError, match=r"history\.json there names no best checkpoint; --infer_best"
+    ):
+        best_checkpoint(tmp_path)
+    History(step=6, best=0.5, best_step=4).save(tmp_path)
+    assert best_checkpoint(tmp_path) == tmp_path / "checkpoints" / "step-00000004"
 
 
 def test_an_unknown_dataset_is_an_error_that_lists_the_prepared_ones(tmp_path):

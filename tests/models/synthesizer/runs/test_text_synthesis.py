@@ -27,7 +27,14 @@ from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
-from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
+from preprocessors.manifest import (
+    Listing,
+    Splits,
+    Utterance,
+    read_utterances,
+    write_manifest,
+    write_splits,
+)
 from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.records import TimedPhone, TimedWord, Word
@@ -35,6 +42,7 @@ from tests.models.synthesizer.speeches import make_speech
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.processes import Process
 from utils.errors import InputError
+from utils.locks import LOCK_FILE, locked
 
 HOP, RATE = 256, 22050
 
@@ -105,7 +113,7 @@ def lines_of(folder: Path) -> list[dict]:
 
 
 def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != LOCK_FILE)
 
 
 def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
@@ -165,6 +173,34 @@ def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
         ("text-0001.wav", "first"),
         ("text-0002.wav", "second"),
     ]
+
+
+def test_two_runs_at_once_never_write_into_one_folder(tmp_path):
+    synthesis, folder = make_synthesis(tmp_path), tmp_path / "out" / "single"
+    prepare(tmp_path, a="A.")
+    with locked(folder, ""), pytest.raises(InputError, match=r"single: process \d+ .* is using it"):
+        synthesise_texts(synthesis, plain(["first"]), Settings())
+    with (
+        locked(tmp_path / "out", ""),
+        pytest.raises(InputError, match="wait until it ends, or choose another --infer_output_dir"),
+    ):
+        synthesise_dataset(synthesis, "Anna", "test", Settings())
+    assert synthesis.synthesizer.calls == []
+    synthesise_texts(synthesis, plain(["first"]), Settings())
+    assert names_in(folder) == ["metadata.jsonl", "text-0001.wav"]
+
+
+def test_phones_of_a_corpus_are_spoken_in_place_of_its_text(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    prepare(tmp_path, a="Uh.", b="Oh.")
+    manifest = tmp_path / "data" / "Anna" / "manifest.jsonl"
+    first, second = read_utterances(manifest.parent).values()
+    write_manifest(manifest, [replace(first, phones="{AH0}"), second])
+    synthesise_dataset(synthesis, "Anna", "test", Settings())
+    assert [text for text, *_ in synthesis.synthesizer.calls] == ["{AH0}", "Oh."]
+    lines = lines_of(tmp_path / "out")
+    # without a normalised text, stage 4 compares with the text
+    assert [(line["text"], line["normalized"]) for line in lines] == [("Uh.", ""), ("Oh.", "uh.")]
 
 
 def test_a_text_is_data_and_never_a_file_name(tmp_path):

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from models.base.task import Sample
 from models.training.observing import backends as backends_module
 from models.training.observing.backends import Backend, TrackedRun, check_backends, open_backends
+from tests.processes import Process
 from utils.errors import InputError
 
 CONFIG = {"train.adam.lr": 0.01, "dataset": ["a", "b"]}
@@ -139,6 +140,45 @@ def test_a_run_that_weights_and_biases_refuses_is_an_error_and_closes_the_other_
 
 def failing(*_arguments, **_named):
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+ON_A_FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from models.training.observing.backends import TrackedRun, open_backends
+from models.training.observing.tracker import Tracker, Validation
+from utils.cli import run
+
+folder = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+def main():
+    with open_backends(["tensorboard"], TrackedRun(folder, {}, 8000)) as backends:
+        tracker = Tracker(folder, backends)
+        for step in range(1000):
+            tracker.log_validation(Validation(1.0, {}, {}), step)
+
+run(main)
+"""
+
+
+def test_a_full_disk_ends_training_with_one_error_and_no_traceback_of_another_thread(tmp_path):
+    done = Process("-c", ON_A_FULL_DISK, str(tmp_path)).finish()
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "the log of tensorboard is incomplete: [Errno 27] File too large",
+        f"error: {tmp_path}: the log of train.tracker tensorboard cannot be written: File too"
+        " large; free disk space, then continue with --resume",
+    ]
+
+
+def test_a_log_that_cannot_be_opened_is_an_error_that_names_the_experiment(tmp_path, monkeypatch):
+    monkeypatch.setitem(backends_module._OPENING, "jsonl", failing)
+    message = r"the log of train\.tracker jsonl cannot be written: No space left on device"
+    with (
+        pytest.raises(InputError, match=message),
+        open_backends(["jsonl"], run_in(tmp_path)),
+    ):
+        pass
 
 
 def test_all_logs_are_closed_if_one_raises_another_error(tmp_path, monkeypatch):
