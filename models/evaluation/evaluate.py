@@ -11,6 +11,7 @@ from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.results import Evaluation, System
 from processors.metrics import utterance_scorer
 from processors.metrics.recognition.user_models import UserFunctionError
+from processors.metrics.registry import METRICS
 from processors.metrics.signals.speaker_encoder import BUILT_IN
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
 from utils.errors import SHOWN, InputError, refuse
@@ -34,14 +35,16 @@ def evaluate(
             applies.
     """
     options = options or EvaluationOptions()
-    mel, user_models = inputs.preprocess.mel, options.user_models
+    user_models = options.user_models
     selection = metric_selection.select_metrics(options)
     data = evaluation_set.pair_systems(inputs, options)
     # before the long work
     metric_selection.check_applicable(selection, data.items[0], user_models)
     data = evaluation_set.add_references(data, inputs, options)
     transcripts = evaluation_set.transcripts_by_system(data, user_models.transcripts)
-    task = ScoringTask(selection.metrics, mel, selection.checks, user_models, transcripts)
+    task = ScoringTask(
+        selection.metrics, inputs.preprocess.mel, selection.checks, user_models, transcripts
+    )
     scored = _score_all(data.items, task, n_jobs or n_cores(), inputs.preprocess.backend)
     skipped = metric_selection.without_result(scored)
     reasons = {name: skipped[name] for name in data.vocoders}
@@ -52,22 +55,18 @@ def evaluate(
         get_logger(__name__).info("similarity: by %s (or your --speaker_encoder)", BUILT_IN)
     systems = tuple(system for system in reports if not system.is_reference)
     # without the columns of recordings
-    columns = utterance_scorer.columns_of(selection.metrics)
-    compared = [column for column in columns if column.name in selection.metrics]
+    columns = [c for c in utterance_scorer.columns_of(selection.metrics) if c.name in METRICS]
     evaluation = Evaluation(
         systems,
         tuple(item for item in data.items if systems[0].name in item.spoken),
-        mel,
-        results.compare(systems, compared),
+        inputs.preprocess.mel,
+        results.compare(systems, columns),
         data.output,
         tuple(system for system in reports if system.is_reference),
     )
     write_results(evaluation)
     warn_of_language(evaluation)
     return evaluation
-
-
-_Outcome = dict[str, UtteranceScores] | str  # scores by system, or why there are none
 
 
 def _score_all(
@@ -95,7 +94,10 @@ def _score_all(
     return {system: sorted(rows, key=lambda scores: scores.id) for system, rows in scored.items()}
 
 
-def _score_one(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> _Outcome:
+def _score_one(
+    _: str, items: Sequence[EvaluatedUtterance], task: ScoringTask
+) -> dict[str, UtteranceScores] | str:
+    """Returns the scores of an utterance by system, or why there are none."""
     (item,) = items
     try:
         return utterance_scorer.score_utterance(item, task)
@@ -138,10 +140,17 @@ def write_results(evaluation: Evaluation) -> None:
     for system in evaluation.systems:
         (system.folder / SCORES).unlink(missing_ok=True)  # does not belong to the new lines
         write_jsonl(system.folder / UTTERANCES, map(partial(_line, system), system.scored.values()))
-        report = {"confidence": results.CONFIDENCE, **asdict(system.report)}
-        write_json(system.folder / SCORES, report)
+        scores = {"confidence": results.CONFIDENCE, **asdict(system.report)}
+        write_json(system.folder / SCORES, scores)
     if len(evaluation.systems) > 1:
-        write_json(evaluation.folder / f"{COMPARISON}.json", _comparison_json(evaluation))
+        folders = {s.name: str(s.folder) for s in (*evaluation.systems, *evaluation.references)}
+        comparisons = [asdict(comparison) for comparison in evaluation.comparisons]
+        for plain, comparison in zip(comparisons, evaluation.comparisons, strict=True):
+            for name, score in comparison.differences.items():
+                plain["differences"][name]["first_is"] = results.verdict_of(score)
+        counts = {"confidence": results.CONFIDENCE, "utterances": len(evaluation.items)}
+        report = {**counts, "systems": folders, "comparisons": comparisons}
+        write_json(evaluation.folder / f"{COMPARISON}.json", report)
 
 
 def _line(system: System, scored: UtteranceScores) -> dict[str, object]:
@@ -155,22 +164,6 @@ def _line(system: System, scored: UtteranceScores) -> dict[str, object]:
         "flags": scored.flags,
         "unscored": {k: why for k, why in scored.unscored.items() if k not in skipped},
     }
-
-
-def _comparison_json(evaluation: Evaluation) -> dict[str, object]:
-    systems = {s.name: str(s.folder) for s in (*evaluation.systems, *evaluation.references)}
-    comparisons = [
-        {
-            **asdict(comparison),
-            "differences": {
-                name: {**asdict(score), "first_is": results.verdict_of(score)}
-                for name, score in comparison.differences.items()
-            },
-        }
-        for comparison in evaluation.comparisons
-    ]
-    counts = {"confidence": results.CONFIDENCE, "utterances": len(evaluation.items)}
-    return {**counts, "systems": systems, "comparisons": comparisons}
 
 
 def warn_of_language(evaluation: Evaluation) -> None:

@@ -138,10 +138,11 @@ def write_tracks(
         mel: Definition of the pictures; sounds of other rates are resampled for them.
     """
     (item,) = items
-    sounds: list[tuple[str, tuple[np.ndarray, int], tuple[TimedPhone, ...]]] = []
+    sounds: list[tuple[str, tuple[np.ndarray, int], tuple[TimedPhone, ...]]] = [
+        (name, read_waveform(file.file), file.phones) for name, file in item.spoken.items()
+    ]
     if item.recorded is not None:
-        sounds.append((RECORDING, (item.recorded(), mel.sample_rate), item.phones()))
-    sounds += ((s, read_waveform(file.file), file.phones) for s, file in item.spoken.items())
+        sounds.insert(0, (RECORDING, (item.recorded(), mel.sample_rate), item.phones()))
     analyses = [_analyse(*waveform, mel) for _, waveform, _ in sounds]
     low, high = colour_limits([log_mel for log_mel, _ in analyses])
     tracks = []
@@ -210,12 +211,12 @@ def _data_of(
     url: Callable[[str], str],
 ) -> dict[str, object]:
     """Returns the JSON of an utterance, which the page reads when it scrolls near the window."""
-    order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
-    shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
+    by_system = {track.system: track for track in tracks}
     rows = []
-    for track in shown:
-        urls = {"audio": url(track.audio), "picture": url(track.picture)}
-        rows.append({**track._asdict(), **urls, "voice": order[track.system]})
+    for voice, name in enumerate([RECORDING, *(system.name for system in systems)]):
+        if track := by_system.get(name):
+            urls = {"audio": url(track.audio), "picture": url(track.picture)}
+            rows.append({**track._asdict(), **urls, "voice": voice})
     return {"frame_s": mel.frame_s, "tracks": rows, "heard": tables.transcripts_of(item, systems)}
 
 
@@ -236,11 +237,11 @@ def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embed
     environment.filters["breakable"] = _breakable
     json_style = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = json_style
-    script = "".join(_part(name) for name in _SCRIPTS)
+    script = "".join((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     stream = environment.get_template("template.html").stream(
         **_variables(evaluation),
         policy=_policy(script, embedded=embedded),
-        style=_part("style.css"),
+        style=(_STATIC / "style.css").read_text(encoding="utf-8"),
         script=script,
         data=data,
     )
@@ -255,12 +256,11 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
     rows = tables.score_rows(columns, systems)
     names = [column.name for column in columns]
     directed = (n for n, column in enumerate(columns) if column.better)
-    utterances = (tables.shown_utterance(item, systems, columns) for item in evaluation.items)
     index = {
         "voices": [voice._asdict() for voice in voices],
         "checks": {row.check: row.label for row in flags},
         "columns": [asdict(column) for column in columns],
-        "utterances": [utterance._asdict() for utterance in utterances],
+        "utterances": [tables.shown_utterance(i, systems, columns) for i in evaluation.items],
     }
     title = ", ".join(system.name for system in evaluated)
     if len(evaluated) == 1 and "/" not in title:
@@ -300,7 +300,3 @@ def _policy(script: str, *, embedded: bool) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         f"img-src {places}; media-src {places}; base-uri 'none'; form-action 'none'"
     )
-
-
-def _part(name: str) -> str:
-    return (_STATIC / name).read_text(encoding="utf-8")

@@ -204,28 +204,28 @@ def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[tup
     return metrics + [(row.label, CHECKS[row.check].meaning) for row in flags]
 
 
-class ShownUtterance(NamedTuple):
-    """An utterance in the list."""
-
-    id: str
-    text: str
-    seconds: float  # of the first system
-    values: list[list[float | None] | None]  # by voice and column; None: it has no such voice
-    flags: list[tuple[int, str, str]]  # voice, check, note
-
-
 def shown_utterance(
     item: EvaluatedUtterance, systems: Sequence[System], columns: Sequence[Column]
-) -> ShownUtterance:
-    """Collects the scores and flags of an utterance, of systems in the order of the page."""
+) -> dict[str, object]:
+    """Collects the scores and flags of an utterance, of systems in the order of the page.
+
+    Returns:
+        JSON of the page: `values` by voice and column, or None without such a voice; `flags` as
+        voice, check and note; `seconds` of the first system.
+    """
     scored = [system.scored.get(item.id) for system in systems]
     rows, names = [row for row in scored if row], [column.name for column in columns]
     recorded = [_value(rows, name + OF_RECORDING) for name in names]
     values = [recorded if any(value is not None for value in recorded) else None]
     values += [[_value([row], name) for name in names] if row else None for row in scored]
     flags = [(n, *flag) for n, row in enumerate(scored, 1) if row for flag in row.flags.items()]
-    seconds = round(rows[0].seconds if rows else 0.0, 2)
-    return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
+    return {
+        "id": item.id,
+        "text": item.written or item.text,
+        "seconds": round(rows[0].seconds if rows else 0.0, 2),
+        "values": values,
+        "flags": flags,
+    }
 
 
 def _value(scored: Sequence[UtteranceScores], name: str) -> float | None:
