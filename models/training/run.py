@@ -55,7 +55,9 @@ _OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.da
 
 # These split weights or gradients in ways of their own.
 _UNSUPPORTED = {
-    *(DistributedType.DEEPSPEED, DistributedType.FSDP, DistributedType.MEGATRON_LM),
+    DistributedType.DEEPSPEED,
+    DistributedType.FSDP,
+    DistributedType.MEGATRON_LM,
     DistributedType.XLA,
 }
 
@@ -72,8 +74,7 @@ class Run(NamedTuple):
     # called after each checkpoint, validation and scoring, with the position, and the losses of the
     # last validation and the last scores
     write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
-    # scores validation utterances; None: they are not scored
-    scoring: PeriodicScoring | None = None
+    scoring: PeriodicScoring | None = None  # of validation utterances; None: they are not scored
     resumes: Path | None = None  # the checkpoint to continue from
 
     @property
@@ -117,7 +118,11 @@ def open_run(
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
-        check_agreement(_facts(config, data.plan, step))
+        keys = flat_config(config).items()
+        shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
+        # the plan stands for `preprocess`
+        shared |= {"the data of stage 1": data.plan, "the checkpoint of --resume": step}
+        check_agreement(shared)
         history = resumed_history(config, folder, resume=resume)
         assets, history = _initialised(task, config, assets, history, init_from)
         checkpoints = folder / CHECKPOINTS
@@ -152,13 +157,6 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
         )
 
 
-def _facts(config: Config, plan: str, resumed: int) -> dict[str, object]:
-    """Returns what all processes must agree on; the plan of the data stands for `preprocess`."""
-    keys = flat_config(config).items()
-    shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
-    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": resumed}
-
-
 def _new_assets(config: Config, init_from: str | None) -> Assets:
     """Returns the assets of a new run: of its data, or of a voice and its new speakers."""
     assets = collect_assets(config)
@@ -185,9 +183,9 @@ def _initialised(
                 f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use"
                 " the model section of its config.json"
             )
-        network = task.networks[task.exported]
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
-        train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
+        trained = torch.tensor([speaker.name in in_data for speaker in assets.speakers])
+        train_only_speakers(task.networks[task.exported], trained)
     return assets, history
 
 
@@ -236,10 +234,9 @@ def log_start(run: Run) -> None:
         *global_batch(train, data),
     )
     if unread := train.unread_keys:
-        _log.warning(
-            "not read by train.scheduler %s and train.optimizer %s: %s",
-            *(train.scheduler, train.optimizer, ", ".join(unread)),
-        )
+        keys = ", ".join(unread)
+        message = "not read by train.scheduler %s and train.optimizer %s: %s"
+        _log.warning(message, train.scheduler, train.optimizer, keys)
     if (fixed := data.sampler.fixed) is not None:
-        kind = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
-        _log.info("batches, in %s: %s", kind, ", ".join(map(str, fixed.batch_shapes)))
+        units = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
+        _log.info("batches, in %s: %s", units, ", ".join(map(str, fixed.batch_shapes)))

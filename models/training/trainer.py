@@ -69,9 +69,8 @@ class Trainer:
             accelerator.prepare_model(network, evaluation_mode=True)
             network.train()
             take_from_first(network)
-        fixed = data.sampler.fixed
+        fixed, device = data.sampler.fixed, accelerator.device
         n_shapes = 0 if fixed is None else len(fixed.batch_shapes)
-        device = accelerator.device
         self._compilation = Compilation(task.networks, config.compile, device, n_shapes)
         self._updater = Updater(
             task,
@@ -80,14 +79,14 @@ class Trainer:
             max_norm=config.grad_clip_thresh,
             half=config.mixed_precision == "fp16",
         )
-        self._average = None
+        average = None
         if decay := config.ema_decay:
             spoken = task.networks[task.exported]
-            self._average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
-        files = weight_files(task.networks, task.exported, self._average)
+            average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
+        self._average = average
+        files = weight_files(task.networks, task.exported, average)
         state = TrainingState(files, self._updater.optimizers, self._updater.scaler)
         self.checkpointer = Checkpointer(run, state)
-        average = self._average
         self._observer = Observer(run, average.in_network if average else nullcontext)
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)

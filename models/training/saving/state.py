@@ -37,8 +37,6 @@ MEASURED = "measured.json"
 _REMEDY = "remove this checkpoint to resume from an older one"
 # of states that are damaged or of another model
 _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-
-
 Weights = nn.Module | WeightAverage
 
 
@@ -54,10 +52,9 @@ def weight_files(
     networks: Mapping[str, nn.Module], exported: str, average: WeightAverage | None = None
 ) -> dict[str, Weights]:
     """Returns weights by the names of their files."""
-    others = {f"{name}.safetensors": net for name, net in networks.items() if name != exported}
-    if average is None:
-        return {WEIGHTS: networks[exported], **others}
-    return {WEIGHTS: average, RAW_WEIGHTS: networks[exported], **others}
+    names = {exported: WEIGHTS if average is None else RAW_WEIGHTS}
+    files = {names.get(name, f"{name}.safetensors"): net for name, net in networks.items()}
+    return files if average is None else {WEIGHTS: average, **files}
 
 
 def random_states() -> dict[str, Any]:
@@ -133,18 +130,12 @@ def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
             f"{checkpoint}: {path.name} or another file is damaged, or saved by another model than"
             f" that of this config ({error!r}); {_REMEDY}"
         ) from error
-    return _measured(checkpoint) or position
-
-
-def _measured(checkpoint: Path) -> Position | None:
-    """Reads the position after validation or scoring; None where that was not recorded."""
     path = checkpoint / MEASURED
-    if not path.exists():
-        return None
     try:
-        plain = cast("dict[str, Any]", read_json(path))["position"]
-        return build(Position, plain_tree(plain, path))
+        if path.exists():  # validation or scores were recorded
+            plain = cast("dict[str, Any]", read_json(path))["position"]
+            return build(Position, plain_tree(plain, path))
     except _FAULTS as error:
         fault = "is damaged: validation and scores are repeated"
         get_logger(__name__).warning("%s %s (%r)", path, fault, error)
-        return None
+    return position
