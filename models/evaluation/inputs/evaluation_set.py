@@ -40,8 +40,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
     """Finds the files of all systems and their recordings, without added references."""
     names = systems.system_names(inputs.folders, (COPY, NATURAL, RECORDED))
     folders = dict(zip(names, inputs.folders, strict=True))
-    several = inputs.folders[0] / COMPARISON
-    output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
+    output = options.folder or inputs.folders[0] / (COMPARISON if len(folders) > 1 else "")
     if options.dataset is not None and options.testing_set is not None:
         check_prepared(inputs.preprocess, options.dataset, task=None)
     processed = user_path(inputs.preprocess.processed_dir)
@@ -84,8 +83,7 @@ def pair_files(
     by_id = {name: {file.id: file for file in files} for name, files in files_by_system.items()}
     systems.check_same_utterances(by_id)
     ids = sorted(next(iter(by_id.values())))
-    by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
-    return _paired(by_utterance, inputs)
+    return _paired({id: {s: files[id] for s, files in by_id.items()} for id in ids}, inputs)
 
 
 def add_natural(
@@ -106,8 +104,8 @@ def add_natural(
         if file := reading_of.get(item.id):
             if item.audio and item.audio.samefile(file.file):
                 raise InputError(f"{file.file} is the recording itself, not a second reading")
-            reading = {NATURAL: SpeechFile(file.file)}  # of its own timing, however long it is
-            both[n] = replace(item, spoken={**item.spoken, **reading})
+            # of its own timing, however long it is
+            both[n] = replace(item, spoken={**item.spoken, NATURAL: SpeechFile(file.file)})
     return both
 
 
@@ -128,23 +126,15 @@ def _paired(
     alone = [item.id for item in items if item.recorded is None]
     if missing or len(alone) < len(items):
         missing += [f"{id}: of no dataset; give --recordings" for id in alone]
-    n = len(by_utterance)
-    refuse(missing, f"{what} have no recording to be compared with", n)
-    names, mel = next(iter(by_utterance.values())).keys(), inputs.preprocess.mel
-    copying = {
-        name: all(_is_copy(by_utterance[item.id][name], item.audio, mel) for item in items)
-        for name in names
-    }
-    return [
-        replace(
-            item,
-            spoken={
-                name: SpeechFile(file.file, file.phones, copying[name])
-                for name, file in by_utterance[item.id].items()
-            },
-        )
-        for item in items
-    ]
+    refuse(missing, f"{what} have no recording to be compared with", len(by_utterance))
+    mel = inputs.preprocess.mel
+    spoken: dict[str, dict[str, SpeechFile]] = {item.id: {} for item in items}
+    for name in next(iter(by_utterance.values())):
+        files = {item.id: by_utterance[item.id][name] for item in items}
+        is_copy = all(_is_copy(files[item.id], item.audio, mel) for item in items)
+        for id, file in files.items():
+            spoken[id][name] = SpeechFile(file.file, file.phones, is_copy)
+    return [replace(item, spoken=spoken[item.id]) for item in items]
 
 
 def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:

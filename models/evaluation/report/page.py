@@ -260,7 +260,9 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
         "voices": [voice._asdict() for voice in voices],
         "checks": {row.check: row.label for row in flags},
         "columns": [asdict(column) for column in columns],
-        "utterances": [tables.shown_utterance(i, systems, columns) for i in evaluation.items],
+        "utterances": [
+            tables.shown_utterance(item, systems, columns)._asdict() for item in evaluation.items
+        ],
     }
     title = ", ".join(system.name for system in evaluated)
     if len(evaluated) == 1 and "/" not in title:
