@@ -3,23 +3,41 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import NamedTuple
 
 from models.base.results.files import COMPARISON, SCORES, UTTERANCES
-from models.evaluation import metric_selection, results
+from models.evaluation import results
 from models.evaluation.inputs import evaluation_set
-from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
+from models.evaluation.inputs.options import ALL, EvaluationInputs, EvaluationOptions
 from models.evaluation.results import Evaluation, System
-from processors.metrics import utterance_scorer
-from processors.metrics.recognition.user_models import UserFunctionError
-from processors.metrics.registry import METRICS
+from processors.metrics.recognition.user_models import UserFunctionError, UserModels
+from processors.metrics.registry import CHECKS, METRICS, check_names
 from processors.metrics.signals.speaker_encoder import BUILT_IN
-from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
-from utils.errors import SHOWN, InputError, refuse
+from processors.metrics.utterance_scorer import (
+    EvaluatedUtterance,
+    ScoringTask,
+    UtteranceScores,
+    columns_of,
+    lack,
+    score_utterance,
+)
+from utils.errors import SHOWN, InputError, listed, refuse
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
 from utils.parallel import ParallelBackend, n_cores, run_chunks
 
 MAX_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
+_log = get_logger(__name__)
+
+Reasons = Mapping[str, Mapping[str, str]]  # why there is no result, by system and metric or check
+
+
+class MetricSelection(NamedTuple):
+    """Names of the metrics and checks of a run."""
+
+    metrics: tuple[str, ...]
+    checks: tuple[str, ...]
+    named: bool  # whether the user named the metrics
 
 
 def evaluate(
@@ -36,26 +54,26 @@ def evaluate(
     """
     options = options or EvaluationOptions()
     user_models = options.user_models
-    selection = metric_selection.select_metrics(options)
+    selection = select_metrics(options)
     data = evaluation_set.pair_systems(inputs, options)
     # before the long work
-    metric_selection.check_applicable(selection, data.items[0], user_models)
+    check_applicable(selection, data.items[0], user_models)
     data = evaluation_set.add_references(data, inputs, options)
     transcripts = evaluation_set.transcripts_by_system(data, user_models.transcripts)
     task = ScoringTask(
         selection.metrics, inputs.preprocess.mel, selection.checks, user_models, transcripts
     )
     scored = _score_all(data.items, task, n_jobs or n_cores(), inputs.preprocess.backend)
-    skipped = metric_selection.without_result(scored)
+    skipped = without_result(scored)
     reasons = {name: skipped[name] for name in data.vocoders}
-    metric_selection.log_skipped(selection, reasons)
-    metric_selection.refuse_without_result(selection, reasons)
+    log_skipped(selection, reasons)
+    refuse_without_result(selection, reasons)
     reports = _systems(data, selection, scored, skipped)
     if user_models.encoder is None and any("similarity" in s.report.scores for s in reports):
-        get_logger(__name__).info("similarity: by %s (or your --speaker_encoder)", BUILT_IN)
+        _log.info("similarity: by %s (or your --speaker_encoder)", BUILT_IN)
     systems = tuple(system for system in reports if not system.is_reference)
     # without the columns of recordings
-    columns = [c for c in utterance_scorer.columns_of(selection.metrics) if c.name in METRICS]
+    columns = [c for c in columns_of(selection.metrics) if c.name in METRICS]
     evaluation = Evaluation(
         systems,
         tuple(item for item in data.items if systems[0].name in item.spoken),
@@ -67,6 +85,76 @@ def evaluate(
     write_results(evaluation)
     warn_of_language(evaluation)
     return evaluation
+
+
+def select_metrics(options: EvaluationOptions) -> MetricSelection:
+    """Selects the named metrics and checks, or all; an unknown name is an InputError."""
+    named = ALL not in options.metrics
+    metrics = tuple(dict.fromkeys(options.metrics if named else METRICS))
+    checks = options.checks
+    if checks is None:
+        checks = () if named else (ALL,)
+    checks = tuple(dict.fromkeys(CHECKS if ALL in checks else checks))
+    check_names(metrics, checks)
+    return MetricSelection(metrics, checks, named)
+
+
+def check_applicable(
+    selection: MetricSelection, utterance: EvaluatedUtterance, user_models: UserModels
+) -> None:
+    """Refuses metrics that apply to no system, by one of the utterances, which are alike."""
+    recorded = utterance.recorded is not None
+    reasons = {
+        system: {
+            name: lack(METRICS[name], user_models, recorded=recorded, is_copy=spoken.is_copy)
+            for name in selection.metrics
+        }
+        for system, spoken in utterance.spoken.items()
+    }
+    refuse_without_result(selection, reasons)
+
+
+def refuse_without_result(selection: MetricSelection, reasons: Reasons) -> None:
+    """Raises an InputError if a named metric, or every metric, has no result of any system."""
+    faults = []
+    for name in selection.metrics:
+        lacks = [reasons_of[name] for reasons_of in reasons.values() if reasons_of.get(name)]
+        if len(lacks) == len(reasons):
+            faults.append(f"{name}: {'; '.join(dict.fromkeys(lacks))}")
+    if faults and selection.named:
+        raise InputError(f"--metrics {faults[0]}")
+    if len(faults) == len(selection.metrics):
+        refuse(faults, "no metric can be computed")
+
+
+def without_result(scored: Mapping[str, Sequence[UtteranceScores]]) -> dict[str, dict[str, str]]:
+    """Returns metrics and checks without a result in any utterance, with the reason of the first.
+
+    Logs those without a result in some of the utterances.
+    """
+    reasons = {}
+    for system, rows in scored.items():
+        ids: dict[str, list[str]] = {}  # by metric or check
+        for row in rows:
+            for name in row.unscored:
+                ids.setdefault(name, []).append(row.id)
+        first = {name: next(r.unscored[name] for r in rows if r.id == ids[name][0]) for name in ids}
+        reasons[system] = {name: first[name] for name in ids if len(ids[name]) == len(rows)}
+        for name in ids.keys() - reasons[system].keys():
+            n, reason = f"{len(ids[name])} of {len(rows)}", first[name]
+            _log.warning("%s: no %s of %s (%s): %s", system, name, n, reason, listed(ids[name]))
+    return reasons
+
+
+def log_skipped(selection: MetricSelection, reasons: Reasons) -> None:
+    """Logs the metrics and checks that a system has no result of, one line for each reason."""
+    for system, reasons_of in reasons.items():
+        names_by_reason: dict[str, list[str]] = {}
+        for name, reason in reasons_of.items():
+            names_by_reason.setdefault(reason, []).append(name)
+        for reason, names in names_by_reason.items():
+            log = _log.warning if selection.named else _log.info
+            log("%s: without %s: %s", system, ", ".join(names), reason)
 
 
 def _score_all(
@@ -100,7 +188,7 @@ def _score_one(
     """Returns the scores of an utterance by system, or why there are none."""
     (item,) = items
     try:
-        return utterance_scorer.score_utterance(item, task)
+        return score_utterance(item, task)
     except UserFunctionError as error:
         raise InputError(f"{item.id}: {error}") from error
     except InputError as error:
@@ -109,12 +197,12 @@ def _score_one(
 
 def _systems(
     data: evaluation_set.EvaluationSet,
-    selection: metric_selection.MetricSelection,
+    selection: MetricSelection,
     scored: Mapping[str, Sequence[UtteranceScores]],
     skipped: Mapping[str, dict[str, str]],
 ) -> list[System]:
     """Returns systems, with the scores of references in their reports, and then references."""
-    columns = utterance_scorer.columns_of(selection.metrics)
+    columns = columns_of(selection.metrics)
     scores = {name: results.mean_scores(columns, rows) for name, rows in scored.items()}
     references = {name: scores[name] for name in data.folders if name not in data.vocoders}
     systems = []
@@ -172,7 +260,7 @@ def warn_of_language(evaluation: Evaluation) -> None:
     misread = max((score.mean for score in scores if score), default=0.0)
     if misread > MAX_MISREAD:
         languages = sorted({item.language for item in evaluation.items if item.language})
-        get_logger(__name__).warning(
+        _log.warning(
             "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "
             "Set it by --set preprocess.corpus.<name>.language=de or such, or give a --recogniser",
             misread,

@@ -180,9 +180,9 @@ def _splits_of(store: FeatureSource | RecordingSource) -> Splits:
     return read_splits(store.folder) if isinstance(store, Store) else store.split
 
 
-def _open_stores(config: Config, kind: type[S]) -> list[S]:
+def _open_stores(config: Config, store_type: type[S]) -> list[S]:
     mel = config.preprocess.mel
-    stores = [kind(folder, mel) for folder in dataset_folders(config)]
+    stores = [store_type(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
         check_made_with(store.folder, config.preprocess, config.dataset_path)
     return stores

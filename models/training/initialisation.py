@@ -124,12 +124,12 @@ def _f0_of_speakers(assets: Assets) -> dict[str, float]:
     return {n: mean for n in names if (mean := statistics[n].f0_frame.mean) > 0}
 
 
-def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
-    """Lists the parameters and buffers of all modules of a kind in a network."""
+def tensors_of(network: nn.Module, layer: type[nn.Module]) -> list[str]:
+    """Lists the parameters and buffers of all layers of a type in a network."""
     return [
         f"{name}.{tensor}"
         for name, module in network.named_modules()
-        if isinstance(module, kind)
+        if isinstance(module, layer)
         for tensor in module.state_dict()
     ]
 

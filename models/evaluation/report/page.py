@@ -183,10 +183,10 @@ def write_flac(path: Path, wav: np.ndarray, sample_rate: int) -> None:
     buffer = io.BytesIO()
     soundfile.write(buffer, to_pcm16(np.clip(wav, -1, 1)), sample_rate, "PCM_16", format="FLAC")
     content = buffer.getvalue()
-    kind, info = content[_INFO.start], content[_INFO.start + 1 : _INFO.stop]
+    block, info = content[_INFO.start], content[_INFO.start + 1 : _INFO.stop]
     first_frame = struct.pack(">QQ2s", 0, 0, info[3:5])  # sample, byte, largest block
-    table = bytes([_SEEK_TABLE | kind & _LAST]) + len(first_frame).to_bytes(3, "big") + first_frame
-    head = content[: _INFO.start] + bytes([kind & ~_LAST]) + info
+    table = bytes([_SEEK_TABLE | block & _LAST]) + len(first_frame).to_bytes(3, "big") + first_frame
+    head = content[: _INFO.start] + bytes([block & ~_LAST]) + info
     path.write_bytes(head + table + content[_INFO.stop :])
 
 

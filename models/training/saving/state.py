@@ -59,10 +59,10 @@ def weight_files(
 
 def random_states() -> dict[str, Any]:
     """Returns the states of this process's global generators."""
-    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    generator, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
     return {
         "python": random.getstate(),
-        "numpy": [kind, cast("np.ndarray", keys).tolist(), position, has_gauss, gauss],
+        "numpy": [generator, cast("np.ndarray", keys).tolist(), position, has_gauss, gauss],
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
     }
@@ -72,8 +72,8 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
     """Sets this process's global generators to what `random_states` gave."""
     version, numbers, gauss = states["python"]
     random.setstate((version, tuple(numbers), gauss))
-    kind, keys, *rest = states["numpy"]
-    np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
+    generator, keys, *rest = states["numpy"]
+    np.random.set_state((generator, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
     torch.set_rng_state(states["torch"])
     if states["cuda"] is not None and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])
