@@ -29,12 +29,9 @@ class Machines:
             self._processes_in_file()
 
     def launcher(self, n_gpus: int) -> list[str]:
-        """Returns arguments of Python before `-m MODULE`; none for a single process.
+        """Returns arguments of Python before `-m MODULE`: a process for each GPU, or for the CPU.
 
-        `accelerate launch` would end before a single process that saves does.
-
-        Args:
-            n_gpus: GPUs of this machine that are used; 0: one process on the CPU.
+        There are none for a single process: `accelerate launch` would end before it has saved.
         """
         local = max(n_gpus, 1)
         if self.config is not None:
@@ -95,11 +92,7 @@ class Machines:
 
 
 def count_gpus(names: str) -> int:
-    """Returns how many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
-
-    Args:
-        names: GPUs, to which CUDA_VISIBLE_DEVICES is set; "" for none.
-    """
+    """Counts those of the named GPUs that PyTorch finds, in another process to save memory."""
     if not names:
         return 0
     script = "import torch; print(torch.cuda.device_count())"

@@ -129,12 +129,7 @@ def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace
 
 
 def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
-    """Parses the flags of a recipe, without reading their values.
-
-    Returns:
-        The text of each flag that is given, by its name; a list of flags that may be given several
-        times, True of switches.
-    """
+    """Parses the flags of a recipe to texts, lists of texts, and True, without reading values."""
     parser = Parser("")
     parser.prog = ""
     parser.usage = "sh run.sh --stage STAGES [flags]"

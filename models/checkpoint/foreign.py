@@ -64,11 +64,8 @@ def newest_in(folder: Path, names: FileNames) -> Path | None:
 def newest(paths: Iterable[P], names: FileNames) -> P | None:
     """Selects the weights with the highest number in their names; safetensors before others.
 
-    Args:
-        paths: Any files. Weights without a number count only if none has one.
-
-    Raises:
-        InputError: If the weights are in several folders, or there are several without a number.
+    Weights without a number count only if none has one. Weights in several folders, and several
+    without a number, are an InputError.
     """
     weights = [path for path in paths if names.weights.fullmatch(path.name)]
     numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
@@ -210,8 +207,7 @@ def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
 def needed_files(names: Sequence[str], *, for_training: bool = False) -> tuple[list[str], str]:
     """Selects the files of a repository that a model needs: newest checkpoint and settings.
 
-    Returns:
-        Their names, sorted; and the weights of another project, empty for an experiment of Arion.
+    Returns their names, sorted; and the weights of another project, empty for an experiment.
     """
     if chosen := _own_files(names, for_training=for_training):
         return sorted(chosen), ""

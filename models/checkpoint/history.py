@@ -131,11 +131,7 @@ class Card:
 
 
 def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None:
-    """Writes README.md of a model and its history; keeps the user's notes in README.md.
-
-    Args:
-        notes_from: Folder of the card with these notes; None: `folder`.
-    """
+    """Writes README.md of a model and its history; keeps the notes in it, or in `notes_from`."""
     replace(card.history, recordings_licences=_recordings_licences(card)).save(folder)
     notes = notes_in((notes_from or folder) / "README.md")
     with replacing(folder / "README.md") as temporary:
@@ -143,11 +139,7 @@ def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None
 
 
 def update_card(folder: Path, card: Card, position: Position, losses: Mapping[str, float]) -> None:
-    """Writes the card of an experiment and its history while it is trained.
-
-    Args:
-        losses: Losses and scores of the last validation, by name; others are those of `card`.
-    """
+    """Writes card and history during training, with the last losses and scores that there are."""
     losses = {**card.history.losses, **losses}
     finite = {name: value for name, value in losses.items() if math.isfinite(value)}
     history = replace(card.history, step=position.step, losses=finite)

@@ -103,11 +103,7 @@ class TrainedModel:
     def default_speaker(self, config: Config | None = None) -> str | None:
         """Returns who speaks where no speaker is asked for; None: one of several must be named.
 
-        Args:
-            config: With the user's overrides; None: that of the model.
-
-        Raises:
-            InputError: If `inference.speaker` is not a speaker of the model.
+        A `config` has the user's overrides. Its `inference.speaker` must be one of the model.
         """
         chosen = (config or self.config).inference.speaker
         if not chosen:
@@ -136,13 +132,11 @@ def load_model(
             one checkpoint, any folder that holds model.safetensors, config.json and audio.json, a
             checkpoint of another project that models/checkpoint/importers reads, or such a
             repository on the Hub: `org/name` or `org/name@revision`.
-        device: Where the network goes.
         overrides: `key.path=value` for the configuration that it came with; only `inference.ema`
             changes what is loaded.
 
     Raises:
-        InputError: If files are missing, have changed since they were written, or do not fit the
-            network that the config describes.
+        InputError: If files are missing, were changed, or do not fit the network of the config.
     """
     return open_model(reference, overrides).load(device)
 

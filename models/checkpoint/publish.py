@@ -146,11 +146,7 @@ def _write_scores(folder: Path, home: Path) -> tuple[str, ...]:
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
-    """Removes paths of this machine from JSON.
-
-    Paths that are absolute, or begin with `~` or `..`, keep their last part only. The folders of
-    the corpora, `dataset_path`, are removed.
-    """
+    """Removes `dataset_path` from JSON, and all but the last part of paths of this machine."""
     if isinstance(value, dict):
         return {
             name: {} if name == "dataset_path" else without_local_paths(inner)

@@ -31,11 +31,7 @@ class InstalledVoice(NamedTuple):
 
 
 def voices_in(folder: Path) -> list[InstalledVoice]:
-    """Returns the voices in a folder, sorted by name.
-
-    Left out are vocoders, other folders, runs without a checkpoint yet, and, with a warning,
-    voices with a damaged file.
-    """
+    """Returns the voices in a folder that have a checkpoint, by name; warns of damaged ones."""
     voices = []
     for config in sorted(folder.glob("*/config.json")):
         try:

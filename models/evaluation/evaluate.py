@@ -45,8 +45,6 @@ def evaluate(
 ) -> Evaluation:
     """Scores systems, and writes `scores.jsonl`, `scores.json` and `comparison.json`.
 
-    The page is written by `models.evaluation.report.page.write_page`.
-
     Raises:
         InputError: If a file or recording is missing or cannot be read, systems differ in their
             utterances, a metric is unknown, one that was asked for applies to no system, or none

@@ -1,10 +1,9 @@
 """Stage 1 of a vocoder for one acoustic model: recordings with the mels that the model predicts.
 
 A vocoder trained only on mels of recordings makes the smoother mels of an acoustic model sound
-metallic; fine-tuning on predicted mels corrects this (Kong et al. 2020, section 4.4). The acoustic
-model predicts by teacher forcing, with the true durations, pitch and energy, so that its mels are
-aligned with the recordings. Its splits are used too, so that neither model was trained on the test
-utterances of the other.
+metallic; fine-tuning on predicted mels corrects this (Kong et al. 2020, section 4.4). With the true
+durations, pitch and energy, they are aligned with the recordings. The splits of the acoustic model
+are used, so that neither model was trained on the test utterances of the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +52,6 @@ def prepare_from_acoustic(
 
     Args:
         reference: The acoustic model: an experiment, a checkpoint or a name on the Hub.
-        n_threads: CPU threads of the network, at most one for each core.
         processed: Holds the data of the acoustic model, as `<processed>/<dataset>`; None: the
             `processed_dir` of its configuration.
     """

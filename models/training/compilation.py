@@ -27,10 +27,7 @@ class Compilation:
     """The compiled networks of a run.
 
     They are compiled in place: names of weights, checkpoints and copies do not change. A network
-    that cannot be compiled as a whole overrides `compile`.
-
-    Attributes:
-        n_graphs: Compiled so far.
+    that cannot be compiled as a whole overrides `compile`. `n_graphs` counts the graphs so far.
     """
 
     def __init__(

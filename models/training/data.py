@@ -1,7 +1,4 @@
-"""Training data: assets, datasets, and the batches of one process.
-
-From what stage 1 wrote, or generated in its place (`train.synthetic_utterances`).
-"""
+"""Training data, of stage 1 or generated: assets, datasets, and the batches of one process."""
 
 import hashlib
 import json
@@ -350,11 +347,7 @@ def _plan_validation(
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the micro-batches of each update.
-
-    Raises:
-        InputError: If a batch could not be read.
-    """
+    """Yields the micro-batches of each update; raises the InputError of an unreadable batch."""
     window: list[Any] = []
     for batch in loader:
         if isinstance(batch, InputError):

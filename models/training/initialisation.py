@@ -1,7 +1,5 @@
 """Initial weights from another model: tensors by name, rows by phone or speaker name.
 
-New speakers may be added to a voice whose other speakers stay as they are, bit for bit.
-
 A phone that the other model does not have begins as the nearest one on which it was trained, so
 that training may go on in another phone set or language; a speaker as the one of nearest mean F0.
 """
@@ -69,8 +67,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     another scale, such as linear bin edges where the new ones are logarithmic, are dropped.
 
     Raises:
-        InputError: If tensors of one name have different shapes (names the first of them) or are
-            not finite, or if no tensor fits: then it is another kind of model.
+        InputError: If tensors of one name have different shapes or are not finite, or none fits.
     """
     source = load_model(fetch(reference, for_training=True))
     if different := source.mel.differences(assets.mel):
@@ -241,11 +238,7 @@ def train_only_speakers(network: nn.Module, trained: Tensor) -> None:
     """Freezes all weights but the rows of some speakers, and running statistics.
 
     The gradient of the other rows is 0, for which Adam without weight decay leaves them as they
-    are, bit for bit.
-
-    Args:
-        network: With a `SpeakerEmbedding`.
-        trained: (n_speakers,) bool, True for the rows that learn.
+    are, bit for bit. `trained` is (n_speakers,) bool, True for the rows that learn.
     """
     names = tensors_of(network, SpeakerEmbedding)
     for name, parameter in network.named_parameters():

@@ -45,11 +45,7 @@ def train(
     restart: bool = False,
     init_from: str | None = None,
 ) -> int | None:
-    """Trains an experiment, from the start or from its newest checkpoint.
-
-    Returns:
-        The signal that ended it (a checkpoint was saved); None at the planned end.
-    """
+    """Trains an experiment, new or from its newest checkpoint; returns what `Trainer.fit` does."""
     with open_run(config, name, resume=resume, restart=restart, init_from=init_from) as run:
         trainer = Trainer(run)
         if run.resumes is not None:
@@ -95,14 +91,10 @@ class Trainer:
         """Trains until max_steps or max_epoch, or until SIGINT, SIGTERM or SIGHUP.
 
         The checkpoint comes before validation and scores: no signal, error or lack of memory in
-        these can lose it.
+        these can lose it. Weights or too many updates in a row that are not finite are an error.
 
         Returns:
             The signal that ended it, after a checkpoint was saved; None at the planned end.
-
-        Raises:
-            InputError: If weights or too many updates in a row are not finite, or a file cannot be
-                written.
         """
         run, position, accelerator = self.run, self.position, self.run.accelerator
         if isinstance(run.task, Scheduled):  # an interrupted run may have left a validation

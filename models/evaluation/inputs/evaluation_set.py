@@ -74,11 +74,7 @@ def add_references(
 def pair_files(
     files_by_system: Mapping[str, Sequence[SystemFile]], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
-    """Pairs the files of systems with each other and with their references, by id.
-
-    Returns:
-        Items in the order of their ids. Either all have a recording, or none has.
-    """
+    """Pairs files of systems and references, ordered by id; all have a recording, or none has."""
     systems.check_sounds([file for files in files_by_system.values() for file in files])
     by_id = {name: {file.id: file for file in files} for name, files in files_by_system.items()}
     systems.check_same_utterances(by_id)
@@ -89,11 +85,7 @@ def pair_files(
 def add_natural(
     items: Sequence[EvaluatedUtterance], readings: Sequence[SystemFile], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
-    """Adds second readings by the speaker as the system `natural`.
-
-    Returns:
-        The items, then those of sentences that no system synthesised.
-    """
+    """Adds second readings as the system `natural`; sentences that only they have come last."""
     reading_of = {file.id: file for file in readings}
     item_ids = {item.id for item in items}
     others = {id: {NATURAL: file} for id, file in reading_of.items() if id not in item_ids}
@@ -152,10 +144,7 @@ def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
 
 
 def transcripts_by_system(data: EvaluationSet, folder: Path | None) -> dict[str, Path]:
-    """Returns folders of transcripts: of several systems, each has its own.
-
-    Those of recordings and references may be missing.
-    """
+    """Returns folders of transcripts by system; recordings and references may have none."""
     if folder is None:
         return {}
     folders = {name: folder / name for name in (*data.folders, RECORDED)}

@@ -1,7 +1,4 @@
-"""References: the recording of an utterance, its text, its phones, and its resynthesised copy.
-
-The error of a copy is that of mel and vocoder, without that of the acoustic model.
-"""
+"""References: recordings of utterances, their texts and phones, and resynthesised copies."""
 
 import functools
 import hashlib
@@ -53,12 +50,7 @@ class ReferenceFinder:
         """Finds the recording, text and phones of a file; the result has no speech yet.
 
         The user's own texts and files of no dataset have no recording, unless the folder of
-        recordings is given.
-
-        Raises:
-            MissingRecordingError: If there should be a recording and is none.
-            InputError: If several datasets have an utterance of this id, or stage 1 prepared its
-                dataset in another folder.
+        recordings is given. A missing recording is a MissingRecordingError.
         """
         folder = self._folder_of(file)
         utterance = self._manifest(folder).get(file.id)
@@ -170,11 +162,7 @@ def add_copies(
     options: EvaluationOptions,
     folder: Path,
 ) -> list[EvaluatedUtterance]:
-    """Adds resynthesised recordings as the system `copy`, or logs why there are none.
-
-    Returns:
-        Items with copies, or `items` itself.
-    """
+    """Adds resynthesised recordings as the system `copy`; without, logs why and returns `items`."""
     if not options.copies:
         return items
     name, *others = vocoders or {""}

@@ -79,12 +79,7 @@ def write_page(
     n_jobs: int | None = None,
     backend: ParallelBackend = "loky",
 ) -> None:
-    """Writes a page of scores and sounds.
-
-    Args:
-        path: The HTML file. `<its name>_files` next to it is replaced, too.
-        n_jobs: Worker processes; None: as many as there are cores.
-    """
+    """Writes a page of scores and sounds; `<its name>_files` next to it is replaced, too."""
     systems = tables.shown_systems(evaluation)
     path.parent.mkdir(parents=True, exist_ok=True)
     final = path.with_name(f"{path.stem}_files")
@@ -131,11 +126,10 @@ def _write_files(
 def write_tracks(
     key: str, items: Sequence[EvaluatedUtterance], folder: Path, mel: MelConfig
 ) -> list[Track]:
-    """Writes the files of one utterance: the work of one process (`utils.parallel`).
+    """Writes the files of one utterance, `<key>-0.flac` and so on: the work of one process.
 
-    Args:
-        key: Stem of the file names: `<key>-0.flac` and so on. Never made of a text or an id.
-        mel: Definition of the pictures; sounds of other rates are resampled for them.
+    The key is never made of a text or an id. Sounds of other rates than that of `mel`, the
+    definition of the pictures, are resampled for them.
     """
     (item,) = items
     sounds: list[tuple[str, tuple[np.ndarray, int], tuple[TimedPhone, ...]]] = [

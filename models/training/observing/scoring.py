@@ -1,8 +1,4 @@
-"""Metrics of stage 4 on a few validation utterances during training, within a time budget.
-
-Acoustic models synthesise with their own timing and are compared with the recording; vocoders
-resynthesise it.
-"""
+"""Metrics of stage 4 on a few validation utterances during training, within a time budget."""
 
 import math
 import time
@@ -62,11 +58,9 @@ class PeriodicScoring:
     seconds: float  # budget of one scoring
 
     def run(self, synthesise: Callable[[TtsBatch | VocoderBatch], Sample]) -> ScoringResult | None:
-        """Scores the utterances.
+        """Scores the utterances; returns None if none is left.
 
-        Returns:
-            None if no utterance is left. After an error scoring stops for the rest of the run; it
-            is logged, with a traceback unless it is that of a file or package.
+        After an error, which is logged (with a traceback, if it is a bug), none is.
         """
         start = time.monotonic()
         rows: list[Mapping[str, MetricValue]] = []
@@ -121,11 +115,8 @@ class PeriodicScoring:
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
     """Builds the scoring of an experiment; logs the number of utterances and the metrics.
 
-    Metrics whose packages are missing are left out.
-
-    Returns:
-        None if the config asks for none or the data are generated, or, with the reason in one log
-        line, on a machine without the corpus or the packages.
+    Metrics whose packages are missing are left out. Returns None if the config asks for no scores,
+    data are generated, or the corpus or all packages are missing.
     """
     train = config.train
     if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
@@ -156,10 +147,8 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     """Takes the first `train.score_utterances` validation utterances in a random, fixed order.
 
     The random order spreads them over speakers and datasets, and so also the first few of them.
-    Recordings that are missing or cannot be read are left out; a warning names them.
-
-    Raises:
-        InputError: If all recordings are missing; UtteranceError, if none can be read.
+    Recordings that are missing or cannot be read are left out with a warning; if all are, the error
+    of the first is raised.
     """
     ids = data.validation.ids
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))

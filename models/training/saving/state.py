@@ -2,8 +2,7 @@
 
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
-measured.json is added after validation and scoring: the position with the best validation so far.
-The manifest, written before, does not list it.
+measured.json, the position with the best validation so far, is added later: no manifest lists it.
 With a moving average of the weights, model.safetensors is the average, and raw_model.safetensors
 holds the weights themselves. Learning rates are functions of the step and need no state.
 """
@@ -106,11 +105,7 @@ def write_measured(checkpoint: Path, position: Position) -> None:
 
 
 def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
-    """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
-
-    Raises:
-        InputError: If it belongs to another model, or a file is damaged.
-    """
+    """Restores weights, optimizers, scaler and generators from a checkpoint of this model."""
     # generators of torch stay on the CPU; optimizers move their state to the parameters
     tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE, remedy=_REMEDY))
     path = checkpoint / POSITION
