@@ -130,17 +130,17 @@ def without_result(scored: Mapping[str, Sequence[UtteranceScores]]) -> dict[str,
 
     Logs those without a result in some of the utterances.
     """
-    reasons = {}
-    for system, rows in scored.items():
-        ids: dict[str, list[str]] = {}  # by metric or check
-        for row in rows:
-            for name in row.unscored:
-                ids.setdefault(name, []).append(row.id)
-        first = {name: next(r.unscored[name] for r in rows if r.id == ids[name][0]) for name in ids}
-        reasons[system] = {name: first[name] for name in ids if len(ids[name]) == len(rows)}
-        for name in ids.keys() - reasons[system].keys():
-            n, reason = f"{len(ids[name])} of {len(rows)}", first[name]
-            _log.warning("%s: no %s of %s (%s): %s", system, name, n, reason, listed(ids[name]))
+    reasons: dict[str, dict[str, str]] = {}
+    for system, scores in scored.items():
+        reasons[system] = {}
+        for name in dict.fromkeys(name for s in scores for name in s.unscored):
+            ids = [s.id for s in scores if name in s.unscored]
+            reason = next(s.unscored[name] for s in scores if name in s.unscored)
+            if len(ids) == len(scores):
+                reasons[system][name] = reason
+            else:
+                n = f"{len(ids)} of {len(scores)}"
+                _log.warning("%s: no %s of %s (%s): %s", system, name, n, reason, listed(ids))
     return reasons
 
 
@@ -177,7 +177,7 @@ def _score_all(
             if len(faults) >= SHOWN:
                 break
     refuse(sorted(faults), "utterances could not be scored", n_tried)
-    return {system: sorted(rows, key=lambda scores: scores.id) for system, rows in scored.items()}
+    return {system: sorted(scores, key=lambda s: s.id) for system, scores in scored.items()}
 
 
 def _score_one(
@@ -201,22 +201,21 @@ def _systems(
 ) -> list[System]:
     """Returns systems, with the scores of references in their reports, and then references."""
     columns = columns_of(selection.metrics)
-    scores = {name: results.mean_scores(columns, rows) for name, rows in scored.items()}
-    references = {name: scores[name] for name in data.folders if name not in data.vocoders}
+    means = {name: results.mean_scores(columns, scores) for name, scores in scored.items()}
+    references = {name: means[name] for name in data.folders if name not in data.vocoders}
     systems = []
     for name, folder in data.folders.items():
-        rows = scored[name]
+        by_id = {scores.id: scores for scores in scored[name]}
         checks = [check for check in selection.checks if check not in skipped[name]]
         report = results.SystemReport(
-            utterances=len(rows),
-            seconds=round(sum(row.seconds for row in rows), 3),
+            utterances=len(by_id),
+            seconds=round(sum(scores.seconds for scores in by_id.values()), 3),
             vocoder=data.vocoders.get(name, ""),
-            scores=scores[name],
+            scores=means[name],
             skipped=skipped[name],
-            flags={check: sum(check in row.flags for row in rows) for check in checks},
+            flags={check: sum(check in s.flags for s in by_id.values()) for check in checks},
             references={} if name in references else references,
         )
-        by_id = {row.id: row for row in rows}
         systems.append(System(name, folder, report, by_id, name in references))
     return systems
 

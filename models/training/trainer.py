@@ -112,15 +112,16 @@ class Trainer:
                     end_update()
                 if self._bad_in_a_row and not self.is_finished:
                     continue  # diverged weights must not take the place of good checkpoints
-                if self._must_save or interrupts.agreed():
+                is_due = self.checkpointer.is_due or self._must_validate or self._must_score
+                if is_due or interrupts.agreed():
                     self.checkpointer.save()
                     if self._must_validate and not interrupts.agreed():
                         self.checkpointer.add_validation(self._observer.validate(position.step))
                     if self._must_score and not interrupts.agreed():
                         self.checkpointer.add_scores(self._observer.score(position.step))
                     if signal := interrupts.agreed():
-                        steps_done = position.step, run.last_update
-                        _log.info("stopped at update %d of %d; --resume continues", *steps_done)
+                        message = "stopped at update %d of %d; --resume continues"
+                        _log.info(message, position.step, run.last_update)
                         return signal
         return None
 
@@ -134,10 +135,6 @@ class Trainer:
         """Whether training has reached max_steps or max_epoch."""
         config, position = self.run.config, self.position
         return 0 < config.max_steps <= position.step or 0 < config.max_epoch <= position.epoch
-
-    @property
-    def _must_save(self) -> bool:
-        return self.checkpointer.is_due or self._must_validate or self._must_score
 
     @property
     def _must_validate(self) -> bool:
