@@ -118,11 +118,7 @@ def open_run(
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
-        keys = flat_config(config).items()
-        shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
-        # the plan stands for `preprocess`
-        shared |= {"the data of stage 1": data.plan, "the checkpoint of --resume": step}
-        check_agreement(shared)
+        check_agreement(_facts(config, data.plan, step))
         history = resumed_history(config, folder, resume=resume)
         assets, history = _initialised(task, config, assets, history, init_from)
         checkpoints = folder / CHECKPOINTS
@@ -155,6 +151,13 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
             write_card=partial(update_card, folder, card),
             scoring=build_scoring(config, data),
         )
+
+
+def _facts(config: Config, plan: str, resumed: int) -> dict[str, object]:
+    """Returns what all processes must agree on; the plan of the data stands for `preprocess`."""
+    keys = flat_config(config).items()
+    shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
+    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": resumed}
 
 
 def _new_assets(config: Config, init_from: str | None) -> Assets:
