@@ -274,8 +274,9 @@ def data_of(
     rank, processes = process
     fixed = None
     if train.compile == "buckets":
-        is_text = isinstance(training, FeatureDataset)
-        phones = training.phone_counts() if is_text else np.zeros_like(training.lengths)
+        phones = np.zeros_like(training.lengths)
+        if isinstance(training, FeatureDataset):
+            phones = training.phone_counts()
         fixed = partial(FixedBatches, phones, training.lengths, train.compile_buckets, budget)
     sampler = FrameBudgetSampler(
         training.lengths,

@@ -51,9 +51,10 @@ def weight_files(
     networks: Mapping[str, nn.Module], exported: str, average: WeightAverage | None = None
 ) -> dict[str, Weights]:
     """Returns weights by the names of their files."""
-    names = {exported: WEIGHTS if average is None else RAW_WEIGHTS}
-    files = {names.get(name, f"{name}.safetensors"): net for name, net in networks.items()}
-    return files if average is None else {WEIGHTS: average, **files}
+    others = {f"{name}.safetensors": net for name, net in networks.items() if name != exported}
+    if average is None:
+        return {WEIGHTS: networks[exported], **others}
+    return {WEIGHTS: average, RAW_WEIGHTS: networks[exported], **others}
 
 
 def random_states() -> dict[str, Any]:
