@@ -79,11 +79,13 @@ class Machines:
                 f"{flag}: distributed_type is {distributed_type!r}, expected MULTI_GPU (also for"
                 " CPUs)"
             )
+        numbers = []
         for key in ("num_processes", "num_machines"):
             number = keys.get(key)
             if not isinstance(number, int) or not 1 <= number <= _MAX_PORT:
                 raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MAX_PORT}")
-        processes, machines = int(keys["num_processes"]), int(keys["num_machines"])
+            numbers.append(number)
+        processes, machines = numbers
         if processes % machines:
             raise UsageError(
                 f"{flag}: num_processes {processes} is no multiple of num_machines {machines}"
