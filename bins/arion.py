@@ -2,37 +2,30 @@
 
 import importlib
 import sys
-from typing import NamedTuple
 
 from utils.cli import UsageError, print_text, run
 from utils.errors import nearest
 
-
-class SubCommand(NamedTuple):
-    """A module of `bins` whose `main` reads the command line."""
-
-    module: str
-    help: str
-
-
+# modules of `bins`, whose `main` reads the command line, and their help
 COMMANDS = {
-    "say": SubCommand("say", "speak a text, or write it to a file"),
-    "export": SubCommand("export_voice", "write a voice that speaks without PyTorch"),
-    "serve": SubCommand("serve", "serve voices over HTTP, as OpenAI's clients ask for them"),
-    "align": SubCommand("align", "align recordings with their texts, in any language"),
-    "distil": SubCommand("distil", "have another program speak texts, as a corpus to train on"),
-    "check": SubCommand("check_corpus", "check a corpus, and whether recordings fit their texts"),
-    "voices": SubCommand("voices", "list the voices of this machine"),
-    "doctor": SubCommand("doctor", "show what is installed and whether it works"),
-    "train": SubCommand("recipe", "run the stages of a recipe, as run.sh does"),
+    "say": ("say", "speak a text, or write it to a file"),
+    "export": ("export_voice", "write a voice that speaks without PyTorch"),
+    "serve": ("serve", "serve voices over HTTP, as OpenAI's clients ask for them"),
+    "align": ("align", "align recordings with their texts, in any language"),
+    "distil": ("distil", "have another program speak texts, as a corpus to train on"),
+    "check": ("check_corpus", "check a corpus, and whether recordings fit their texts"),
+    "voices": ("voices", "list the voices of this machine"),
+    "doctor": ("doctor", "show what is installed and whether it works"),
+    "train": ("recipe", "run the stages of a recipe, as run.sh does"),
 }
+_HELP = "arion COMMAND --help lists the flags of a command; arion --version prints the version."
 
 
 def main() -> None:
     """Runs a sub-command; without one, lists them."""
     name, *argv = sys.argv[1:] or ("--help",)
     if name in ("-h", "--help"):
-        lines = [f"  {command_name:8} {command.help}" for command_name, command in COMMANDS.items()]
+        lines = [f"  {command:8} {text}" for command, (_, text) in COMMANDS.items()]
         print_text("\n".join(["usage: arion COMMAND [flags]", "", *lines, "", _HELP, ""]))
         return
     if name == "--version":
@@ -44,15 +37,14 @@ def main() -> None:
         names = ", ".join(COMMANDS)
         raise UsageError(f"no command '{name}'{nearest(name, COMMANDS)} (expected one of {names})")
     sys.argv = [f"arion {name}", *argv]
-    importlib.import_module(f"bins.{COMMANDS[name].module}").main()
+    module, _ = COMMANDS[name]
+    importlib.import_module(f"bins.{module}").main()
 
 
 def entry_point() -> None:
     """Runs the command as a program."""
     run(main)
 
-
-_HELP = "arion COMMAND --help lists the flags of a command; arion --version prints the version."
 
 if __name__ == "__main__":
     entry_point()

@@ -61,6 +61,7 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
         rows = cast("list[dict[str, Any]]", read_jsonl(folder / REJECTED))
         check, fault = replace(check, rejected=[Rejection(**row) for row in rows]), ""
     scores = read_jsonl(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else []
+    rejected = {rejection.id for rejection in check.rejected}
     misfits = [
         Finding(
             "misfit",
@@ -70,10 +71,8 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
             row["misfit"],
         )
         for row in cast("list[dict[str, Any]]", scores)
-        if row["misfit"] > SUSPECT
+        if row["misfit"] > SUSPECT and row["id"] not in rejected
     ]
-    rejected = {rejection.id for rejection in check.rejected}
-    misfits = [finding for finding in misfits if finding.ids[0] not in rejected]
     return replace(check, fault=fault, misfits=tuple(misfits))
 
 

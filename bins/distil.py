@@ -35,9 +35,10 @@ def main() -> None:
     models = UserModels(load_function(flags.recogniser) if flags.recogniser else None)
     teacher = find_teacher(flags.teacher, flags.model)
     names = flags.voices.split(",") if flags.voices else teacher.voices
-    if unknown := [name for name in names if name not in (teacher.voices or names)]:
-        choices = f"{nearest(unknown[0], teacher.voices)} (known: {listed(teacher.voices, 20)})"
-        raise UsageError(f"--voices: {flags.teacher} has no voice {unknown[0]!r}{choices}")
+    for name in names if teacher.voices else ():
+        if name not in teacher.voices:
+            choices = f"{nearest(name, teacher.voices)} (known: {listed(teacher.voices, 20)})"
+            raise UsageError(f"--voices: {flags.teacher} has no voice {name!r}{choices}")
     if not names or (len(names) > 1 and not flags.voices):
         example = ",".join(teacher.voices[:20]) or "anna"
         raise UsageError(f"{flags.teacher}: give --voices, such as --voices {example}")

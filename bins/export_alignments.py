@@ -1,11 +1,7 @@
 """Exports alignments of phones and words, in formats that other programs read.
 
-Recordings that stage 1 aligned:
-    python -m bins.export_alignments --config FILE --format textgrid --output DIR
-Recordings that a voice with aligner `learned` aligned in training:
-    python -m bins.export_alignments --config FILE --infer_expt_dir VOICE --format textgrid ...
-Speech of stage 3:
-    python -m bins.export_alignments --infer_output_dir DIR --format textgrid
+python -m bins.export_alignments --format textgrid, with --config FILE --output DIR for recordings
+(and --infer_expt_dir VOICE, if that aligned them), or --infer_output_dir DIR for speech of stage 3
 """
 
 from bins._flags.parsers import chosen_dataset, program_arguments

@@ -1,7 +1,4 @@
-"""Exports the files of an experiment that inference needs into a folder.
-
-python -m bins.export_model EXPERIMENT TARGET [--weights TYPE] [--license ID]
-"""
+"""Exports an experiment for inference: python -m bins.export_model EXPERIMENT TARGET [flags]."""
 
 from bins._flags.parsers import program_arguments
 from utils.cli import run

@@ -1,15 +1,10 @@
-"""Stage 0: fetches the corpora of an experiment.
-
-python -m bins.fetch --config egs/tts/FastSpeech2/exp_config.json
-"""
+"""Stage 0: fetches the corpora of an experiment."""
 
 from collections.abc import Sequence
 
 from bins._flags.parsers import arguments
 from utils.cli import run
 from utils.logging import get_logger, setup_logging
-
-_log = get_logger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -20,6 +15,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from preprocessors.fetch import fetch_archive
 
     setup_logging()
+    log = get_logger(__name__)
     config = load_config(flags.config, flags.set)
     for dataset in config.dataset:
         archive = archive_of(dataset, config.preprocess.corpus_of(dataset))
@@ -27,9 +23,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         if archive:
             fetch_archive(archive, folder)
         elif folder.is_dir() and next(folder.iterdir(), None) is not None:
-            _log.info("%s: nothing to fetch; its recordings are read from %s", dataset, folder)
+            log.info("%s: nothing to fetch; its recordings are read from %s", dataset, folder)
         else:
-            _log.info("%s: nothing to fetch; put its recordings into %s", dataset, folder)
+            log.info("%s: nothing to fetch; put its recordings into %s", dataset, folder)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Imports a checkpoint of another project as an experiment.
-
-python -m bins.import_checkpoint SOURCE TARGET
-"""
+"""Imports a checkpoint of another project: python -m bins.import_checkpoint SOURCE TARGET."""
 
 from bins._flags.parsers import program_arguments
 from utils.cli import run

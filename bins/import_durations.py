@@ -1,7 +1,4 @@
-"""Imports phone durations for stage 1: of other programs, or from the attention of a voice.
-
-python -m bins.import_durations SOURCE --config FILE [--format FORMAT]
-"""
+"""Imports phone durations: python -m bins.import_durations SOURCE --config FILE [flags]."""
 
 import argparse
 from pathlib import Path

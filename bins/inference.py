@@ -10,7 +10,6 @@ from utils.errors import InputError
 from utils.logging import setup_logging
 
 if TYPE_CHECKING:
-    from models.synthesizer.runs.text_files import InputText
     from models.synthesizer.settings import PitchContour
     from modules.variance.pitch_transform import PitchTransform
 
@@ -26,9 +25,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         default_output,
         experiment_of,
     )
+    from models.synthesizer.runs.text_files import InputText, read_input_texts
 
     transform = _pitch_transform(flags)
-    texts = _texts(flags)
+    texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]
+    if (file := flags.infer_text_file) is not None:
+        texts = read_input_texts(file, skip_unknown_tags=flags.skip_unknown_tags)
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
     if flags.infer_best:
         reference = best_checkpoint(reference)
@@ -60,15 +62,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     else:
         text_synthesis.synthesise_texts(synthesis, texts, settings)
-
-
-def _texts(flags: argparse.Namespace) -> list["InputText"]:
-    """Returns the texts of mode `single`; none in mode `batch`."""
-    from models.synthesizer.runs.text_files import InputText, read_input_texts
-
-    if flags.infer_text_file is not None:
-        return read_input_texts(flags.infer_text_file, skip_unknown_tags=flags.skip_unknown_tags)
-    return [] if flags.infer_text is None else [InputText(flags.infer_text)]
 
 
 def _pitch_transform(flags: argparse.Namespace) -> "PitchTransform | PitchContour":

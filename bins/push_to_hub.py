@@ -1,7 +1,6 @@
 """Publishes an experiment on the Hugging Face Hub: python -m bins.push_to_hub EXPERIMENT org/name.
 
-One commit contains weights in safetensors, config, mel definition, vocabulary, statistics,
-speakers, lexicon, scores and a model card, but no training state.
+One commit holds weights, config, assets, scores and a model card, but no training state.
 """
 
 from bins._flags.parsers import program_arguments

@@ -22,6 +22,10 @@ ROOT = Path(__file__).parents[1]
 
 _TABLE = {flag.name: flag for flag in FLAGS}
 _MACHINES = ("num_machines", "machine_rank", "main_process_ip", "main_process_port")
+_EXAMPLES = {
+    "tts": ("--infer_text", "Any text."),
+    "vocoder": ("--infer_audio_dir", "/path/to/recordings"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,6 @@ class Recipe:
     caller: str  # folder of the user, where relative paths start
     command: tuple[str, ...]  # as the user types it
 
-    @property
-    def folder(self) -> Path:
-        """Folder of the configurations."""
-        return ROOT / "egs" / self.name
-
 
 @dataclass(frozen=True)
 class Step:
@@ -48,17 +47,12 @@ class Step:
     launcher: list[str] = field(default_factory=list)  # arguments of Python that start processes
     environment: dict[str, str] = field(default_factory=dict)  # variables that only it gets
 
-    @property
-    def title(self) -> str:
-        """Number and name, for the log."""
-        return f"== stage {self.command.stage}: {self.command.title}"
-
 
 def main() -> None:
     """Checks all flags, then runs the stages.
 
     The last stage runs in this process, unless it trains in several. Earlier ones have their own,
-    so that the next one finds all memory free.
+    so that the next one finds all memory free; if one fails, this one ends with its exit code.
     """
     name, *argv = sys.argv[1:] or ("",)
     if name in ("-h", "--help"):
@@ -80,42 +74,30 @@ def main() -> None:
         print_text("".join(f"{line}\n" for line in lines))
         return
     *steps, last = plan(recipe, raw_flags)
-    for step in steps:
-        _run_apart(step)
-    if last.launcher:
-        _run_apart(last)
-    else:
-        _log(last.title)
-        os.environ.update(last.environment)
-        importlib.import_module(f"bins.{last.command.name}").main(last.argv)
+    for step in (*steps, last):
+        module = f"bins.{step.command.name}"
+        _log(f"== stage {step.command.stage}: {step.command.title}")
+        if step is last and not step.launcher:
+            os.environ.update(step.environment)
+            importlib.import_module(module).main(step.argv)
+        else:
+            words = [sys.executable, *step.launcher, "-m", module, *step.argv]
+            if code := run_command(words, os.environ | step.environment):
+                raise SystemExit(code)
     if last.command.stage in (1, 2) and "synthetic" not in raw_flags:  # that voice makes noise
         _log(f"next: {next_command(recipe, last.command.stage, raw_flags)}")
 
 
 def next_command(recipe: Recipe, stage: int, raw_flags: Mapping[str, Any]) -> str:
     """Returns the command that follows stage 1 or 2, which was run with these flags."""
-    flags = ["2", "--name", raw_flags.get("name", "my_model")]
+    words = [*recipe.command, "--stage", str(stage + 1)]
+    words += ["--name", raw_flags.get("name", "my_model")]
     if stage == 2:
-        flags = [
-            "3",
-            "--name",
-            raw_flags["name"],
-            "--infer_mode",
-            "single",
-            *_EXAMPLES[recipe.kind],
-        ]
-    settings = [word for setting in raw_flags.get("set", []) for word in ("--set", setting)]
-    return shlex.join(
-        [*recipe.command, "--stage", *flags, "--config", raw_flags["config"], *settings]
-    )
-
-
-def _run_apart(step: Step) -> None:
-    """Runs a stage in a process of its own; if it fails, this one ends with the same code."""
-    _log(step.title)
-    argv = [sys.executable, *step.launcher, "-m", f"bins.{step.command.name}", *step.argv]
-    if code := run_command(argv, os.environ | step.environment):
-        raise SystemExit(code)
+        words += ["--infer_mode", "single", *_EXAMPLES[recipe.kind]]
+    words += ["--config", raw_flags["config"]]
+    for setting in raw_flags.get("set", []):
+        words += ["--set", setting]
+    return shlex.join(words)
 
 
 def _log(line: str) -> None:
@@ -136,11 +118,11 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     if name not in scripts:
         near, names = nearest(name, scripts), ", ".join(scripts)
         raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")
-    typed: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
+    command: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
     if shell_caller is not None:
-        typed = ("sh", str(scripts[name]))
+        command = ("sh", str(scripts[name]))
     kind = next(kind for kind in KINDS if name.startswith(f"{kind}/"))
-    return Recipe(kind, name, shell_caller or str(Path.cwd()), typed)
+    return Recipe(kind, name, shell_caller or str(Path.cwd()), command)
 
 
 def located(text: str, caller: str) -> str:
@@ -222,7 +204,7 @@ def _place(recipe: Recipe, stages: Sequence[int], raw_flags: dict[str, Any]) -> 
         elif value is not None and value.path == "here" and isinstance(text, str):
             raw_flags[name] = from_here(text, recipe.caller)
     # its folder's files can be named from any folder
-    config = recipe.folder / raw_flags.get("config", "exp_config.json")
+    config = ROOT / "egs" / recipe.name / raw_flags.get("config", "exp_config.json")
     if "config" not in raw_flags or (not Path(raw_flags["config"]).is_file() and config.is_file()):
         raw_flags["config"] = str(config)
     if outputs := raw_flags.get("infer_output_dir"):
@@ -273,12 +255,10 @@ def _argv(recipe: Recipe, command: Command, raw_flags: Mapping[str, Any]) -> lis
         texts = {name: text for name, text in texts.items() if name not in ("config", "name")}
     argv = []
     for flag in flags_of_command(command):
-        if flag.name not in texts:
-            continue
-        text = texts[flag.name]
-        if flag.value is None:
+        text = texts.get(flag.name)
+        if text is not None and flag.value is None:
             argv.append(f"--{flag.name}")
-        else:
+        elif text is not None:
             argv += [f"--{flag.name}={t}" for t in (text if isinstance(text, list) else [text])]
     return argv
 
@@ -311,15 +291,8 @@ def _launched(step: Step, machines: Machines, gpu: str) -> Step:
     if machines.count > 1:
         machines.check_meeting_point()
         if machines.rank != 0:
-            line = f"waiting for machine 0 at {machines.address} port {machines.port}\n"
-            sys.stderr.write(line)
+            sys.stderr.write(f"waiting for machine 0 at {machines.address} port {machines.port}\n")
     return Step(step.command, step.argv, launcher, variables)
-
-
-_EXAMPLES = {
-    "tts": ("--infer_text", "Any text."),
-    "vocoder": ("--infer_audio_dir", "/path/to/recordings"),
-}
 
 
 if __name__ == "__main__":

@@ -38,11 +38,7 @@ def corpus_config(
 
 
 def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:
-    """Prepares the corpus.
-
-    Returns:
-        How well each recording fits its text, worst first; none of the aligner pocketsphinx.
-    """
+    """Prepares the corpus; returns how well each recording fits its text, if the aligner is hmm."""
     from processors.alignment import fit
     from processors.extraction.run import prepare_datasets
     from utils.files import read_jsonl

@@ -29,12 +29,9 @@ class Machines:
             self._processes_in_file()
 
     def launcher(self, n_gpus: int) -> list[str]:
-        """Returns arguments of Python before `-m MODULE`; none for a single process.
+        """Returns arguments of Python before `-m MODULE`: a process for each GPU, or for the CPU.
 
-        `accelerate launch` would end before a single process that saves does.
-
-        Args:
-            n_gpus: GPUs of this machine that are used; 0: one process on the CPU.
+        There are none for a single process: `accelerate launch` would end before it has saved.
         """
         local = max(n_gpus, 1)
         if self.config is not None:
@@ -88,19 +85,16 @@ class Machines:
             if not isinstance(number, int) or not 1 <= number <= _MAX_PORT:
                 raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MAX_PORT}")
             numbers.append(number)
-        if numbers[0] % numbers[1]:
+        processes, machines = numbers
+        if processes % machines:
             raise UsageError(
-                f"{flag}: num_processes {numbers[0]} is no multiple of num_machines {numbers[1]}"
+                f"{flag}: num_processes {processes} is no multiple of num_machines {machines}"
             )
-        return numbers[0] // numbers[1]
+        return processes // machines
 
 
 def count_gpus(names: str) -> int:
-    """Returns how many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
-
-    Args:
-        names: GPUs, to which CUDA_VISIBLE_DEVICES is set; "" for none.
-    """
+    """Counts those of the named GPUs that PyTorch finds, in another process to save memory."""
     if not names:
         return 0
     script = "import torch; print(torch.cuda.device_count())"

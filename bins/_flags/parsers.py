@@ -23,12 +23,17 @@ _EXCLUSIVE = [
     ("pace", "duration_control"),
     ("infer_expt_dir", "config"),
     ("infer_expt_dir", "name"),
+    ("pitch_transform_custom", "pitch_transform_flatten"),
+    ("pitch_transform_custom", "pitch_transform_invert"),
+    ("pitch_transform_custom", "pitch_transform_amplify"),
+    ("pitch_transform_custom", "pitch_transform_shift"),
 ]
-_TRANSFORMS = {"flatten": False, "invert": False, "amplify": 1.0, "shift": 0.0}
+_DEFAULTS = {flag.name: flag.default if flag.value else False for flag in FLAGS}
 
 if TYPE_CHECKING:
     from config.schema import Config
 
+# of argparse, by `Flag.several`
 _ACTIONS = {"": "store", "repeated": "append", "words": "extend", "two": "store"}
 _COUNTS: dict[str, str | int] = {"words": "+", "two": 2}
 _PATHS = """\
@@ -40,20 +45,20 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 
 def check_together(command: Command, values: Namespace) -> None:
     """Makes sure that the flags of a command go together; sets `duration_control` from --pace."""
-    by_name = vars(values)
+    different = {name for name, value in vars(values).items() if value != _DEFAULTS[name]}
     _require(f"stage {command.stage}", command.needs, values)
     for name, needed in _NEEDS.items():
-        if by_name.get(name):
+        if name in different:
             _require(f"--{name}", (needed,), values)
     for first, second in _EXCLUSIVE:
-        if by_name.get(first) and by_name.get(second):
+        if {first, second} <= different:
             raise UsageError(f"--{first} and --{second} exclude each other")
     if command.stage >= 3:
         _check_model(command.stage, values)
     if command.stage == 3:
         _check_inference(_SINGLE[command.name], values)
-    if command.name == "inference":
-        _check_controls(values)
+    if command.name == "inference" and values.duration_control is None:
+        values.duration_control = 1 / (values.pace or 1)
     if command.name == "evaluate":
         _check_evaluation(values)
 
@@ -67,39 +72,26 @@ def _require(what: str, names: Sequence[str], values: Namespace) -> None:
 def _check_model(stage: int, values: Namespace) -> None:
     """Makes sure that there is an experiment, or in stage 4 wavs of any origin."""
     if values.infer_expt_dir is None:
-        outputs = stage == 4 and values.infer_output_dir
-        if values.name is None and not outputs:
+        if values.name is None and not (stage == 4 and values.infer_output_dir):
             others = ", --name or --infer_output_dir" if stage == 4 else ", or --name"
             raise UsageError(f"stage {stage} needs --infer_expt_dir{others}")
         _require(f"stage {stage} without --infer_expt_dir", ("config",), values)
 
 
 def _check_inference(single: Sequence[str], values: Namespace) -> None:
-    if len(values.infer_output_dir) > 1:
-        n = len(values.infer_output_dir)
+    if (n := len(values.infer_output_dir)) > 1:
         raise UsageError(f"stage 3 writes into one --infer_output_dir, found {n}")
-    mode = values.infer_mode
-    other, foreign = ("single", single) if mode == "batch" else ("batch", _BATCH)
-    for name in foreign:
-        if vars(values)[name] is not None:
-            raise UsageError(f"--{name} goes with --infer_mode {other}")
-    if mode == "batch":
+    used = [f"--{name}" for name in (*single, *_BATCH) if vars(values)[name] is not None]
+    modes = {f"--{name}": "single" for name in single} | {f"--{name}": "batch" for name in _BATCH}
+    for flag in used:
+        if modes[flag] != values.infer_mode:
+            raise UsageError(f"{flag} goes with --infer_mode {modes[flag]}")
+    if values.infer_mode == "batch":
         _require("--infer_mode batch", _BATCH, values)
-        return
-    used = [name for name in single if vars(values)[name] is not None]
-    if not used:
-        raise UsageError(f"--infer_mode single needs {' or '.join(f'--{n}' for n in single)}")
-    if len(used) > 1:
-        raise UsageError(f"{' and '.join(f'--{n}' for n in used)} exclude each other")
-
-
-def _check_controls(values: Namespace) -> None:
-    if values.duration_control is None:
-        values.duration_control = 1.0 if values.pace is None else 1 / values.pace
-    prefix = "pitch_transform"
-    used = [name for name, off in _TRANSFORMS.items() if vars(values)[f"{prefix}_{name}"] != off]
-    if values.pitch_transform_custom is not None and used:
-        raise UsageError(f"--{prefix}_custom and --{prefix}_{used[0]} exclude each other")
+    elif not used:
+        raise UsageError(f"--infer_mode single needs {' or '.join(f'--{name}' for name in single)}")
+    elif len(used) > 1:
+        raise UsageError(f"{' and '.join(used)} exclude each other")
 
 
 def _check_evaluation(values: Namespace) -> None:
@@ -110,11 +102,11 @@ def _check_evaluation(values: Namespace) -> None:
         return
     from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
 
-    for kind, names, records in (("metric", values.metrics, METRICS), ("check", checks, CHECKS)):
+    for noun, names, records in (("metric", values.metrics, METRICS), ("check", checks, CHECKS)):
         choices = ["all", *records]
         for name in names.split(",") if names else ():
             if name not in choices:
-                fault = f"--{kind}s {name}: no such {kind}{nearest(name, choices)}"
+                fault = f"--{noun}s {name}: no such {noun}{nearest(name, choices)}"
                 raise UsageError(f"{fault} (known: {', '.join(choices)})")
 
 
@@ -131,19 +123,13 @@ def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace
         for flag in FLAGS
         if flag not in flags
     }
-    raw_flags = parser.parse_args(argv)
-    values = Namespace(**flag_values(flags, raw_flags))
+    values = Namespace(**_flag_values(flags, parser.parse_args(argv)))
     check_together(command, values)
     return values
 
 
 def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
-    """Parses the flags of a recipe, without reading their values.
-
-    Returns:
-        The text of each flag that is given, by its name; a list of flags that may be given several
-        times, True of switches.
-    """
+    """Parses the flags of a recipe to texts, lists of texts, and True, without reading values."""
     parser = Parser("")
     parser.prog = ""
     parser.usage = "sh run.sh --stage STAGES [flags]"
@@ -151,7 +137,7 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
     parser.description = "\n".join(["Stages: N, a range A-B, or all", *stages])
     parser.epilog = _PATHS
     parser.formatter_class = partial(RawDescriptionHelpFormatter, max_help_position=30)
-    flags = table.flags_of_recipe(kind)
+    flags = [flag for flag in FLAGS if kind in flag.kinds and flag.scope != "command"]
     _add(parser, flags)
     parser.elsewhere = {
         f"--{flag.name}": f"--{flag.name} goes with {table.KIND_NAMES[flag.kinds[0]]} recipes;"
@@ -160,14 +146,9 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
         if kind not in flag.kinds
     }
     raw_flags = vars(parser.parse_args(argv))
-    may_be_empty = {
-        flag.name for flag in flags if flag.value is not None and flag.value.may_be_empty
-    }
-    return {
-        name: text
-        for name, text in raw_flags.items()
-        if text or (text == "" and name in may_be_empty)  # not: None, False
-    }
+    may_be_empty = {flag.name for flag in flags if flag.value and flag.value.may_be_empty}
+    # a flag that is not given is None, [] or False
+    return {n: text for n, text in raw_flags.items() if text or (text == "" and n in may_be_empty)}
 
 
 def program_arguments(name: str, description: str, argv: Sequence[str] | None = None) -> Namespace:
@@ -180,7 +161,7 @@ def program_arguments(name: str, description: str, argv: Sequence[str] | None = 
         if flag.excludes not in groups:
             groups[flag.excludes] = parser.add_mutually_exclusive_group()
         _add_flag(parser, groups[flag.excludes], flag)
-    return Namespace(**flag_values(flags, parser.parse_args(argv)))
+    return Namespace(**_flag_values(flags, parser.parse_args(argv)))
 
 
 def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
@@ -192,9 +173,18 @@ def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
     return config, choose_dataset(config, flags.dataset)
 
 
-def flag_values(flags: Iterable[Flag], raw_flags: Namespace) -> dict[str, Any]:
+def _flag_values(flags: Iterable[Flag], raw_flags: Namespace) -> dict[str, Any]:
     """Returns the value of each flag by its key; of those not given, the default."""
-    return {flag.key: _value(flag, vars(raw_flags)[flag.key]) for flag in flags}
+    values = {}
+    for flag in flags:
+        text = vars(raw_flags)[flag.key]
+        if flag.value is None:  # a switch
+            values[flag.key] = text
+        elif flag.several:
+            values[flag.key] = [flag.read(item) for item in text or ()]
+        else:
+            values[flag.key] = flag.default if text is None else flag.read(text)
+    return values
 
 
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:
@@ -225,11 +215,3 @@ def _add_flag(parser: Parser, group: _ActionsContainer, flag: Flag) -> None:
     )
     if flag.value.free:
         parser.free_text.update(names)
-
-
-def _value(flag: Flag, text: Any) -> Any:  # noqa: ANN401  (of any type)
-    if flag.value is None:
-        return text
-    if flag.several:
-        return [flag.read(item) for item in text or ()]
-    return flag.default if text is None else flag.read(text)

@@ -105,8 +105,8 @@ class Flag:
             return self.value.read(text)
         except ValueError as error:
             reason = str(error) or f"expected {self.value.expected}"
-            shown = self.metavar if self.positional else f"--{self.name}"
-            raise UsageError(f"{shown} '{text}': {reason}") from error
+            flag = self.metavar if self.positional else f"--{self.name}"
+            raise UsageError(f"{flag} '{text}': {reason}") from error
 
 
 FLAGS = (
@@ -231,20 +231,10 @@ FLAGS = (
 )
 
 
-def flags_of_recipe(kind: Kind) -> list[Flag]:
-    """Returns the flags of the recipes of a kind."""
-    return [flag for flag in FLAGS if kind in flag.kinds and flag.scope != "command"]
-
-
 def flags_of_command(command: Command) -> list[Flag]:
     """Returns the flags of the command of a stage."""
-    return [
-        flag
-        for flag in FLAGS
-        if command.stage in flag.stages
-        and flag.scope != "recipe"
-        and set(flag.kinds) & set(command.kinds)
-    ]
+    flags = [flag for flag in FLAGS if command.stage in flag.stages and flag.scope != "recipe"]
+    return [flag for flag in flags if {*flag.kinds} & {*command.kinds}]
 
 
 def command_of(stage: int, kind: Kind) -> Command:

@@ -140,12 +140,8 @@ EXPERIMENT = matching(
     "letters, digits, dots, dashes and underscores, 100 at most",
 )
 SETTING = matching("KEY=VALUE", r"(?s)[^=]+=.*", "key.path=value")
-NAMES = matching(
-    "LIST",
-    r"[a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*",
-    "names and commas, as in mcd,wer",
-    may_be_empty=True,
-)
+NAME = "[a-z][a-z0-9_]*"
+NAMES = matching("LIST", f"{NAME}(,{NAME})*", "names and commas, as in mcd,wer", may_be_empty=True)
 FUNCTION = matching("FUNCTION", r"[^\s/:]+:[^\s/:]+", "module:function, as in my_package.asr:hear")
 MODEL = Value(str, "MODEL", path="found")  # a folder, or a name on the Hub
 FILE = Value(_existing("file"), "FILE", path="found")

@@ -41,11 +41,7 @@ def steps_of(folder: Path) -> list[int]:
 
 
 def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Path:
-    """Writes one checkpoint.
-
-    Raises:
-        InputError: If the disk is full or not writable; older checkpoints are kept.
-    """
+    """Writes one checkpoint; a full disk is an InputError, and older checkpoints are kept."""
     final = step_folder(folder, step)
     partial = folder / (final.name + _PARTIAL)
     manifest = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}

@@ -52,8 +52,8 @@ def newest_in(folder: Path, names: FileNames) -> Path | None:
     """Finds the newest weights of one kind in a folder, or below it in an experiment."""
     homes = (folder, folder.parent) if names.below else ()
     is_experiment = any(names.settings.fullmatch(f.name) for home in homes for f in home.glob("*"))
-    places = ("*", *names.below) if is_experiment else ("*",)
-    paths = [path for place in places for path in folder.glob(place) if path.is_file()]
+    patterns = ("*", *names.below) if is_experiment else ("*",)
+    paths = [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
     try:
         weights = newest((path.relative_to(folder) for path in paths), names)
     except InputError as error:
@@ -64,11 +64,8 @@ def newest_in(folder: Path, names: FileNames) -> Path | None:
 def newest(paths: Iterable[P], names: FileNames) -> P | None:
     """Selects the weights with the highest number in their names; safetensors before others.
 
-    Args:
-        paths: Any files. Weights without a number count only if none has one.
-
-    Raises:
-        InputError: If the weights are in several folders, or there are several without a number.
+    Weights without a number count only if none has one. Weights in several folders, and several
+    without a number, are an InputError.
     """
     weights = [path for path in paths if names.weights.fullmatch(path.name)]
     numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
@@ -210,8 +207,7 @@ def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
 def needed_files(names: Sequence[str], *, for_training: bool = False) -> tuple[list[str], str]:
     """Selects the files of a repository that a model needs: newest checkpoint and settings.
 
-    Returns:
-        Their names, sorted; and the weights of another project, empty for an experiment of Arion.
+    Returns their names, sorted; and the weights of another project, empty for an experiment.
     """
     if chosen := _own_files(names, for_training=for_training):
         return sorted(chosen), ""
@@ -237,21 +233,20 @@ def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
 
 
 def _foreign_files(
-    kind: FileNames, names: Sequence[str], *, for_training: bool
+    files: FileNames, names: Sequence[str], *, for_training: bool
 ) -> tuple[list[str], str] | None:
     """Returns the files of a checkpoint of another project; None if there is none of this kind."""
     paths = [path for path in map(PurePosixPath, names) if not RESULTS & {*path.parts[:-1]}]
-    if not any(kind.settings.fullmatch(path.name) for path in paths):
-        return None
-    weights = newest(paths, kind)
+    has_settings = any(files.settings.fullmatch(path.name) for path in paths)
+    weights = newest(paths, files) if has_settings else None
     if weights is None:
         return None
-    homes = {path.parent for path in paths if kind.weights.fullmatch(path.name)}
+    homes = {path.parent for path in paths if files.weights.fullmatch(path.name)}
     older = homes - set(weights.parents)
     chosen = {weights}
     chosen |= {p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older}
     if for_training:
-        pattern = kind.discriminators.replace("{number}", weights.name.rpartition("_")[2])
+        pattern = files.discriminators.replace("{number}", weights.name.rpartition("_")[2])
         others = [path for path in paths if path.parent == weights.parent]
         chosen |= {path for path in others if re.fullmatch(pattern, path.name)}
     return sorted(map(str, chosen)), str(weights)

@@ -1,7 +1,4 @@
-"""The model card, README.md in the format of the Hugging Face Hub, and the history in it.
-
-The history of a model is what is in neither its config nor its assets.
-"""
+"""The model card, README.md in the format of the Hugging Face Hub, and the history in it."""
 
 import json
 import math
@@ -31,7 +28,7 @@ _TEXT = """---
 ---
 # {title}
 
-{what}
+{summary}
 
 | | |
 |---|---|
@@ -71,12 +68,11 @@ class Position:
 
 @dataclass(frozen=True)
 class History:
-    """The history of a model."""
+    """The history of a model: what is in neither its config nor its assets."""
 
     hours: dict[str, float] = field(default_factory=dict)  # of audio, by dataset
     origins: dict[str, Origin] = field(default_factory=dict)  # of datasets that programs spoke
-    # the model whose weights training started from; empty: random weights
-    initialised_from: str = ""
+    initialised_from: str = ""  # the model that gave the first weights; empty: random weights
     mels_from: str = ""  # the acoustic model whose mels a vocoder was trained on; empty: recordings
     imported_from: str = ""  # model and project, if another project trained it; else empty
     not_imported: tuple[str, ...] = ()  # unused parts of the checkpoint of another project
@@ -131,18 +127,14 @@ class Card:
     """The content of a card."""
 
     name: str  # the model's name for loading it: that of its folder, or `org/name`
-    config: Config  # its configuration
-    assets: Assets  # mel definition, speakers and statistics
-    history: History  # its data, training and origin
+    config: Config
+    assets: Assets
+    history: History
     scores: tuple[str, ...] = ()  # of stage 4, one line each
 
 
 def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None:
-    """Writes README.md of a model and its history; keeps the user's notes in README.md.
-
-    Args:
-        notes_from: Folder of the card with these notes; None: `folder`.
-    """
+    """Writes README.md of a model and its history; keeps the notes in it, or in `notes_from`."""
     replace(card.history, recordings_licences=_recordings_licences(card)).save(folder)
     notes = notes_in((notes_from or folder) / "README.md")
     write_text(folder / "README.md", card_text(card, notes))
@@ -154,8 +146,8 @@ def update_card(folder: Path, card: Card, position: Position, losses: Mapping[st
     Args:
         losses: Losses and scores of the last validation, by name; others are those of `card`.
     """
-    measured = {**card.history.losses, **losses}
-    finite = {name: value for name, value in measured.items() if math.isfinite(value)}
+    losses = {**card.history.losses, **losses}
+    finite = {name: value for name, value in losses.items() if math.isfinite(value)}
     best = {"best": position.best, "best_step": position.best_step}
     history = replace(card.history, step=position.step, losses=finite, **best)
     write_card(folder, replace(card, history=history))
@@ -177,7 +169,7 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
         # every JSON value is a YAML value, whatever characters the user's names hold
         header="\n".join(f"{key}: {json.dumps(value)}" for key, value in _header(card) if value),
         title=card.name.rpartition("/")[2],
-        what=_what(card),
+        summary=_summary(card),
         table="\n".join(f"| {name} | {value} |" for name, value in rows.items() if value),
         use=use.format(name=card.name, n_mels=mel.n_mels, hop=mel.hop_length),
         notes=f"{_NOTES}\n{notes}",
@@ -199,15 +191,15 @@ def _recordings_licences(card: Card) -> tuple[str, ...]:
 
 
 def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
-    config = card.config
-    kind = "text-to-speech" if config.task == "tts" else "vocoder"
+    config, is_voice = card.config, card.config.task == "tts"
     yield "license", card.history.licence
     yield "recordings_license", _recordings_licences(card)
-    if config.task == "tts":  # a vocoder has none
+    if is_voice:  # a vocoder has none
         yield "language", sorted({s.language.split("-")[0] for s in card.assets.speakers})
-    yield "tags", [kind, "arion", config.model_type.lower()]
+    tag = "text-to-speech" if is_voice else "vocoder"
+    yield "tags", [tag, "arion", config.model_type.lower()]
     yield "library_name", "arion"
-    yield "pipeline_tag", "text-to-speech" if config.task == "tts" else ""
+    yield "pipeline_tag", "text-to-speech" if is_voice else ""
     recorded = {n: o for n, o in _datasets(config).items() if n not in card.history.origins}
     corpora = (published(name, options) for name, options in recorded.items())
     yield "datasets", [corpus.hub_name for corpus in corpora if corpus and corpus.hub_name]
@@ -215,15 +207,14 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     yield "base_model", base["repo"] if base else ""
 
 
-def _what(card: Card) -> str:
-    history, kind = card.history, "voice" if card.config.task == "tts" else "vocoder"
+def _summary(card: Card) -> str:
+    """Returns what the model is, in a sentence."""
+    history, role = card.history, "voice" if card.config.task == "tts" else "vocoder"
     if history.imported_from:
-        return (
-            f"A {kind}: {history.imported_from}; imported into Arion by "
-            "`python -m bins.import_checkpoint`."
-        )
+        importer = "imported into Arion by `python -m bins.import_checkpoint`"
+        return f"A {role}: {history.imported_from}; {importer}."
     updates = "" if history.step is None else f" for {history.step} updates"
-    return f"{card.config.model_type}, a {kind}, trained with Arion{updates}."
+    return f"{card.config.model_type}, a {role}, trained with Arion{updates}."
 
 
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
@@ -239,8 +230,7 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
         f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm",
     )
     if history.mels_from:
-        mels = f"predicted by {history.mels_from} from the true durations, pitch and energy"
-        yield "mels", mels
+        yield "mels", f"predicted by {history.mels_from} from the true durations, pitch and energy"
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
     if (decay := card.config.train.ema_decay) and card.config.inference.ema:

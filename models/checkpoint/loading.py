@@ -19,7 +19,6 @@ from models.checkpoint.foreign import Foreign, Importer, fetch
 from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
-from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
 from utils.config import Tree
@@ -40,8 +39,8 @@ class TrainedModel:
     """A trained model of Arion or of another project."""
 
     tree: Tree  # the values that `config` was built from
-    config: Config  # the experiment's configuration
-    assets: Assets  # mel definition, vocabulary, speakers and statistics
+    config: Config
+    assets: Assets
     weights: Path  # the file of the inference network
     step: int | None  # updates of training; None if unknown
     # reads the tensors of a network by the name of its file without the suffix, such as "model"
@@ -55,16 +54,15 @@ class TrainedModel:
 
     def build_network(self) -> nn.Module:
         """Builds and fills a new network in eval mode, on the CPU."""
-        path = self.tree.path
+        path, network = self.tree.path, model_of(self.config).network
         tensors = self.stored(INFERENCE_NETWORK) or {}
         try:
-            built = model_of(self.config).network.build(self.config.model, self.assets)
+            built = cast("nn.Module", network.build(self.config.model, self.assets))
         except (InputError, RuntimeError) as error:  # of torch: sizes that fit no memory
             fault = str(error).splitlines()[0]
             raise InputError(f"{path}: its network cannot be built: {fault}") from error
-        network = cast("nn.Module", built)
-        fill_network(network, tensors, self.weights, str(path))
-        return network.eval()
+        fill_network(built, tensors, self.weights, str(path))
+        return built.eval()
 
     def load(self, device: str | torch.device = "cpu") -> "TrainedModel":
         """Moves `network` to a device, and returns this model, not a copy."""
@@ -105,11 +103,7 @@ class TrainedModel:
     def default_speaker(self, config: Config | None = None) -> str | None:
         """Returns who speaks where no speaker is asked for; None: one of several must be named.
 
-        Args:
-            config: With the user's overrides; None: that of the model.
-
-        Raises:
-            InputError: If `inference.speaker` is not a speaker of the model.
+        A `config` has the user's overrides. Its `inference.speaker` must be one of the model.
         """
         chosen = (config or self.config).inference.speaker
         if not chosen:
@@ -117,13 +111,9 @@ class TrainedModel:
         try:
             return self.speakers[find_speaker(chosen, self.speakers)].name
         except InputError as error:
-            fault = f"{self.tree.path}: {error}; correct or remove its inference.speaker"
-            raise InputError(fault) from error
-
-    @property
-    def stats(self) -> CorpusStats | None:
-        """Statistics of the training split; None for a vocoder."""
-        return self.assets.stats
+            raise InputError(
+                f"{self.tree.path}: {error}; correct or remove its inference.speaker"
+            ) from error
 
     @property
     def origin(self) -> str:
@@ -142,13 +132,11 @@ def load_model(
             one checkpoint, any folder that holds model.safetensors, config.json and audio.json, a
             checkpoint of another project that models/checkpoint/importers reads, or such a
             repository on the Hub: `org/name` or `org/name@revision`.
-        device: Where the network goes.
         overrides: `key.path=value` for the configuration that it came with; only `inference.ema`
             changes what is loaded.
 
     Raises:
-        InputError: If files are missing, have changed since they were written, or do not fit the
-            network that the config describes.
+        InputError: If files are missing, were changed, or do not fit the network of the config.
     """
     return open_model(reference, overrides).load(device)
 

@@ -124,8 +124,7 @@ def publish(
 
 def _write_scores(folder: Path, home: Path) -> tuple[str, ...]:
     """Writes the scores of a model to a folder, and returns a line for each; () if it has none."""
-    places = (home / SCORES, home / "result" / SCORES)
-    path = next(filter(Path.is_file, places), None)
+    path = next(filter(Path.is_file, (home / SCORES, home / "result" / SCORES)), None)
     if path is None:
         return ()
     report = without_local_paths(read_json(path))
@@ -137,16 +136,13 @@ def _write_scores(folder: Path, home: Path) -> tuple[str, ...]:
         ]
         return (*lines, f"vocoder {report['vocoder']}")
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        fault = f"{path}: not as stage 4 writes it ({error!r})"
-        raise InputError(f"{fault}; run stage 4 again, or remove the file") from error
+        raise InputError(
+            f"{path}: not as stage 4 writes it ({error!r}); run stage 4 again, or remove the file"
+        ) from error
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
-    """Removes paths of this machine from JSON.
-
-    Paths that are absolute, or begin with `~` or `..`, keep their last part only. The folders of
-    the corpora, `dataset_path`, are removed.
-    """
+    """Removes `dataset_path` from JSON, and all but the last part of paths of this machine."""
     if isinstance(value, dict):
         return {
             name: {} if name == "dataset_path" else without_local_paths(inner)
@@ -170,7 +166,7 @@ def _packed(model: TrainedModel, weights: Literal["fp16", "int8"]) -> bytes:
 
 def _other_networks(folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.safetensors"))
-    networks = [path for path in files if path.name not in (WEIGHTS, loading.RAW_WEIGHTS)]
+    networks = [file for file in files if file.name not in (WEIGHTS, loading.RAW_WEIGHTS)]
     if not networks:
         raise InputError(f"{folder}: no networks for --with_discriminators in it")
     return networks
@@ -193,10 +189,10 @@ def convert_to_experiment(source: str, target: Path) -> None:
         log.info("found: %s: %s", importer.KIND, imported.weights)
         networks = {loading.INFERENCE_NETWORK: imported.tensors, **others.tensors}
         for name, tensors in networks.items():
-            named = adapt_weight_norm(tensors, ())  # under the current names
-            own = {n: t.detach().clone(memory_format=_CONTIGUOUS) for n, t in named.items()}
+            current = adapt_weight_norm(tensors, ())  # under the current names
+            copies = {n: t.detach().clone(memory_format=_CONTIGUOUS) for n, t in current.items()}
             # not by save_file, which makes files that only their owner can read
-            (folder / f"{name}.safetensors").write_bytes(save(own))
+            (folder / f"{name}.safetensors").write_bytes(save(copies))
             log.info("used: %d tensors in %s.safetensors", len(tensors), name)
         unused = (*imported.unused, *others.unused)
         for line in unused:
@@ -204,9 +200,8 @@ def convert_to_experiment(source: str, target: Path) -> None:
         write_json(folder / "config.json", to_plain(config))
         imported.assets.save(folder)
         write_manifest(folder, sorted(path.name for path in folder.iterdir()))
-        past = history.History(
-            imported_from=imported.source, not_imported=unused, step=imported.step
-        )
+        source, step = imported.source, imported.step
+        past = history.History(imported_from=source, not_imported=unused, step=step)
         card = history.Card(target.resolve().name, config, imported.assets, past)
         history.write_card(folder, card)
     log.info("written: %s", target)

@@ -67,8 +67,8 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
         raise InputError(f"{where}: expected tensors by name, found {type(value).__name__}")
     for name, tensor in value.items():
         if not (isinstance(name, str) and isinstance(tensor, Tensor)):
-            kind = type(tensor).__name__
-            raise InputError(f"{where}: {name!r} is of type {kind}, expected a tensor by name")
+            type_name = type(tensor).__name__
+            raise InputError(f"{where}: {name!r} is of type {type_name}, expected a tensor by name")
     tensors = cast("Mapping[str, Tensor]", value)
     if all(name.startswith(_PARALLEL) for name in tensors):
         tensors = {name.removeprefix(_PARALLEL): tensor for name, tensor in tensors.items()}

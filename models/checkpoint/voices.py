@@ -31,11 +31,7 @@ class InstalledVoice(NamedTuple):
 
 
 def voices_in(folder: Path) -> list[InstalledVoice]:
-    """Returns the voices in a folder, sorted by name.
-
-    Left out are vocoders, other folders, runs without a checkpoint yet, and, with a warning,
-    voices with a damaged file.
-    """
+    """Returns the voices in a folder that have a checkpoint, by name; warns of damaged ones."""
     voices = []
     for config in sorted(folder.glob("*/config.json")):
         try:
@@ -74,22 +70,19 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
 def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
     path = folder / "speakers.json"
     speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
-    inference = config.get("inference")
+    inference, history = config.get("inference"), folder / "history.json"
+    match read_json(history) if history.is_file() else None:
+        case {"licence": "unknown", "recordings_licences": [_, *_] as licences}:
+            licence = f"{', '.join(map(str, licences))}, of the recordings"
+        case {"licence": str(licence)}:
+            pass
+        case _:
+            licence = "unknown"
     return InstalledVoice(
         folder.name,
         folder,
-        _licence(folder / "history.json"),
+        licence,
         tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
         tuple(str(speaker["name"]) for speaker in speakers),
         str(inference.get("speaker", "")) if isinstance(inference, dict) else "",
     )
-
-
-def _licence(history: Path) -> str:
-    """Returns the licence of the weights; if it is unknown, those of the recordings."""
-    match read_json(history) if history.is_file() else None:
-        case {"licence": "unknown", "recordings_licences": [_, *_] as licences}:
-            return f"{', '.join(map(str, licences))}, of the recordings"
-        case {"licence": str(licence)}:
-            return licence
-    return "unknown"

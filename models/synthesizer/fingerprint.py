@@ -52,7 +52,7 @@ def model_facts(model: TrainedModel, config: Config, device: str) -> list[object
     text = replace(preprocess.text, lexicon_path=content)  # the experiment may be moved
     inference = replace(config.inference, speaker="")
     sections = (config.model, replace(preprocess, text=text), inference)
-    stats = None if model.stats is None else model.stats.to_plain()
+    stats = None if model.assets.stats is None else model.assets.stats.to_plain()
     return [
         weights_digest(model.network),
         *(to_plain(section) for section in sections),

@@ -1,6 +1,4 @@
-"""Features of stage 1 as a voice reads them, and the durations that it finds in them.
-
-It finds them by its attention, or by its joint aligner.
+"""Features of stage 1 as a voice reads them; durations by its attention, or its joint aligner.
 
 FastPitch 1.0 takes its durations from the attention of a Tacotron 2 with teacher forcing (Łańcucki
 2021, arXiv:2006.06873, section 2.1), FastSpeech from its teacher (Ren et al. 2019,
@@ -42,7 +40,6 @@ from utils.logging import get_logger, progress
 _log = get_logger(__name__)
 
 _BATCH_FRAMES = 8192  # padding included; about 95 s
-
 _LEAST_ATTENTION = 1e-6  # the path may cross a phone without attention
 
 
@@ -74,7 +71,7 @@ class VoiceData:
 
     @cached_property
     def device(self) -> torch.device:
-        """That of the voice's network."""
+        """The device of the voice's network."""
         return next(self.voice.network.parameters()).device
 
     def features(self, id: str) -> Features:
@@ -145,8 +142,7 @@ def _entries(data: VoiceData, path: AttentionPath) -> Iterator[SourceEntry]:
             attention = network.teacher_forced_attention(batch).float().cpu()  # (B, T, N)
             lengths = zip(batch.mel_lengths.tolist(), batch.phone_lengths.tolist(), strict=True)
             for id, weights, (T, N) in zip(ids, attention, lengths, strict=True):
-                text = utterances[id].text
-                yield _entry(data, id, text, weights[:T, :N], path)
+                yield _entry(data, id, utterances[id].text, weights[:T, :N], path)
             bar.advance(len(ids))
 
 
@@ -162,7 +158,9 @@ def _entry(
         durations = argmax_durations(weights)
     else:
         network = cast("AttentiveModel", data.voice.network)
-        durations = _monotonic(_between_steps(weights, network.frames_per_step))
+        weights_between = _between_steps(weights, network.frames_per_step)
+        log_attention = weights_between.clamp(min=_LEAST_ATTENTION).log()[None]  # (1, T, N)
+        durations = monotonic_durations(log_attention, torch.tensor([N]), torch.tensor([T]))[0]
     read = partial(_grid, data, id, durations)
     return SourceEntry(id, folder, read, text, path_quality(weights, durations))
 
@@ -175,13 +173,6 @@ def _between_steps(weights: Tensor, frames_per_step: int) -> Tensor:
     steps = weights[::frames_per_step].T[None]  # (1, N, K)
     frames = F.interpolate(steps, scale_factor=frames_per_step, mode="linear")
     return frames[0].T[: len(weights)]
-
-
-def _monotonic(weights: Tensor) -> Tensor:
-    """Finds durations, (T, N) -> (N,)."""
-    T, N = weights.shape
-    log_attention = weights.clamp(min=_LEAST_ATTENTION).log()[None]
-    return monotonic_durations(log_attention, torch.tensor([N]), torch.tensor([T]))[0]
 
 
 def _grid(data: VoiceData, id: str, durations: Tensor) -> Grid:

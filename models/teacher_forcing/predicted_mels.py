@@ -1,10 +1,9 @@
 """Stage 1 of a vocoder for one acoustic model: recordings with the mels that the model predicts.
 
 A vocoder trained only on mels of recordings makes the smoother mels of an acoustic model sound
-metallic; fine-tuning on predicted mels corrects this (Kong et al. 2020, section 4.4). The acoustic
-model predicts by teacher forcing, with the true durations, pitch and energy, so that its mels are
-aligned with the recordings. Its splits are used too, so that neither model was trained on the test
-utterances of the other.
+metallic; fine-tuning on predicted mels corrects this (Kong et al. 2020, section 4.4). With the true
+durations, pitch and energy, they are aligned with the recordings. The splits of the acoustic model
+are used, so that neither model was trained on the test utterances of the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +52,6 @@ def prepare_from_acoustic(
 
     Args:
         reference: The acoustic model: an experiment, a checkpoint or a name on the Hub.
-        n_threads: CPU threads of the network, at most one for each core.
         processed: Holds the data of the acoustic model, as `<processed>/<dataset>`; None: the
             `processed_dir` of its configuration.
     """
@@ -76,9 +74,7 @@ def prepare_from_acoustic(
         source = replace(source, processed_dir=str(processed))
     # all datasets are checked before the first one is processed
     n_threads = min(n_threads, n_cores())
-    preprocess = config.preprocess
-    runs = [_plan(preprocess, dataset, acoustic, source, n_threads) for dataset in config.dataset]
-    for run in runs:
+    for run in [_plan(config.preprocess, d, acoustic, source, n_threads) for d in config.dataset]:
         carry_out(run, n_jobs=1)
 
 
@@ -146,10 +142,9 @@ class PredictionWork:
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Predicts and writes one shard."""
         report = ShardReport()
-        ids = [utterance.id for utterance in utterances]
-        with shard_writer(shard_path(self.folder, name), ids, self.config.mel) as writer:
-            by_id = {utterance.id: utterance for utterance in utterances}
-            for group in self.data.groups(ids):
+        by_id = {utterance.id: utterance for utterance in utterances}
+        with shard_writer(shard_path(self.folder, name), list(by_id), self.config.mel) as writer:
+            for group in self.data.groups(by_id):
                 recordings = list(self._read([by_id[id] for id in group], report))
                 for record in self._predict(recordings) if recordings else ():
                     writer.add(record)
@@ -196,7 +191,5 @@ class PredictionWork:
             if self.aligner is not None:
                 batch = batch._replace(durations=self.aligner.find_durations(batch))
             mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
-        return [
-            replace(recording, mel=mel[:, : recording.mel.shape[1]])
-            for recording, mel in zip(recordings, mels, strict=True)
-        ]
+        pairs = zip(recordings, mels, strict=True)
+        return [replace(r, mel=mel[:, : r.mel.shape[1]]) for r, mel in pairs]

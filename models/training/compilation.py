@@ -1,8 +1,7 @@
 """Compilation of networks for training (`train.compile`), and the count of what was compiled.
 
-`torch.compile` translates the forward and backward pass of a network into a graph for the shapes of
-its input, and again for shapes that no graph fits. That takes from seconds to minutes, so it must
-come to an end: the log has a line for each update that compiled.
+`torch.compile` makes a graph for the shapes of its input, and again for shapes that no graph fits,
+in seconds to minutes each. That must come to an end: the log has a line for each such update.
 """
 
 import time
@@ -28,10 +27,7 @@ class Compilation:
     """The compiled networks of a run.
 
     They are compiled in place: names of weights, checkpoints and copies do not change. A network
-    that cannot be compiled as a whole overrides `compile`.
-
-    Attributes:
-        n_graphs: Compiled so far.
+    that cannot be compiled as a whole overrides `compile`. `n_graphs` counts the graphs so far.
     """
 
     def __init__(
@@ -45,16 +41,13 @@ class Compilation:
         self._is_on = mode != "off"
         # a recording for each shape: few shapes only
         self._has_cuda_graphs = mode == "buckets" and device.type == "cuda"
-        if not self._is_on:
-            return
-        require_compiler("train.compile", device)
-        limit = _GRAPHS_PER_SHAPE * len(networks) * (n_shapes + 1)
-        allow_graphs(limit)
-        options = compile_options(
-            is_dynamic=mode == "dynamic", has_cuda_graphs=self._has_cuda_graphs
-        )
-        for network in networks.values():
-            network.compile(**options)
+        if self._is_on:
+            require_compiler("train.compile", device)
+            allow_graphs(_GRAPHS_PER_SHAPE * len(networks) * (n_shapes + 1))
+            is_dynamic = mode == "dynamic"
+            options = compile_options(is_dynamic=is_dynamic, has_cuda_graphs=self._has_cuda_graphs)
+            for network in networks.values():
+                network.compile(**options)
 
     @contextmanager
     def counting(self, window: Sequence[TtsBatch | VocoderBatch], update: int) -> Iterator[None]:
@@ -64,19 +57,18 @@ class Compilation:
             return
         if self._has_cuda_graphs:
             torch.compiler.cudagraph_mark_step_begin()
-        before, start = _n_compiled(), time.monotonic()
+        stats = torch._dynamo.utils.counters["stats"]  # of this process
+        before, start = stats["unique_graphs"], time.monotonic()
         yield
-        if n_new := _n_compiled() - before:
+        if n_new := stats["unique_graphs"] - before:
             self.n_graphs += n_new
             get_logger(__name__).info(
                 "update %d compiled graphs: %d, for batches of %s, in %.0f s",
-                *(update, n_new, ", ".join(map(_shape_of, window)), time.monotonic() - start),
+                update,
+                n_new,
+                ", ".join(map(_shape_of, window)),
+                time.monotonic() - start,
             )
-
-
-def _n_compiled() -> int:
-    """Graphs compiled by this process."""
-    return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])
 
 
 def _shape_of(batch: TtsBatch | VocoderBatch) -> str:

@@ -1,7 +1,4 @@
-"""Training data: assets, datasets, and the batches of one process.
-
-From what stage 1 wrote, or generated in its place (`train.synthetic_utterances`).
-"""
+"""Training data, of stage 1 or generated: assets, datasets, and the batches of one process."""
 
 import hashlib
 import json
@@ -44,8 +41,6 @@ from utils.parallel import n_cores
 from utils.seed import derived_seed
 
 _STATS_OF = 200  # utterances of each dataset: more change nothing
-
-
 # Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
 TrainingItems = FeatureDataset | SegmentDataset
 ValidationItems = FeatureDataset | MelWavDataset
@@ -103,15 +98,6 @@ def dataset_folders(config: Config) -> list[Path]:
     return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 
-def _phone_counts(folder: Path) -> dict[str, int]:
-    """Reads how often each phone is in a dataset, as stage 1 counted."""
-    path = folder / "phones.json"
-    plain = read_json(path)
-    if not isinstance(plain, dict):
-        raise InputError(f"{path}: expected numbers by phone; delete it and run stage 1 again")
-    return cast("dict[str, int]", plain)
-
-
 def collect_assets(config: Config) -> Assets:
     """Collects the assets of a model from all datasets of an experiment."""
     if config.train.synthetic_utterances:
@@ -121,11 +107,16 @@ def collect_assets(config: Config) -> Assets:
         _recordings_of(config)  # refuses those of another configuration
         return Assets(mel, speakers=read_speakers(folders))
     stores = _open_stores(config, FeatureStore)
-    counts = map(_phone_counts, folders)
     stats = [CorpusStats.read(folder / STATS) for folder in folders]
+    phones = set[str]()
+    for path in (folder / "phones.json" for folder in folders):
+        counts = read_json(path)
+        if not isinstance(counts, dict):
+            raise InputError(f"{path}: expected numbers by phone; delete it and run stage 1 again")
+        phones |= counts.keys()
     return Assets(
         mel,
-        vocabulary=model_vocabulary(text, {phone for of_folder in counts for phone in of_folder}),
+        vocabulary=model_vocabulary(text, phones),
         speakers=read_speakers(folders),
         stats=reduce(CorpusStats.merge, stats),
         lexicon=read_text(Path(text.lexicon_path)) if text.lexicon_path else None,
@@ -186,9 +177,9 @@ def _splits_of(store: FeatureSource | RecordingSource) -> Splits:
     return read_splits(store.folder) if isinstance(store, Store) else store.split
 
 
-def _open_stores(config: Config, kind: type[S]) -> list[S]:
+def _open_stores(config: Config, store_type: type[S]) -> list[S]:
     mel = config.preprocess.mel
-    stores = [kind(folder, mel) for folder in dataset_folders(config)]
+    stores = [store_type(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
         check_made_with(store.folder, config.preprocess, config.dataset_path)
     return stores
@@ -216,9 +207,8 @@ def load_data(
 ) -> TrainingData:
     """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`)."""
     make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
-    training, validation = make(config, assets)
     collator = make_collator(config.task, assets.mel)
-    return data_of(training, validation, collator, config.train, process, device)
+    return data_of(*make(config, assets), collator, config.train, process, device)
 
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
@@ -265,9 +255,8 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:
     """Computes the mean utterances and frames (without padding) of an update, of all processes."""
-    batches = len(data.sampler.plan(0))
-    n_batches = data.sampler.processes * train.gradient_accumulation_step
-    updates = batches / n_batches
+    n_batches = data.sampler.processes * train.gradient_accumulation_step  # of an update
+    updates = len(data.sampler.plan(0)) / n_batches
     return data.n_utterances / updates, data.sampler.n_frames / updates
 
 
@@ -283,6 +272,12 @@ def data_of(
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
     window, seed = train.gradient_accumulation_step, train.random_seed
     rank, processes = process
+    fixed = None
+    if train.compile == "buckets":
+        phones = np.zeros_like(training.lengths)
+        if isinstance(training, FeatureDataset):
+            phones = training.phone_counts()
+        fixed = partial(FixedBatches, phones, training.lengths, train.compile_buckets, budget)
     sampler = FrameBudgetSampler(
         training.lengths,
         budget,
@@ -290,7 +285,7 @@ def data_of(
         window=window,
         processes=processes,
         rank=rank,
-        fixed=_fixed_batches(training, train, budget),
+        fixed=fixed,
     )
     shapes = () if sampler.fixed is None else sampler.fixed.shapes
     chosen = range(min(train.valid_samples, len(validation)))
@@ -343,36 +338,17 @@ def _unchanged(batch: Any) -> Any:  # noqa: ANN401  (PyTorch's default makes lis
     return batch
 
 
-def _fixed_batches(
-    training: TrainingItems, train: TrainConfig, budget: int
-) -> Callable[[int], FixedBatches] | None:
-    """Makes batches of fixed shapes, given what their number is a multiple of; None: not fixed."""
-    if train.compile != "buckets":
-        return None
-    frames = training.lengths
-    phones = np.zeros_like(frames)
-    if isinstance(training, FeatureDataset):
-        phones = training.phone_counts()
-    return partial(FixedBatches, phones, frames, train.compile_buckets, budget)
-
-
 def _plan_validation(
     dataset: ValidationItems, budget: int, process: ProcessRank
 ) -> list[list[Draw]]:
     """Plans the validation batches of a process; other processes may have one more or less."""
-    if not len(dataset):
-        return []
-    plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
+    plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0) if len(dataset) else []
     batches = plan[process.rank :: process.n_processes]
     return [[Draw(0, item) for item in batch] for batch in batches]
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the micro-batches of each update.
-
-    Raises:
-        InputError: If a batch could not be read.
-    """
+    """Yields the micro-batches of each update; raises the InputError of an unreadable batch."""
     window: list[Any] = []
     for batch in loader:
         if isinstance(batch, InputError):

@@ -1,7 +1,5 @@
 """Initial weights from another model: tensors by name, rows by phone or speaker name.
 
-New speakers may be added to a voice whose other speakers stay as they are, bit for bit.
-
 A phone that the other model does not have begins as the nearest one on which it was trained, so
 that training may go on in another phone set or language; a speaker as the one of nearest mean F0.
 """
@@ -31,27 +29,24 @@ from utils.logging import get_logger
 
 _log = get_logger(__name__)
 
-Nearest = Callable[[str], Sequence[str]]  # old rows that are like a new one; may be none
-
 
 class Rows(NamedTuple):
     """Names of the rows of a tensor."""
 
     old: Sequence[str]  # in the other model
     new: Sequence[str]  # in this one
-    nearest: Nearest = lambda _row: ()
+    # old rows that are like a new one; may be none
+    nearest: Callable[[str], Sequence[str]] = lambda _row: ()
 
 
 @dataclass
 class Transfer:
     """The tensors and rows that a task took from another model."""
 
-    # copied tensors, and `tensor: row name` for those matched row by row
-    reused: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)  # tensors, and rows as `tensor: row name`
     # `tensor: row=nearest` of phones and speakers that the other model does not have
     similar: list[str] = field(default_factory=list)
-    # missing in the other model; they keep their random initial values
-    new: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)  # with their random initial values
     at_0: list[str] = field(default_factory=list)  # speaker embeddings after a voice without any
     dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
     source: str = ""  # the other model, as model cards name it
@@ -60,8 +55,8 @@ class Transfer:
     @property
     def other_parts(self) -> list[str]:
         """Parts of the network with tensors, and not only rows, that one of both models lacks."""
-        whole = [name for name in (*self.new, *self.dropped) if ": " not in name and "." in name]
-        return sorted({name.split(".")[0] for name in whole})
+        tensors = [name for name in (*self.new, *self.dropped) if ": " not in name and "." in name]
+        return sorted({name.split(".")[0] for name in tensors})
 
 
 def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
@@ -72,8 +67,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     another scale, such as linear bin edges where the new ones are logarithmic, are dropped.
 
     Raises:
-        InputError: If tensors of one name have different shapes (names the first of them) or are
-            not finite, or if no tensor fits: then it is another kind of model.
+        InputError: If tensors of one name have different shapes or are not finite, or none fits.
     """
     source = load_model(fetch(reference, for_training=True))
     if different := source.mel.differences(assets.mel):
@@ -97,8 +91,8 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
             "tensors fits the model of this config; give one of the same kind"
         )
-    is_same_kind = type(source.network) is type(spoken)
-    _log_transfer(transfer, source.folder, "" if is_same_kind else source.config.model_type)
+    is_same_model = type(source.network) is type(spoken)
+    _log_transfer(transfer, source.folder, "" if is_same_model else source.config.model_type)
     return transfer
 
 
@@ -123,18 +117,16 @@ def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
 def _f0_of_speakers(assets: Assets) -> dict[str, float]:
     """Returns the mean F0 in Hz of each speaker that has one."""
     statistics = {} if assets.stats is None else assets.stats.speakers
-    means = {
-        s.name: statistics[s.name].f0_frame.mean for s in assets.speakers if s.name in statistics
-    }
-    return {name: mean for name, mean in means.items() if mean > 0}
+    names = [speaker.name for speaker in assets.speakers if speaker.name in statistics]
+    return {n: mean for n in names if (mean := statistics[n].f0_frame.mean) > 0}
 
 
-def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
-    """Lists the parameters and buffers of all modules of a kind in a network."""
+def tensors_of(network: nn.Module, layer: type[nn.Module]) -> list[str]:
+    """Lists the parameters and buffers of all layers of a type in a network."""
     return [
         f"{name}.{tensor}"
         for name, module in network.named_modules()
-        if isinstance(module, kind)
+        if isinstance(module, layer)
         for tensor in module.state_dict()
     ]
 
@@ -148,12 +140,12 @@ def _fill(
     _check_tensors(tensors, source, rows)
     for name, tensor in tensors.items():
         if name not in source:
-            named = [f"{name}: {row}" for row in rows[name].new] if name in rows else [name]
+            missing = [f"{name}: {row}" for row in rows[name].new] if name in rows else [name]
             if name in speaker_embeddings:  # the other model has one speaker: it stays as it is
                 tensor.zero_()
-                transfer.at_0 += named
+                transfer.at_0 += missing
             else:
-                transfer.new += named
+                transfer.new += missing
         elif name in rows:
             _fill_rows(name, tensor, source[name], rows[name], transfer)
         else:
@@ -181,9 +173,8 @@ def _check_tensors(
 ) -> None:
     faults = []
     for name in sorted(tensors.keys() & source.keys()):
-        first = 1 if name in rows else 0
         old, new = tuple(source[name].shape), tuple(tensors[name].shape)
-        if old[first:] != new[first:]:
+        if (old[1:] != new[1:]) if name in rows else (old != new):
             faults.append(f"{name} is {old} in that model and {new} in this one")
     if faults:
         raise InputError(
@@ -194,22 +185,22 @@ def _check_tensors(
         raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
 
 
-def _log_transfer(transfer: Transfer, folder: Path, other_kind: str) -> None:
-    """Logs what became of the weights of a model, of another kind if one is named."""
+def _log_transfer(transfer: Transfer, folder: Path, other_model: str) -> None:
+    """Logs what became of the weights of a model; `other_model` is its name unless the same."""
     _log.info("weights of %s: %d reused", folder, len(transfer.reused))
-    kinds = {
+    groups = {
         "of new phones and speakers, which begin as the nearest": transfer.similar,
         "new, initialised as without --init_from": transfer.new,
         "speaker embeddings, which start at 0": transfer.at_0,
         "dropped": transfer.dropped,
     }
-    for kind, names in kinds.items():
+    for meaning, names in groups.items():
         if names:
-            _log.info("weights of %s: %d %s: %s", folder, len(names), kind, listed(names, 20))
+            _log.info("weights of %s: %d %s: %s", folder, len(names), meaning, listed(names, 20))
     if parts := transfer.other_parts:
         remedy = "to take over all of its weights, use the model section of its config.json"
-        if other_kind:
-            remedy = f"it is a {other_kind}, of which only common weights are taken over"
+        if other_model:
+            remedy = f"it is a {other_model}, of which only common weights are taken over"
         fault = "--init_from: the other model has other weights in"
         _log.warning("%s %s; %s", fault, ", ".join(parts), remedy)
 
@@ -247,11 +238,7 @@ def train_only_speakers(network: nn.Module, trained: Tensor) -> None:
     """Freezes all weights but the rows of some speakers, and running statistics.
 
     The gradient of the other rows is 0, for which Adam without weight decay leaves them as they
-    are, bit for bit.
-
-    Args:
-        network: With a `SpeakerEmbedding`.
-        trained: (n_speakers,) bool, True for the rows that learn.
+    are, bit for bit. `trained` is (n_speakers,) bool, True for the rows that learn.
     """
     names = tensors_of(network, SpeakerEmbedding)
     for name, parameter in network.named_parameters():

@@ -19,34 +19,24 @@ def build_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Opti
     """Builds the optimizer of the trainable parameters; Adam as a fused kernel where there is one.
 
     Weights decay; biases and the parameters of normalisation layers do not, as in TensorFlowTTS.
-
-    Args:
-        network: Frozen parameters are left out.
-        config: `optimizer` and `adam` are read.
     """
-    adam, groups = config.adam, _groups(network, config.adam.weight_decay)
-    if config.optimizer == "lamb":
-        return Lamb(groups, adam.lr, adam.betas, adam.eps, adam.weight_decay, adam.max_grad_norm)
-    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    devices = {parameter.device.type for group in groups for parameter in group["params"]}
-    return kind(
-        groups, lr=adam.lr, betas=adam.betas, eps=adam.eps, fused=devices <= {"cpu", "cuda"}
-    )
-
-
-def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Groups the trainable parameters by their weight decay; one group, if nothing decays."""
+    adam = config.adam
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     exempt = {
         parameter
         for module in network.modules()
         for name, parameter in module.named_parameters(recurse=False)
-        if weight_decay and (isinstance(module, _NORMS) or name.startswith("bias"))
+        if adam.weight_decay and (isinstance(module, _NORMS) or name.startswith("bias"))
     }
     decayed = [parameter for parameter in trained if parameter not in exempt]
-    others = [parameter for parameter in trained if parameter in exempt]
-    groups = [{"params": decayed, "weight_decay": weight_decay}]
-    return [*groups, {"params": others, "weight_decay": 0.0}] if others else groups
+    groups: list[dict[str, Any]] = [{"params": decayed, "weight_decay": adam.weight_decay}]
+    if others := [parameter for parameter in trained if parameter in exempt]:
+        groups.append({"params": others, "weight_decay": 0.0})
+    if config.optimizer == "lamb":
+        return Lamb(groups, adam.lr, adam.betas, adam.eps, adam.weight_decay, adam.max_grad_norm)
+    optimizer = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+    is_fused = {parameter.device.type for parameter in trained} <= {"cpu", "cuda"}
+    return optimizer(groups, lr=adam.lr, betas=adam.betas, eps=adam.eps, fused=is_fused)
 
 
 class Lamb(torch.optim.Optimizer):
@@ -57,11 +47,7 @@ class Lamb(torch.optim.Optimizer):
     without weight decay too; it is 1 where one of the norms is 0.
 
     Args:
-        parameters: To be trained; or groups of them (`params`) with their own `weight_decay`.
         lr: Relative change of each tensor by one step.
-        betas: Shares of the moments that are kept at each step.
-        eps: Added to the root of the second moment.
-        weight_decay: Share of the weights that is added to the update.
         max_grad_norm: Largest norm of the gradient of all parameters; 0: no clipping.
     """
 
@@ -92,14 +78,20 @@ class Lamb(torch.optim.Optimizer):
             if parameters:
                 group["step"] += 1
                 updates = self._adam_updates(parameters, group)
-                _subtract_scaled(parameters, updates, group["lr"])
+                # scaled to the norm of the tensor times lr
+                sizes = torch.stack(torch._foreach_norm(parameters))  # (K,)
+                lengths = torch.stack(torch._foreach_norm(updates))  # (K,)
+                ratios = torch.where((sizes > 0) & (lengths > 0), sizes / lengths, 1.0)
+                # numbers: kernels for lists take no tensors
+                torch._foreach_mul_(updates, ratios.tolist())
+                torch._foreach_add_(parameters, updates, alpha=-group["lr"])
 
     def _adam_updates(self, parameters: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
         """Advances the moments; returns m / (sqrt(v) + eps) + weight_decay * p, bias-corrected."""
         for parameter in parameters:
             if not self.state[parameter]:
-                moments = ("exp_avg", "exp_avg_sq")
-                self.state[parameter] = {name: torch.zeros_like(parameter) for name in moments}
+                for name in ("exp_avg", "exp_avg_sq"):
+                    self.state[parameter][name] = torch.zeros_like(parameter)
         gradients = [p.grad for p in parameters if p.grad is not None]  # all have one
         means = [self.state[parameter]["exp_avg"] for parameter in parameters]
         squares = [self.state[parameter]["exp_avg_sq"] for parameter in parameters]
@@ -115,15 +107,6 @@ class Lamb(torch.optim.Optimizer):
         return list(updates)
 
 
-def _subtract_scaled(parameters: list[Tensor], updates: list[Tensor], lr: float) -> None:
-    """Subtracts from each tensor its update, scaled to the norm of the tensor times lr."""
-    sizes = torch.stack(torch._foreach_norm(parameters))  # (K,)
-    lengths = torch.stack(torch._foreach_norm(updates))  # (K,)
-    ratios = torch.where((sizes > 0) & (lengths > 0), sizes / lengths, 1.0)
-    torch._foreach_mul_(updates, ratios.tolist())  # numbers: kernels for lists take no tensors
-    torch._foreach_add_(parameters, updates, alpha=-lr)
-
-
 def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int) -> float:
     """Computes the learning rate of an update, without state: a resumed run needs none.
 
@@ -132,7 +115,6 @@ def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int
     end of the warm-up.
 
     Args:
-        config: `adam.lr`, `scheduler` and `lr_scheduler` are read.
         update: Optimizer updates, from 1.
         epoch: Epochs, from 0 (`exponential` without `decay_steps`).
         last_update: The planned end of training, where decays without `decay_steps` end.
@@ -172,10 +154,6 @@ class WeightAverage:
     initial weights are forgotten at once: at a decay of 0.999 they would be 60 % of the average of
     500 updates. The average covers the whole state of the network: floating-point buffers are
     averaged, integers are copied. All processes have the same weights, hence the same average.
-
-    Args:
-        decay: Share of the average that an update keeps at most.
-        warmup: Whether the first updates keep less.
     """
 
     def __init__(self, network: nn.Module, decay: float, *, warmup: bool = True) -> None:
@@ -187,8 +165,9 @@ class WeightAverage:
     @torch.no_grad()
     def update(self, n_updates: int) -> None:
         """Takes in the weights of the network, after the last of so many updates of the run."""
-        limit = (1 + n_updates) / (10 + n_updates) if self._warmup else 1.0
-        decay = min(self._decay, limit)
+        decay = self._decay
+        if self._warmup:
+            decay = min(decay, (1 + n_updates) / (10 + n_updates))
         current = self._network.state_dict()
         floats = [name for name, tensor in current.items() if tensor.is_floating_point()]
         averages = [self._average[name] for name in floats]

@@ -74,13 +74,10 @@ class Interrupts:
 
     A second Ctrl-C ends the program at once. A second SIGTERM does not: a scheduler sends it to the
     whole process group, and so does the recipe. A program that ignores SIGHUP, by nohup, goes on.
-
-    Attributes:
-        received: Number of the last signal; 0 without one.
     """
 
     def __init__(self, device: torch.device) -> None:
-        self.received = 0
+        self.received = 0  # number of the last signal; 0: none
         self._device = device
         self._previous: dict[int, Any] = {}
 

@@ -55,7 +55,9 @@ _OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.da
 
 # These split weights or gradients in ways of their own.
 _UNSUPPORTED = {
-    *(DistributedType.DEEPSPEED, DistributedType.FSDP, DistributedType.MEGATRON_LM),
+    DistributedType.DEEPSPEED,
+    DistributedType.FSDP,
+    DistributedType.MEGATRON_LM,
     DistributedType.XLA,
 }
 
@@ -72,8 +74,7 @@ class Run(NamedTuple):
     # called after each checkpoint, validation and scoring, with the position, and the losses of the
     # last validation and the last scores
     write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
-    # scores validation utterances; None: they are not scored
-    scoring: PeriodicScoring | None = None
+    scoring: PeriodicScoring | None = None  # of validation utterances; None: they are not scored
     resumes: Path | None = None  # the checkpoint to continue from
 
     @property
@@ -192,9 +193,9 @@ def _initialised(
                 f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use"
                 " the model section of its config.json"
             )
-        network = task.networks[task.exported]
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
-        train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
+        trained = torch.tensor([speaker.name in in_data for speaker in assets.speakers])
+        train_only_speakers(task.networks[task.exported], trained)
     return assets, history
 
 
@@ -243,10 +244,9 @@ def log_start(run: Run) -> None:
         *global_batch(train, data),
     )
     if unread := train.unread_keys:
-        _log.warning(
-            "not read by train.scheduler %s and train.optimizer %s: %s",
-            *(train.scheduler, train.optimizer, ", ".join(unread)),
-        )
+        keys = ", ".join(unread)
+        message = "not read by train.scheduler %s and train.optimizer %s: %s"
+        _log.warning(message, train.scheduler, train.optimizer, keys)
     if (fixed := data.sampler.fixed) is not None:
-        kind = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
-        _log.info("batches, in %s: %s", kind, ", ".join(map(str, fixed.batch_shapes)))
+        units = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
+        _log.info("batches, in %s: %s", units, ", ".join(map(str, fixed.batch_shapes)))

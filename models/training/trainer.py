@@ -45,11 +45,7 @@ def train(
     restart: bool = False,
     init_from: str | None = None,
 ) -> int | None:
-    """Trains an experiment, from the start or from its newest checkpoint.
-
-    Returns:
-        The signal that ended it (a checkpoint was saved); None at the planned end.
-    """
+    """Trains an experiment, new or from its newest checkpoint; returns what `Trainer.fit` does."""
     with open_run(config, name, resume=resume, restart=restart, init_from=init_from) as run:
         trainer = Trainer(run)
         if run.resumes is not None:
@@ -69,9 +65,8 @@ class Trainer:
             accelerator.prepare_model(network, evaluation_mode=True)
             network.train()
             take_from_first(network)
-        fixed = data.sampler.fixed
+        fixed, device = data.sampler.fixed, accelerator.device
         n_shapes = 0 if fixed is None else len(fixed.batch_shapes)
-        device = accelerator.device
         self._compilation = Compilation(task.networks, config.compile, device, n_shapes)
         self._updater = Updater(
             task,
@@ -80,14 +75,14 @@ class Trainer:
             max_norm=config.grad_clip_thresh,
             half=config.mixed_precision == "fp16",
         )
-        self._average = None
+        average = None
         if decay := config.ema_decay:
             spoken = task.networks[task.exported]
-            self._average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
-        files = weight_files(task.networks, task.exported, self._average)
+            average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
+        self._average = average
+        files = weight_files(task.networks, task.exported, average)
         state = TrainingState(files, self._updater.optimizers, self._updater.scaler)
         self.checkpointer = Checkpointer(run, state)
-        average = self._average
         self._observer = Observer(run, average.in_network if average else nullcontext)
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)
@@ -96,14 +91,10 @@ class Trainer:
         """Trains until max_steps or max_epoch, or until SIGINT, SIGTERM or SIGHUP.
 
         The checkpoint comes before validation and scores: no signal, error or lack of memory in
-        these can lose it.
+        these can lose it. Weights or too many updates in a row that are not finite are an error.
 
         Returns:
             The signal that ended it, after a checkpoint was saved; None at the planned end.
-
-        Raises:
-            InputError: If weights or too many updates in a row are not finite, or a file cannot be
-                written.
         """
         run, position, accelerator = self.run, self.position, self.run.accelerator
         if isinstance(run.task, Scheduled):  # an interrupted run may have left a validation
@@ -121,15 +112,16 @@ class Trainer:
                     end_update()
                 if self._bad_in_a_row and not self.is_finished:
                     continue  # diverged weights must not take the place of good checkpoints
-                if self._must_save or interrupts.agreed():
+                is_due = self.checkpointer.is_due or self._must_validate or self._must_score
+                if is_due or interrupts.agreed():
                     self.checkpointer.save()
                     if self._must_validate and not interrupts.agreed():
                         self.checkpointer.add_validation(self._observer.validate(position.step))
                     if self._must_score and not interrupts.agreed():
                         self.checkpointer.add_scores(self._observer.score(position.step))
                     if signal := interrupts.agreed():
-                        steps_done = position.step, run.last_update
-                        _log.info("stopped at update %d of %d; --resume continues", *steps_done)
+                        message = "stopped at update %d of %d; --resume continues"
+                        _log.info(message, position.step, run.last_update)
                         return signal
         return None
 
@@ -143,10 +135,6 @@ class Trainer:
         """Whether training has reached max_steps or max_epoch."""
         config, position = self.run.config, self.position
         return 0 < config.max_steps <= position.step or 0 < config.max_epoch <= position.epoch
-
-    @property
-    def _must_save(self) -> bool:
-        return self.checkpointer.is_due or self._must_validate or self._must_score
 
     @property
     def _must_validate(self) -> bool:

@@ -345,7 +345,7 @@ def test_the_next_stage_is_named_with_all_that_it_needs(recipe, stage, texts, fl
 def test_a_recipe_is_called_as_its_folder():
     recipe = find_recipe("vocoder/HiFiGAN", "/home of a user")
     assert recipe.kind == "vocoder"
-    assert (recipe.folder / "exp_config.json").is_file()
+    assert (ROOT / "egs" / recipe.name / "exp_config.json").is_file()
     assert recipe.command == ("sh", str(ROOT / "egs/vocoder/HiFiGAN/run.sh"))
     assert find_recipe("tts/FastPitch", None).command == (
         *("python", "-m", "bins.recipe", "tts/FastPitch"),

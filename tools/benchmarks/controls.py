@@ -90,12 +90,12 @@ def _measured(
 ) -> tuple[float, float, float]:
     """The three columns for one text."""
     assert after.f0 is not None, "this voice predicts no pitch"
-    assert voice.model.stats is not None
+    assert voice.model.assets.stats is not None
     f0 = [extract_f0(one.wav, voice.model.mel, len(after.f0)) for one in (before, after)]
     voiced = (f0[0] > 0) & (f0[1] > 0)
     if voiced.sum() < FEWEST_FRAMES:
         return math.nan, math.nan, math.nan
-    (speaker,) = voice.model.stats.speakers.values()
+    (speaker,) = voice.model.assets.stats.speakers.values()
     mean, std = speaker.f0_phone.mean, speaker.f0_phone.std
     plain, heard = (values[voiced] for values in f0)
     target = asked(plain, mean)

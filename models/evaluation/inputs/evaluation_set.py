@@ -40,8 +40,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
     """Finds the files of all systems and their recordings, without added references."""
     names = systems.system_names(inputs.folders, (COPY, NATURAL, RECORDED))
     folders = dict(zip(names, inputs.folders, strict=True))
-    several = inputs.folders[0] / COMPARISON
-    output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
+    output = options.folder or inputs.folders[0] / (COMPARISON if len(folders) > 1 else "")
     if options.dataset is not None and options.testing_set is not None:
         check_prepared(inputs.preprocess, options.dataset, task=None)
     processed = user_path(inputs.preprocess.processed_dir)
@@ -75,27 +74,18 @@ def add_references(
 def pair_files(
     files_by_system: Mapping[str, Sequence[SystemFile]], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
-    """Pairs the files of systems with each other and with their references, by id.
-
-    Returns:
-        Items in the order of their ids. Either all have a recording, or none has.
-    """
+    """Pairs files of systems and references, ordered by id; all have a recording, or none has."""
     systems.check_sounds([file for files in files_by_system.values() for file in files])
     by_id = {name: {file.id: file for file in files} for name, files in files_by_system.items()}
     systems.check_same_utterances(by_id)
     ids = sorted(next(iter(by_id.values())))
-    by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
-    return _paired(by_utterance, inputs)
+    return _paired({id: {s: files[id] for s, files in by_id.items()} for id in ids}, inputs)
 
 
 def add_natural(
     items: Sequence[EvaluatedUtterance], readings: Sequence[SystemFile], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
-    """Adds second readings by the speaker as the system `natural`.
-
-    Returns:
-        The items, then those of sentences that no system synthesised.
-    """
+    """Adds second readings as the system `natural`; sentences that only they have come last."""
     reading_of = {file.id: file for file in readings}
     item_ids = {item.id for item in items}
     others = {id: {NATURAL: file} for id, file in reading_of.items() if id not in item_ids}
@@ -106,8 +96,8 @@ def add_natural(
         if file := reading_of.get(item.id):
             if item.audio and item.audio.samefile(file.file):
                 raise InputError(f"{file.file} is the recording itself, not a second reading")
-            reading = {NATURAL: SpeechFile(file.file)}  # of its own timing, however long it is
-            both[n] = replace(item, spoken={**item.spoken, **reading})
+            # of its own timing, however long it is
+            both[n] = replace(item, spoken={**item.spoken, NATURAL: SpeechFile(file.file)})
     return both
 
 
@@ -128,23 +118,15 @@ def _paired(
     alone = [item.id for item in items if item.recorded is None]
     if missing or len(alone) < len(items):
         missing += [f"{id}: of no dataset; give --recordings" for id in alone]
-    n = len(by_utterance)
-    refuse(missing, f"{what} have no recording to be compared with", n)
-    names, mel = next(iter(by_utterance.values())).keys(), inputs.preprocess.mel
-    copying = {
-        name: all(_is_copy(by_utterance[item.id][name], item.audio, mel) for item in items)
-        for name in names
-    }
-    return [
-        replace(
-            item,
-            spoken={
-                name: SpeechFile(file.file, file.phones, copying[name])
-                for name, file in by_utterance[item.id].items()
-            },
-        )
-        for item in items
-    ]
+    refuse(missing, f"{what} have no recording to be compared with", len(by_utterance))
+    mel = inputs.preprocess.mel
+    spoken: dict[str, dict[str, SpeechFile]] = {item.id: {} for item in items}
+    for name in next(iter(by_utterance.values())):
+        files = {item.id: by_utterance[item.id][name] for item in items}
+        is_copy = all(_is_copy(files[item.id], item.audio, mel) for item in items)
+        for id, file in files.items():
+            spoken[id][name] = SpeechFile(file.file, file.phones, is_copy)
+    return [replace(item, spoken=spoken[item.id]) for item in items]
 
 
 def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
@@ -162,10 +144,7 @@ def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
 
 
 def transcripts_by_system(data: EvaluationSet, folder: Path | None) -> dict[str, Path]:
-    """Returns folders of transcripts: of several systems, each has its own.
-
-    Those of recordings and references may be missing.
-    """
+    """Returns folders of transcripts by system; recordings and references may have none."""
     if folder is None:
         return {}
     folders = {name: folder / name for name in (*data.folders, RECORDED)}

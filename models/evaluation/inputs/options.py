@@ -1,7 +1,7 @@
 """Inputs and options of stage 4: folders of systems, references, metrics and checks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from config.preprocess import PreprocessConfig
@@ -59,16 +59,15 @@ def inputs_of_model(
         reference: Experiment folder, a checkpoint in it, or a name on the Hub.
         outputs: Folders of stage 3; none: `result` in the folder of the experiment.
         overrides: `key.path=value` for the configuration of the experiment.
-        recordings: Folder of recordings; None: those that stage 1 read.
 
     Raises:
         InputError: If the model cannot be loaded, or is from the Hub and `outputs` is empty.
     """
     model = open_model(reference)
     config = config_of(overridden(model.tree, overrides))
+    inputs = _inputs(config, outputs or [default_output(reference, model.home)], recordings)
     languages = {speaker.name: speaker.language for speaker in model.assets.speakers}
-    folders = tuple(outputs) or (default_output(reference, model.home),)
-    return _inputs(config, folders, recordings, languages)
+    return replace(inputs, languages={**inputs.languages, **languages})
 
 
 def inputs_of_config(
@@ -78,19 +77,17 @@ def inputs_of_config(
     recordings: Path | None = None,
 ) -> EvaluationInputs:
     """Builds the inputs for speech whose model is not available."""
-    return _inputs(load_config(config, overrides), tuple(outputs), recordings, {})
+    return _inputs(load_config(config, overrides), outputs, recordings)
 
 
-def _inputs(
-    config: Config, folders: tuple[Path, ...], recordings: Path | None, languages: dict[str, str]
-) -> EvaluationInputs:
+def _inputs(config: Config, folders: Sequence[Path], recordings: Path | None) -> EvaluationInputs:
     """Builds the inputs; unknown speakers get the common language of the datasets, if any."""
-    of_datasets = {config.preprocess.corpus_of(name).language for name in config.dataset}
+    languages = {config.preprocess.corpus_of(name).language for name in config.dataset}
     return EvaluationInputs(
-        folders,
+        tuple(folders),
         config.preprocess,
         recordings,
-        languages=({"": of_datasets.pop()} if len(of_datasets) == 1 else {}) | languages,
+        languages={"": languages.pop()} if len(languages) == 1 else {},
         datasets=config.dataset,
         inference=config.inference,
     )

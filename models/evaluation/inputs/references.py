@@ -1,7 +1,4 @@
-"""References: the recording of an utterance, its text, its phones, and its resynthesised copy.
-
-The error of a copy is that of mel and vocoder, without that of the acoustic model.
-"""
+"""References: recordings of utterances, their texts and phones, and resynthesised copies."""
 
 import functools
 import hashlib
@@ -53,12 +50,7 @@ class ReferenceFinder:
         """Finds the recording, text and phones of a file; the result has no speech yet.
 
         The user's own texts and files of no dataset have no recording, unless the folder of
-        recordings is given.
-
-        Raises:
-            MissingRecordingError: If there should be a recording and is none.
-            InputError: If several datasets have an utterance of this id, or stage 1 prepared its
-                dataset in another folder.
+        recordings is given. A missing recording is a MissingRecordingError.
         """
         folder = self._folder_of(file)
         utterance = self._manifest(folder).get(file.id)
@@ -70,23 +62,18 @@ class ReferenceFinder:
             recorded = partial(_read, audio, preprocess)
         elif file.kind == "copy":
             recorded = partial(_read_stored, folder, preprocess.mel, file.id)
-        listed_audio = None if utterance is None else utterance.audio.resolve()
-        if file.kind != "copy" and audio is not None and audio.resolve() == listed_audio:
-            phones = partial(_read_phones, folder, file.id)
-        language = self._inputs.languages.get(file.speaker, "")
-        text = file.normalised or (utterance.text if utterance else "")
+        text, language = file.normalised, self._inputs.languages.get(file.speaker, "")
+        if utterance is not None:
+            text, language = text or utterance.text, utterance.language
+            is_listed = audio is not None and audio.resolve() == utterance.audio.resolve()
+            if file.kind != "copy" and is_listed:
+                phones = partial(_read_phones, folder, file.id)
         if file.kind != "text" and texts is not None:
             text = texts.get(file.id, text)
             if file.kind == "file" and not text:
                 raise InputError(f"{file.file}: the table of --texts has no line of {file.id}")
         return EvaluatedUtterance(
-            file.id,
-            recorded,
-            text,
-            utterance.language if utterance else language,
-            phones,
-            written=file.text,
-            audio=audio,
+            file.id, recorded, text, language, phones, written=file.text, audio=audio
         )
 
     def _folder_of(self, file: SystemFile) -> Path:
@@ -108,8 +95,14 @@ class ReferenceFinder:
         """Returns the file of the recording; None if it is missing or in the store of stage 1."""
         if self._inputs.recordings is not None:
             return _find_recording(self._inputs.recordings, file.id)
-        if file.kind == "copy":
-            return self._source_of_copy(file.id, folder)
+        if file.kind == "copy" and folder.is_dir():  # the store
+            if file.id not in _recording_store(folder, self._inputs.preprocess.mel):
+                raise MissingRecordingError(f"not in {folder}")
+            return None
+        if file.kind == "copy":  # the file that stage 3 was given
+            if folder.is_file() and folder.suffix.lower() in SUFFIXES:
+                return folder
+            raise MissingRecordingError(f"{folder} holds none; give --recordings")
         if utterance is not None:
             if not utterance.audio.is_file():
                 raise MissingRecordingError(f"{utterance.audio} is missing")
@@ -118,16 +111,6 @@ class ReferenceFinder:
             check_prepared(self._inputs.preprocess, file.dataset, task=None)
             raise MissingRecordingError(f"not in {folder}; give --recordings")
         return None
-
-    def _source_of_copy(self, id: str, source: Path) -> Path | None:
-        """Returns the file that stage 3 was given; None for the store of stage 1."""
-        if source.is_dir():
-            if id not in _recording_store(source, self._inputs.preprocess.mel):
-                raise MissingRecordingError(f"not in {source}")
-            return None
-        if source.is_file() and source.suffix.lower() in SUFFIXES:
-            return source
-        raise MissingRecordingError(f"{source} holds none; give --recordings")
 
 
 def _find_recording(folder: Path, id: str) -> Path:
@@ -179,26 +162,21 @@ def add_copies(
     options: EvaluationOptions,
     folder: Path,
 ) -> list[EvaluatedUtterance]:
-    """Adds resynthesised recordings as the system `copy`, or logs why there are none.
-
-    Returns:
-        Items with copies, or `items` itself.
-    """
+    """Adds resynthesised recordings as the system `copy`; without, logs why and returns `items`."""
     if not options.copies:
         return items
     name, *others = vocoders or {""}
     # without a name, one that all systems used
-    reference, reason = options.vocoder or (None if others else BUILT_IN.get(name)), ""
-    if items[0].recorded is None or any(spoken.is_copy for spoken in items[0].spoken.values()):
-        reason = "it needs recordings, and systems that are no copies"
-    elif reference is None:
+    reference = options.vocoder or (None if others else BUILT_IN.get(name))
+    is_copy = any(spoken.is_copy for spoken in items[0].spoken.values())
+    if items[0].recorded is None or is_copy or reference is None:
         names = ", ".join(sorted(vocoders - {""})) or "an unknown vocoder"
         reason = f"stage 3 used {names}; name a vocoder by --vocoder_dir"
-    if reference is None or reason:
+        if items[0].recorded is None or is_copy:
+            reason = "it needs recordings, and systems that are no copies"
         get_logger(__name__).info("no copy-synthesis: %s", reason)
         return items
-    mel = inputs.preprocess.mel
-    vocoder = open_vocoder(reference, mel, resample=options.resample)
+    vocoder = open_vocoder(reference, inputs.preprocess.mel, resample=options.resample)
     files = resynthesise(items, vocoder, inputs, folder)
     return [
         replace(item, spoken={**item.spoken, COPY: SpeechFile(files[item.id], is_copy=True)})
@@ -223,11 +201,8 @@ def resynthesise(
     synthesis = copy_synthesis.CopySynthesis(
         network, vocoder.mel, inputs.preprocess, vocoder.name, folder, device, facts
     )
-    sources = [
-        _source(item, item.recorded, folder, spectrogram)
-        for item in items
-        if item.recorded is not None
-    ]
+    pairs = [(item, item.recorded) for item in items if item.recorded is not None]
+    sources = [_source(item, recorded, folder, spectrogram) for item, recorded in pairs]
     copy_synthesis.synthesise_mels(synthesis, sources, ResultFolder(folder, CopyLine))
     return {source.id: folder / f"{source.id}.wav" for source in sources}
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import soundfile
 
@@ -52,11 +52,7 @@ def read_system_files(folder: Path) -> list[SystemFile]:
             f"stage 3 did not write, files that end in {', '.join(SUFFIXES)} are scored"
         )
     try:
-        rows = read_rows(folder)
-        if rows and "mel_source" in rows[0]:
-            files = [_of_copy(folder, parse_line(row, CopyLine)) for row in rows]
-        else:
-            files = [_of_text(folder, parse_line(row, TextLine)) for row in rows]
+        files = [_system_file(folder, row) for row in read_rows(folder)]
     except TypeError as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
     except InputError as error:
@@ -72,23 +68,24 @@ def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
     return [SystemFile(file.stem, file, "file", dataset) for file in files]
 
 
-def _of_text(folder: Path, line: TextLine) -> SystemFile:
+def _system_file(folder: Path, row: dict[str, Any]) -> SystemFile:
+    """Reads a line of `metadata.jsonl`, about a copy or a synthesised text."""
+    if "mel_source" in row:
+        copy = parse_line(row, CopyLine)
+        file, source = folder / copy.file, Path(copy.mel_source)
+        return SystemFile(copy.id, file, "copy", copy.dataset, vocoder=copy.vocoder, source=source)
+    line = parse_line(row, TextLine)
     return SystemFile(
         line.id,
         folder / line.file,
         "text",
-        dataset=line.dataset,
-        text=line.text,
-        normalised=line.normalized,
-        speaker=line.speaker,
-        vocoder=line.vocoder,
-        phones=line.phones,
+        line.dataset,
+        line.text,
+        line.normalized,
+        line.speaker,
+        line.vocoder,
+        line.phones,
     )
-
-
-def _of_copy(folder: Path, line: CopyLine) -> SystemFile:
-    file, source = folder / line.file, Path(line.mel_source)
-    return SystemFile(line.id, file, "copy", line.dataset, vocoder=line.vocoder, source=source)
 
 
 def select_files(
@@ -157,7 +154,10 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
     for n, path in enumerate(paths):
         if path in paths[:n]:
             raise InputError(f"--infer_output_dir names {folders[n]} twice")
-    experiments = [_without_result(path) for path in paths]
+    experiments = [
+        next(folder for folder in (path, *path.parents) if folder.name not in (_RESULT, SINGLE))
+        for path in paths
+    ]
     if len(set(experiments)) == len(paths):
         paths = experiments
     for length in range(1, max(len(path.parts) for path in paths)):
@@ -165,12 +165,6 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
         if len({*names, *taken}) == len(names) + len(taken):
             return names
     return [str(path) for path in paths]
-
-
-def _without_result(folder: Path) -> Path:
-    while folder.name in (_RESULT, SINGLE):
-        folder = folder.parent
-    return folder
 
 
 def check_sounds(files: Sequence[SystemFile]) -> None:
@@ -199,15 +193,17 @@ def _fault(file: Path) -> str:
 def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> None:
     """Refuses systems with different utterances, or different texts; lists them."""
     ids = sorted({id for files in systems.values() for id in files})
-    faults = []
-    for name, files in systems.items():
-        if lacking := [id for id in ids if id not in files]:
-            faults.append(f"{name}: {listed(lacking, SHOWN)}")
+    missing = {name: [id for id in ids if id not in files] for name, files in systems.items()}
     refuse(
-        faults,
+        [
+            f"{name}: {listed(missing_ids, SHOWN)}"
+            for name, missing_ids in missing.items()
+            if missing_ids
+        ],
         "only the same utterances can be compared; synthesise them, or choose some by "
         "--infer_dataset and --infer_testing_set; missing by system",
     )
+    faults = []
     for id in ids:
         texts = dict.fromkeys(files[id].text for files in systems.values() if files[id].text)
         if len(texts) > 1:
@@ -221,7 +217,8 @@ def make_folders(folders: Sequence[Path]) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = f"cannot be made ({error.strerror}), and scores go there"
-            raise InputError(f"{folder} {reason}; name another") from error
+            raise InputError(
+                f"{folder} cannot be made ({error.strerror}), and scores go there; name another"
+            ) from error
         if not os.access(folder, os.W_OK):
             raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")

@@ -79,12 +79,7 @@ def write_page(
     n_jobs: int | None = None,
     backend: ParallelBackend = "loky",
 ) -> None:
-    """Writes a page of scores and sounds.
-
-    Args:
-        path: The HTML file. `<its name>_files` next to it is replaced, too.
-        n_jobs: Worker processes; None: as many as there are cores.
-    """
+    """Writes a page of scores and sounds; `<its name>_files` next to it is replaced, too."""
     systems = tables.shown_systems(evaluation)
     path.parent.mkdir(parents=True, exist_ok=True)
     final = path.with_name(f"{path.stem}_files")
@@ -131,17 +126,17 @@ def _write_files(
 def write_tracks(
     key: str, items: Sequence[EvaluatedUtterance], folder: Path, mel: MelConfig
 ) -> list[Track]:
-    """Writes the files of one utterance: the work of one process (`utils.parallel`).
+    """Writes the files of one utterance, `<key>-0.flac` and so on: the work of one process.
 
-    Args:
-        key: Stem of the file names: `<key>-0.flac` and so on. Never made of a text or an id.
-        mel: Definition of the pictures; sounds of other rates are resampled for them.
+    The key is never made of a text or an id. Sounds of other rates than that of `mel`, the
+    definition of the pictures, are resampled for them.
     """
     (item,) = items
-    sounds: list[tuple[str, tuple[np.ndarray, int], tuple[TimedPhone, ...]]] = []
+    sounds: list[tuple[str, tuple[np.ndarray, int], tuple[TimedPhone, ...]]] = [
+        (name, read_waveform(file.file), file.phones) for name, file in item.spoken.items()
+    ]
     if item.recorded is not None:
-        sounds.append((RECORDING, (item.recorded(), mel.sample_rate), item.phones()))
-    sounds += ((s, read_waveform(file.file), file.phones) for s, file in item.spoken.items())
+        sounds.insert(0, (RECORDING, (item.recorded(), mel.sample_rate), item.phones()))
     analyses = [_analyse(*waveform, mel) for _, waveform, _ in sounds]
     low, high = colour_limits([log_mel for log_mel, _ in analyses])
     tracks = []
@@ -182,10 +177,10 @@ def write_flac(path: Path, wav: np.ndarray, sample_rate: int) -> None:
     buffer = io.BytesIO()
     soundfile.write(buffer, to_pcm16(np.clip(wav, -1, 1)), sample_rate, "PCM_16", format="FLAC")
     content = buffer.getvalue()
-    kind, info = content[_INFO.start], content[_INFO.start + 1 : _INFO.stop]
+    block, info = content[_INFO.start], content[_INFO.start + 1 : _INFO.stop]
     first_frame = struct.pack(">QQ2s", 0, 0, info[3:5])  # sample, byte, largest block
-    table = bytes([_SEEK_TABLE | kind & _LAST]) + len(first_frame).to_bytes(3, "big") + first_frame
-    head = content[: _INFO.start] + bytes([kind & ~_LAST]) + info
+    table = bytes([_SEEK_TABLE | block & _LAST]) + len(first_frame).to_bytes(3, "big") + first_frame
+    head = content[: _INFO.start] + bytes([block & ~_LAST]) + info
     path.write_bytes(head + table + content[_INFO.stop :])
 
 
@@ -210,12 +205,12 @@ def _data_of(
     url: Callable[[str], str],
 ) -> dict[str, object]:
     """Returns the JSON of an utterance, which the page reads when it scrolls near the window."""
-    order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
-    shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
+    by_system = {track.system: track for track in tracks}
     rows = []
-    for track in shown:
-        urls = {"audio": url(track.audio), "picture": url(track.picture)}
-        rows.append({**track._asdict(), **urls, "voice": order[track.system]})
+    for voice, name in enumerate([RECORDING, *(system.name for system in systems)]):
+        if track := by_system.get(name):
+            urls = {"audio": url(track.audio), "picture": url(track.picture)}
+            rows.append({**track._asdict(), **urls, "voice": voice})
     return {"frame_s": mel.frame_s, "tracks": rows, "heard": tables.transcripts_of(item, systems)}
 
 
@@ -236,11 +231,11 @@ def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embed
     environment.filters["breakable"] = _breakable
     json_style = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = json_style
-    script = "".join(_part(name) for name in _SCRIPTS)
+    script = "".join((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     stream = environment.get_template("template.html").stream(
         **_variables(evaluation),
         policy=_policy(script, embedded=embedded),
-        style=_part("style.css"),
+        style=(_STATIC / "style.css").read_text(encoding="utf-8"),
         script=script,
         data=data,
     )
@@ -255,12 +250,13 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
     rows = tables.score_rows(columns, systems)
     names = [column.name for column in columns]
     directed = (n for n, column in enumerate(columns) if column.better)
-    utterances = (tables.shown_utterance(item, systems, columns) for item in evaluation.items)
     index = {
         "voices": [voice._asdict() for voice in voices],
         "checks": {row.check: row.label for row in flags},
         "columns": [asdict(column) for column in columns],
-        "utterances": [utterance._asdict() for utterance in utterances],
+        "utterances": [
+            tables.shown_utterance(item, systems, columns)._asdict() for item in evaluation.items
+        ],
     }
     title = ", ".join(system.name for system in evaluated)
     if len(evaluated) == 1 and "/" not in title:
@@ -300,7 +296,3 @@ def _policy(script: str, *, embedded: bool) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         f"img-src {places}; media-src {places}; base-uri 'none'; form-action 'none'"
     )
-
-
-def _part(name: str) -> str:
-    return (_STATIC / name).read_text(encoding="utf-8")

@@ -96,12 +96,12 @@ def columns_of(systems: Iterable[System]) -> list[Column]:
         for name, score in system.report.scores.items():
             scores.setdefault(name, []).append(score)
     columns = []
-    for name, row in scores.items():
+    for name, means in scores.items():
         if name.endswith(OF_RECORDING) and name.removesuffix(OF_RECORDING) in scores:
             continue
         base = name.removesuffix(DIFFERENCE)
         label = f"{base} difference" if base != name and base in scores else name
-        columns.append(Column(name, label, row[0].unit, row[0].better, digits_for(row)))
+        columns.append(Column(name, label, means[0].unit, means[0].better, digits_for(means)))
     return columns
 
 
@@ -185,16 +185,12 @@ def _difference_cell(
 
 def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     """Builds a row for each check that was made, whether it flagged anything or not."""
-    checks = dict.fromkeys(check for system in systems for check in system.report.flags)
     rows = []
-    for name in checks:
+    for name in dict.fromkeys(check for system in systems for check in system.report.flags):
+        checked = [system for system in systems if name in system.report.flags]
+        unchecked = (sum(name in s.unscored for s in system.scored.values()) for system in checked)
         counts = [system.report.flags.get(name) for system in systems]
-        unchecked = max(
-            sum(name in scores.unscored for scores in system.scored.values())
-            for system in systems
-            if name in system.report.flags
-        )
-        rows.append(FlagRow(name, CHECKS[name].finds, counts, unchecked))
+        rows.append(FlagRow(name, CHECKS[name].finds, counts, max(unchecked)))
     return rows
 
 
@@ -219,17 +215,23 @@ def shown_utterance(
 ) -> ShownUtterance:
     """Collects the scores and flags of an utterance, of systems in the order of the page."""
     scored = [system.scored.get(item.id) for system in systems]
-    rows, names = [row for row in scored if row], [column.name for column in columns]
-    recorded = [_value(rows, name + OF_RECORDING) for name in names]
+    present, names = [scores for scores in scored if scores], [column.name for column in columns]
+    recorded = [_value(present, name + OF_RECORDING) for name in names]
     values = [recorded if any(value is not None for value in recorded) else None]
-    values += [[_value([row], name) for name in names] if row else None for row in scored]
-    flags = [(n, *flag) for n, row in enumerate(scored, 1) if row for flag in row.flags.items()]
-    seconds = round(rows[0].seconds if rows else 0.0, 2)
+    values += [[_value([scores], n) for n in names] if scores else None for scores in scored]
+    flags = [
+        (voice, *flag)
+        for voice, scores in enumerate(scored, 1)
+        if scores
+        for flag in scores.flags.items()
+    ]
+    seconds = round(present[0].seconds if present else 0.0, 2)
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 
 
 def _value(scored: Sequence[UtteranceScores], name: str) -> float | None:
-    return next((float(row.values[name].value) for row in scored if name in row.values), None)
+    values = (scores.values[name].value for scores in scored if name in scores.values)
+    return next(map(float, values), None)
 
 
 def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[tuple[int, str]]:

@@ -107,8 +107,8 @@ def _json_lines(run: TrackedRun) -> Backend:
     path = run.folder / LOG / METRICS
     first = {"run": run.folder.name, "config": dict(run.config), "step": run.step}
     rows = read_jsonl(path, unfinished_end=True) if run.step and path.is_file() else []
-    kept = [row for row in rows if isinstance(row, dict) and row.get("step", 0) <= run.step]
-    write_jsonl(path, [*kept, first])
+    earlier = [row for row in rows if isinstance(row, dict) and row.get("step", 0) <= run.step]
+    write_jsonl(path, [*earlier, first])
 
     def log(curves: dict[str, float], step: int) -> None:
         finite = {name: v if math.isfinite(v) else None for name, v in curves.items()}

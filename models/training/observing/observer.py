@@ -3,45 +3,40 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from accelerate.utils import gather_object, send_to_device
 from torch import nn
 
-from models.base.task import LossTerm, MetricTerm, Sample, Task, Unit
+from models.base.task import LossTerm, MetricTerm, Task, Unit
 from models.training.observing.scoring import ScoringResult
 from models.training.observing.tracker import Validation
 from models.training.processes import take_from_first
 from models.training.run import Run
 from models.training.saving.state import random_states, restore_random_states
-from processors.dataset.batch import TtsBatch, VocoderBatch
 
 
+@dataclass(frozen=True)
 class Observer:
-    """Validates and scores the networks of a run; neither changes the updates that follow.
+    """Validates and scores the networks of a run; neither changes the updates that follow."""
 
-    Args:
-        spoken_weights: Fills the exported network with the weights of synthesis, for a block.
-    """
-
-    def __init__(
-        self, run: Run, spoken_weights: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        self._run = run
-        self._spoken_weights = spoken_weights
+    run: Run
+    # fills the exported network with the weights of synthesis, for a block
+    spoken_weights: Callable[[], AbstractContextManager[None]]
 
     def validate(self, step: int) -> Validation:
         """Computes and logs the validation losses after `step` updates, and shows samples."""
-        task, data, device = self._run.task, self._run.data, self._run.accelerator.device
-        with self._spoken_weights():
+        task, data, device = self.run.task, self.run.data, self.run.accelerator.device
+        with self.spoken_weights():
             validation = validate(task, data.valid, device)
-            if self._run.accelerator.is_main_process:
-                self._run.tracker.log_validation(validation, step)
+            if self.run.accelerator.is_main_process:
+                self.run.tracker.log_validation(validation, step)
                 if data.samples is not None:
                     with eval_mode(task.networks.values()):
                         samples = task.samples(send_to_device(data.samples, device))
-                        self._run.tracker.log_samples(samples, step)
+                        self.run.tracker.log_samples(samples, step)
         return validation
 
     def score(self, step: int) -> ScoringResult | None:
@@ -49,27 +44,22 @@ class Observer:
 
         `train.score_seconds` keeps the wait far below their timeout.
         """
-        scoring, scores = self._run.scoring, None
-        if scoring is not None:
-            with self._spoken_weights(), eval_mode(self._run.task.networks.values()):
-                scores = scoring.run(self._synthesise)
+        task, device, scores = self.run.task, self.run.accelerator.device, None
+        if self.run.scoring is not None:
+            with self.spoken_weights(), eval_mode(task.networks.values()):
+                scores = self.run.scoring.run(
+                    lambda batch: next(task.samples(send_to_device(batch, device)))
+                )
         if scores is not None:
-            self._run.tracker.log_scores(scores, step)
+            self.run.tracker.log_scores(scores, step)
         return scores
-
-    def _synthesise(self, batch: TtsBatch | VocoderBatch) -> Sample:
-        """Returns the sample of a batch of one utterance."""
-        return next(self._run.task.samples(send_to_device(batch, self._run.accelerator.device)))
 
 
 def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:
     """Computes losses per valid element and metrics per item, over the batches of all processes.
 
-    Afterwards networks are in training mode again, and random generators as before.
-
-    Args:
-        task: With its networks on `device`.
-        batches: Those of this process; the numbers may differ between processes, or be 0.
+    Afterwards networks are in training mode again, and random generators as before. Processes may
+    have different numbers of batches, or none.
     """
     for network in task.networks.values():
         take_from_first(network)  # running means differ between processes
@@ -78,17 +68,10 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
         for batch in batches:
             terms = task.validation_step(send_to_device(batch, device))
             results.append((send_to_device(terms, "cpu"), task.counts(batch)))
-    return _means(gather_object(results))
-
-
-def _means(
-    batches: Iterable[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]],
-) -> Validation:
-    """Computes losses per valid element and metrics per item from the results of batches."""
     totals: dict[str, float] = defaultdict(float)
     counts, n_items = Counter[str](), Counter[str]()
     loss_terms: dict[str, LossTerm] = {}
-    for terms, batch_counts in batches:
+    for terms, batch_counts in gather_object(results):
         counts.update(batch_counts)
         for name, term in terms.items():
             totals[name] += float(term.total)

@@ -24,9 +24,7 @@ def profiled(
 
     Files go to `profile` in the folder of the experiment: `trace.json` for chrome://tracing or
     Perfetto, `operations.txt`, and with CUDA `memory.pickle` for https://pytorch.org/memory_viz.
-
-    Yields:
-        A function to call after each update; it does nothing without steps.
+    Yields a function to call after each update, which does nothing without steps.
     """
     if not steps:
         yield lambda: None

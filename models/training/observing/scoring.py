@@ -1,13 +1,10 @@
-"""Metrics of stage 4 on a few validation utterances during training, within a time budget.
-
-Acoustic models synthesise with their own timing and are compared with the recording; vocoders
-resynthesise it.
-"""
+"""Metrics of stage 4 on a few validation utterances during training, within a time budget."""
 
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -35,12 +32,8 @@ _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech
 _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)
 
 
-class ValidationUtterance(NamedTuple):
-    """A validation utterance that is scored."""
-
-    id: str
-    batch: TtsBatch | VocoderBatch  # a batch of it alone
-    recorded: LabelledSpeech  # cut to the span of its features
+# a batch of a validation utterance alone, and its recording, cut to the span of its features
+ValidationUtterance = tuple[TtsBatch | VocoderBatch, LabelledSpeech]
 
 
 class ScoringResult(NamedTuple):
@@ -51,75 +44,61 @@ class ScoringResult(NamedTuple):
     seconds: float  # time it took
 
 
+@dataclass
 class PeriodicScoring:
     """Scores the same utterances each time.
 
     When the time is over, the utterances that are left are dropped for the rest of the run, and the
     log says so; the first one is always scored.
-
-    Args:
-        utterances: In the order in which they are scored.
-        mel: Input of vocoders; its sample rate is that of all audio.
-        seconds: Budget of one scoring.
-
-    Attributes:
-        metrics: Names.
-        utterances: Those that are left.
     """
 
-    def __init__(
-        self,
-        utterances: Sequence[ValidationUtterance],
-        metrics: Sequence[str],
-        mel: MelConfig,
-        seconds: float,
-    ) -> None:
-        self.metrics = tuple(metrics)
-        self.utterances = list(utterances)
-        self._mel = mel
-        self._seconds = seconds
+    utterances: Sequence[ValidationUtterance]  # in the order in which they are scored
+    metrics: Sequence[str]  # names
+    mel: MelConfig  # input of vocoders; its sample rate is that of all audio
+    seconds: float  # budget of one scoring
 
     def run(self, synthesise: Callable[[TtsBatch | VocoderBatch], Sample]) -> ScoringResult | None:
-        """Scores the utterances.
+        """Scores the utterances; returns None if none is left.
 
-        Returns:
-            None if no utterance is left. After an error scoring stops for the rest of the run; it
-            is logged, with a traceback unless it is that of a file or package.
+        After an error, which is logged (with a traceback, if it is a bug), none is.
         """
         start = time.monotonic()
         rows: list[Mapping[str, MetricValue]] = []
         try:
-            for utterance in self.utterances:
-                if rows and time.monotonic() - start > self._seconds:
+            for batch, recorded in self.utterances:
+                if rows and time.monotonic() - start > self.seconds:
                     _log.info(
                         "scores: train.score_seconds %g is enough for %d of %d utterances; the"
                         " others are left out for the rest of this run",
-                        *(self._seconds, len(rows), len(self.utterances)),
+                        self.seconds,
+                        len(rows),
+                        len(self.utterances),
                     )
                     self.utterances = self.utterances[: len(rows)]
                     break
-                rows.append(self._score(utterance, synthesise(utterance.batch)))
+                is_copy = isinstance(batch, VocoderBatch)
+                rows.append(self._score(synthesise(batch), recorded, is_copy=is_copy))
         except Exception as error:  # noqa: BLE001  (no metric may end days of training)
             is_bug = not isinstance(error, _UNAVAILABLE)
-            message = "no scores for the rest of this run: %s"
-            _log.warning(message, error or repr(error), exc_info=is_bug)
+            reason = error or repr(error)
+            _log.warning("no scores for the rest of this run: %s", reason, exc_info=is_bug)
             self.utterances, rows = [], []
         if not rows:
             return None
         return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
 
-    def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, MetricValue]:
+    def _score(
+        self, sample: Sample, recorded: LabelledSpeech, *, is_copy: bool
+    ) -> Mapping[str, MetricValue]:
         """Scores one utterance: values by column, none for audio that is not finite."""
         from processors.metrics.utterance_scorer import UtteranceScorer
 
-        recorded = utterance.recorded
         limit = round(_LONGEST * len(recorded.wav)) + recorded.sample_rate
         wav = sample.audio["synthesised"].numpy()[:limit]
         if not np.isfinite(wav).all():
             return {}
-        is_copy = isinstance(utterance.batch, VocoderBatch)
         spoken = replace(recorded, wav=wav, phones=sample.phones)
-        scorer = UtteranceScorer(Path(utterance.id), spoken, recorded, is_copy, self._mel)
+        scorer = UtteranceScorer(Path(recorded.id), spoken, recorded, is_copy, self.mel)
         return {c: value for name in self.metrics for c, value in scorer.values(name).items()}
 
     def _means(self, rows: Sequence[Mapping[str, MetricValue]]) -> Mapping[str, float]:
@@ -136,24 +115,17 @@ class PeriodicScoring:
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
     """Builds the scoring of an experiment; logs the number of utterances and the metrics.
 
-    Metrics whose packages are missing are left out.
-
-    Returns:
-        None if the config asks for none or the data are generated, or, with the reason in one log
-        line, on a machine without the corpus or the packages.
+    Metrics whose packages are missing are left out. Returns None if the config asks for no scores,
+    data are generated, or the corpus or all packages are missing.
     """
     train = config.train
     if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
         return None
-    missing = {
-        name: packages
-        for name in train.score_metrics
-        if (packages := missing_packages(METRICS[name].packages))
-    }
-    if missing:
-        needed = " ".join(dict.fromkeys(package for row in missing.values() for package in row))
-        _log.info("no scores %s during training: pip install %s", ", ".join(missing), needed)
-    metrics = [name for name in train.score_metrics if name not in missing]
+    missing = {name: missing_packages(METRICS[name].packages) for name in train.score_metrics}
+    metrics = [name for name, packages in missing.items() if not packages]
+    if others := [name for name, packages in missing.items() if packages]:
+        needed = " ".join(dict.fromkeys(chain.from_iterable(missing.values())))
+        _log.info("no scores %s during training: pip install %s", ", ".join(others), needed)
     try:
         utterances = choose_utterances(config, data) if metrics else []
     except _UNAVAILABLE as reason:
@@ -163,7 +135,10 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
         return None
     _log.info(
         "scores every %d updates, %g s at most: %s of %d validation utterances",
-        *(train.score_steps, train.score_seconds, ", ".join(metrics), len(utterances)),
+        train.score_steps,
+        train.score_seconds,
+        ", ".join(metrics),
+        len(utterances),
     )
     return PeriodicScoring(utterances, metrics, config.preprocess.mel, train.score_seconds)
 
@@ -172,10 +147,8 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     """Takes the first `train.score_utterances` validation utterances in a random, fixed order.
 
     The random order spreads them over speakers and datasets, and so also the first few of them.
-    Recordings that are missing or cannot be read are left out; a warning names them.
-
-    Raises:
-        InputError: If all recordings are missing; UtteranceError, if none can be read.
+    Recordings that are missing or cannot be read are left out with a warning; if all are, the error
+    of the first is raised.
     """
     ids = data.validation.ids
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))
@@ -194,7 +167,9 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     if faults:
         _log.warning(
             "left out of the scores during training: %d of %d validation utterances: %s",
-            *(len(faults), len(chosen), "; ".join(map(str, faults))),
+            len(faults),
+            len(chosen),
+            "; ".join(map(str, faults)),
         )
     return utterances
 
@@ -207,41 +182,32 @@ def _utterance(
 ) -> ValidationUtterance:
     id, store = data.validation.ids[item], data.validation.store_of(item)
     batch, utterance = data.validation_batch(item), manifests[store.folder].get(id)
+    text, language = (utterance.text, utterance.language) if utterance else ("", "")
+    mel = preprocess.mel
     if isinstance(batch, VocoderBatch):
-        # the text of a recording that was cut is unknown
-        is_whole = batch.mel.shape[2] == store.frames[store.index_of(id)]
-        texts = (utterance.text, utterance.language) if utterance and is_whole else ("", "")
-        wav, rate = batch.wav[0].numpy(), preprocess.sample_rate
-        recorded = LabelledSpeech(wav, rate, *texts, id=id)
-    elif utterance is None:
+        if batch.mel.shape[2] != store.frames[store.index_of(id)]:
+            text = language = ""  # that of a recording that was cut is unknown
+        wav = batch.wav[0].numpy()
+        return batch, LabelledSpeech(wav, mel.sample_rate, text, language, id=id)
+    if utterance is None:
         raise InputError(f"{id} is not in {store.folder / MANIFEST}")
-    else:
-        recorded = _read_span(cast("Features", store.read(id)), utterance, preprocess)
-    return ValidationUtterance(id, batch, recorded)
 
-
-def _read_span(
-    features: Features, utterance: Utterance, preprocess: PreprocessConfig
-) -> LabelledSpeech:
-    """Reads the span of a recording that its features cover."""
     from processors.audio.files import read_audio
     from processors.audio.frames import cut_span
 
-    mel, T = preprocess.mel, features.mel.shape[1]
+    features = cast("Features", store.read(id))
     audio = read_audio(utterance.audio, preprocess.of_any_length())
-    wav = cut_span(audio.wav, features.start, T, mel)
+    wav = cut_span(audio.wav, features.start, features.mel.shape[1], mel)
     phones = features.timed_phones(mel.frame_s)
-    text, language = utterance.text, utterance.language
-    return LabelledSpeech(wav, mel.sample_rate, text, language, phones, utterance.id)
+    return batch, LabelledSpeech(wav, mel.sample_rate, text, language, phones, id)
 
 
 def check_score_metrics(config: Config) -> None:
     """Refuses metrics that cannot score the model of an experiment."""
     for name in config.train.score_metrics:
-        metric, fault = METRICS.get(name), ""
-        if metric is None:
+        if name not in METRICS:
             fault = f"is no metric{nearest(name, METRICS)} (known: {', '.join(METRICS)})"
-        elif metric.family == "copies" and config.task != "vocoder":
+            raise InputError(f"train.score_metrics: {name} {fault}")
+        if METRICS[name].family == "copies" and config.task != "vocoder":
             fault = "needs resynthesised recordings; an acoustic model has its own timing"
-        if fault:
             raise InputError(f"train.score_metrics: {name} {fault}")

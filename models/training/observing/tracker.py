@@ -55,11 +55,16 @@ class Tracker:
         """Writes one log line, and curves under `train/`."""
         losses = _listed({name: v for name, v in values.items() if name not in _SPEED})
         steps_per_s, frames_per_s, rate = (values[name] for name in _SPEED)
-        left_s = (last - position.step) / steps_per_s
         _log.info(
             "update %d/%d, epoch %d: %s, lr %.3g, %.2f updates/s, %.0f frames/s, %s left",
-            *(position.step, last, position.epoch + 1, losses, rate, steps_per_s, frames_per_s),
-            clock_face(left_s),
+            position.step,
+            last,
+            position.epoch + 1,
+            losses,
+            rate,
+            steps_per_s,
+            frames_per_s,
+            clock_face((last - position.step) / steps_per_s),
         )
         self._record("train", values, position.step)
 

@@ -46,11 +46,10 @@ class Checkpointer:
         self._saved = self.position.step
         _log.info("resumed from %s", checkpoint)
         if self.position.plan != plan:
-            _log.warning(
-                "the data or the number of processes changed: epoch %d begins again",
-                self.position.epoch,
-            )
-            self.position.plan, self.position.batch = plan, 0
+            changed = "the data or the number of processes changed: epoch %d begins again"
+            _log.warning(changed, self.position.epoch)
+            self.position.plan = plan
+            self.position.batch = 0
 
     def has_passed(self, every: int, last: int) -> bool:
         """Returns whether a multiple of `every` was passed since the update `last`."""

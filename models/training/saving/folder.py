@@ -60,12 +60,11 @@ def check_unchanged(old: Config, new: Config) -> None:
     """Refuses to resume with a configuration that would give other updates."""
     before, after = flat_config(old), flat_config(new)
     may_change = (*_MAY_CHANGE, *(f"model.{key}" for key in model_of(new).options))
-    changed = [
+    if changed := [
         f"{key} was {before.get(key)}, is {after.get(key)}"
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key) and not is_one_of(key, may_change)
-    ]
-    if changed:
+    ]:
         raise InputError(
             f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
             "under another --name (with --init_from to start from these weights)"
@@ -74,8 +73,8 @@ def check_unchanged(old: Config, new: Config) -> None:
 
 def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
     """Returns the history so far, that of the folder if a run is resumed."""
-    generated = config.train.synthetic_utterances > 0
-    data = History() if generated else history_of(config, dataset_folders(config))
+    is_generated = config.train.synthetic_utterances > 0
+    data = History() if is_generated else history_of(config, dataset_folders(config))
     if not (resume and (folder / HISTORY).exists()):
         return data
     history = History.load(folder)
@@ -104,14 +103,21 @@ def prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: boo
     (folder / MANIFEST).unlink(missing_ok=True)  # of an earlier run
     write_json(folder / CONFIG, plain_config(config))
     assets.save(folder)
-    written = [name for name in (CONFIG, *ASSET_FILES) if (folder / name).is_file()]
-    write_manifest(folder, written)
+    write_manifest(folder, [n for n in (CONFIG, *ASSET_FILES) if (folder / n).is_file()])
 
 
 def plain_config(config: Config) -> dict[str, Any]:
     """Returns a configuration for a JSON file, with paths relative to the current folder."""
-    plain: dict[str, Any] = _portable(to_plain(config), Path.cwd())
-    return plain
+    root = Path.cwd()
+
+    def portable(plain: Any) -> Any:  # noqa: ANN401  (JSON)
+        if isinstance(plain, dict):
+            return {name: portable(value) for name, value in plain.items()}
+        if isinstance(plain, str) and plain.startswith("/") and Path(plain).is_relative_to(root):
+            return Path(plain).relative_to(root).as_posix()
+        return plain
+
+    return {name: portable(section) for name, section in to_plain(config).items()}
 
 
 def flat_config(config: Config) -> dict[str, object]:
@@ -122,12 +128,3 @@ def flat_config(config: Config) -> dict[str, object]:
 def is_one_of(key: str, names: Sequence[str]) -> bool:
     """Returns whether a key, or a section that it is in, matches one of the names."""
     return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
-
-
-def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)
-    """Makes paths below a folder relative to it."""
-    if isinstance(plain, dict):
-        return {name: _portable(value, root) for name, value in plain.items()}
-    if isinstance(plain, str) and plain.startswith("/") and Path(plain).is_relative_to(root):
-        return Path(plain).relative_to(root).as_posix()
-    return plain

@@ -2,8 +2,7 @@
 
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
-measured.json is added after validation and scoring: the position with the best validation so far.
-The manifest, written before, does not list it.
+measured.json, the position with the best validation so far, is added later: no manifest lists it.
 With a moving average of the weights, model.safetensors is the average, and raw_model.safetensors
 holds the weights themselves. Learning rates are functions of the step and need no state.
 """
@@ -37,8 +36,6 @@ MEASURED = "measured.json"
 _REMEDY = "remove this checkpoint to resume from an older one"
 # of states that are damaged or of another model
 _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-
-
 Weights = nn.Module | WeightAverage
 
 
@@ -62,10 +59,10 @@ def weight_files(
 
 def random_states() -> dict[str, Any]:
     """Returns the states of this process's global generators."""
-    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    generator, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
     return {
         "python": random.getstate(),
-        "numpy": [kind, cast("np.ndarray", keys).tolist(), position, has_gauss, gauss],
+        "numpy": [generator, cast("np.ndarray", keys).tolist(), position, has_gauss, gauss],
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
     }
@@ -75,8 +72,8 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
     """Sets this process's global generators to what `random_states` gave."""
     version, numbers, gauss = states["python"]
     random.setstate((version, tuple(numbers), gauss))
-    kind, keys, *rest = states["numpy"]
-    np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
+    generator, keys, *rest = states["numpy"]
+    np.random.set_state((generator, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
     torch.set_rng_state(states["torch"])
     if states["cuda"] is not None and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])
@@ -109,11 +106,7 @@ def write_measured(checkpoint: Path, position: Position) -> None:
 
 
 def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
-    """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
-
-    Raises:
-        InputError: If it belongs to another model, or a file is damaged.
-    """
+    """Restores weights, optimizers, scaler and generators from a checkpoint of this model."""
     # generators of torch stay on the CPU; optimizers move their state to the parameters
     tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE, remedy=_REMEDY))
     path = checkpoint / POSITION
@@ -133,18 +126,12 @@ def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
             f"{checkpoint}: {path.name} or another file is damaged, or saved by another model than"
             f" that of this config ({error!r}); {_REMEDY}"
         ) from error
-    return _measured(checkpoint) or position
-
-
-def _measured(checkpoint: Path) -> Position | None:
-    """Reads the position after validation or scoring; None where that was not recorded."""
     path = checkpoint / MEASURED
-    if not path.exists():
-        return None
     try:
-        plain = cast("dict[str, Any]", read_json(path))["position"]
-        return build(Position, plain_tree(plain, path))
+        if path.exists():  # validation or scores were recorded
+            plain = cast("dict[str, Any]", read_json(path))["position"]
+            return build(Position, plain_tree(plain, path))
     except _FAULTS as error:
         fault = "is damaged: validation and scores are repeated"
         get_logger(__name__).warning("%s %s (%r)", path, fault, error)
-        return None
+    return position

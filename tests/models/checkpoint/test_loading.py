@@ -52,7 +52,7 @@ def test_a_moved_experiment_loads_without_its_training_data(trained, experiment)
     assert model.step == 4
     assert model.mel == PREPROCESS.mel
     assert [speaker.name for speaker in model.speakers] == ["anna"]
-    assert model.stats.speakers.keys() == {"anna"}
+    assert model.assets.stats.speakers.keys() == {"anna"}
     assert not model.network.training
 
 
@@ -141,7 +141,7 @@ def test_settings_of_another_project_in_our_experiment_are_ignored(experiment, m
     monkeypatch.chdir(step_folder(folder, 4))
 
     for path in (experiment, folder, step_folder(folder, 4), Path()):
-        assert load_model(path).stats.speakers.keys() == {"anna"}
+        assert load_model(path).assets.stats.speakers.keys() == {"anna"}
 
 
 def test_the_newest_whole_checkpoint_is_loaded(experiment):

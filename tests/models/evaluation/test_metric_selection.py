@@ -2,15 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from models.evaluation import metric_selection
-from models.evaluation.inputs.options import EvaluationOptions
-from models.evaluation.metric_selection import (
+from models.evaluation import evaluate
+from models.evaluation.evaluate import (
     check_applicable,
     log_skipped,
     refuse_without_result,
     select_metrics,
     without_result,
 )
+from models.evaluation.inputs.options import EvaluationOptions
 from processors.metrics import registry
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import Check, Metric, MetricValue
@@ -37,7 +37,7 @@ CHECKS = (Check(name="quiet", finds="quiet speech", score=lambda *_: None),)
 @pytest.fixture(autouse=True)
 def _records(monkeypatch):
     metrics, checks = ({record.name: record for record in row} for row in (METRICS, CHECKS))
-    for module in (registry, metric_selection):
+    for module in (registry, evaluate):
         monkeypatch.setattr(module, "METRICS", metrics)
         monkeypatch.setattr(module, "CHECKS", checks)
 

@@ -14,13 +14,13 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import find_model, load_config
 from models.teacher_forcing.durations import (
     _between_steps,
-    _monotonic,
     attention_source,
     is_voice,
     load_joint_aligner,
 )
 from models.training.data import ProcessRank, collect_assets, load_data
 from models.tts.tacotron2.decoder import LocationAttention
+from modules.alignment.search import monotonic_durations
 from modules.mel import MelConfig
 from processors.dataset.store import FeatureStore
 from processors.durations.importing import import_durations
@@ -143,7 +143,8 @@ def test_boundaries_lie_between_the_steps_that_share_an_attention():
     assert frames[:, 0].tolist() == pytest.approx(
         [1, 1, 14 / 15, 13 / 15, 0.8, 8 / 15, 4 / 15, 0], abs=1e-6
     )
-    assert _monotonic(frames).tolist() == [6, 2]
+    log_attention = frames.clamp(min=1e-6).log()[None]
+    assert monotonic_durations(log_attention, *torch.tensor([[2], [8]])).tolist() == [[6, 2]]
     torch.testing.assert_close(_between_steps(steps, 1), steps)
 
 

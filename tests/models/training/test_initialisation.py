@@ -147,7 +147,7 @@ def test_rows_of_speakers_are_matched_by_name(every_trained):
 @pytest.mark.parametrize(("f0_hz", "nearest"), [(90.0, 0), (250.0, 1)])
 def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, f0_hz, nearest):
     source = load_model(every_trained)
-    stats = source.stats.speakers["anna"]
+    stats = source.assets.stats.speakers["anna"]
     voice = Path(shutil.copytree(every_trained, every_trained.with_name(f"low_{f0_hz:g}")))
     with_f0 = {
         name: replace(stats, f0_frame=replace(stats.f0_frame, mean=mean))
@@ -297,7 +297,7 @@ def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, speaker
 
 def test_speaker_embeddings_start_at_0_where_the_other_voice_has_one_speaker(tmp_path, caplog):
     voice = voice_of(tmp_path, ("anna",))
-    stats = load_model(voice).stats.speakers["anna"]
+    stats = load_model(voice).assets.stats.speakers["anna"]
     both = CorpusStats({"anna": stats, "cara": stats})
     task, assets = task_of(voice, *OPTIONS["FastSpeech2"], speakers=("anna", "cara"), stats=both)
     with caplog.at_level(logging.INFO):

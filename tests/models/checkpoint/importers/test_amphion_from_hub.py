@@ -126,7 +126,7 @@ def test_hifigan_by_its_name_gives_the_numbers_of_its_newest_weights(amphion):
 def test_fastspeech2_by_its_name_comes_with_its_statistics(amphion):
     model = load_model(FASTSPEECH2)
     assert model.step == 97_902
-    (stats,) = model.stats.speakers.values()
+    (stats,) = model.assets.stats.speakers.values()
     assert stats.f0_phone.mean == pytest.approx(207.58)
     assert sorted(amphion.fetched()) == [
         "LJSpeech/phone_energys/statistics.json",

@@ -116,7 +116,7 @@ def test_the_settings_are_imported(experiment):
     assert model.config.preprocess.text.pauses == "sp"
     assert model.config.preprocess.pitch_extractor == "pyworld"
     assert [tuple(speaker) for speaker in model.speakers] == [("LJSpeech", "en-us")]
-    (stats,) = model.stats.speakers.values()
+    (stats,) = model.assets.stats.speakers.values()
     pitch = stats.f0_phone
     assert (pitch.mean, pitch.std, pitch.min, pitch.max) == tuple(PITCH.values())
 

@@ -121,7 +121,7 @@ def test_settings_one_folder_up_are_found_from_inside(tmp_path, tensors, monkeyp
 def test_the_settings_are_imported(trained):
     model = load_model(trained)
     assert [tuple(speaker) for speaker in model.speakers] == [("LJSpeech", "en-us")]
-    pitch = model.stats.speakers["LJSpeech"].f0_phone
+    pitch = model.assets.stats.speakers["LJSpeech"].f0_phone
     assert (pitch.mean, pitch.std) == (207.6, 46.77)
     assert (pitch.min, pitch.max) == pytest.approx((207.6 - 2.91 * 46.77, 207.6 + 11.4 * 46.77))
     assert model.mel == MelConfig()

@@ -11,7 +11,6 @@ import torch
 from models.base.task import Sample
 from models.training.observing.scoring import (
     PeriodicScoring,
-    ValidationUtterance,
     build_scoring,
     check_score_metrics,
     choose_utterances,
@@ -54,7 +53,7 @@ def tone(seed=0, seconds=0.5):
 
 
 def utterance(seed, batch="a batch"):
-    return ValidationUtterance(f"s{seed}", batch, LabelledSpeech(tone(seed), RATE, "", ""))
+    return batch, LabelledSpeech(tone(seed), RATE, "", "", id=f"s{seed}")
 
 
 UTTERANCES = [utterance(seed) for seed in range(4)]
@@ -140,7 +139,7 @@ def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock
 
     assert [one.n for one in found] == [3, 3, 3]
     assert [one.seconds for one in found] == [12, 9, 9]
-    assert [one.id for one in scorer.utterances] == ["s0", "s1", "s2"]
+    assert [recorded.id for _, recorded in scorer.utterances] == ["s0", "s1", "s2"]
     assert caplog.messages == [
         "scores: train.score_seconds 10 is enough for 3 of 5 utterances; the others are left out "
         "for the rest of this run"
@@ -206,10 +205,9 @@ def test_phones_of_both_reach_the_metrics(monkeypatch):
     set_score(monkeypatch, "v_uv_f1", pairs.append)
     phones = (TimedPhone("AA1", 0.0, 0.5),)
     recorded = LabelledSpeech(tone(), RATE, "", "", phones)
-    one = ValidationUtterance("s", "a batch", recorded)
     spoken = (TimedPhone("AA1", 0.0, 0.4),)
     sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
-    scoring("v_uv_f1", utterances=[one]).run(lambda _batch: sample)
+    scoring("v_uv_f1", utterances=[("a batch", recorded)]).run(lambda _batch: sample)
 
     assert (pairs[0].recorded.phones, pairs[0].synthesised.phones) == (phones, spoken)
     assert not pairs[0].same_timing
@@ -241,7 +239,7 @@ def test_pretrained_models_score_as_in_stage_4():
     check_score_metrics(config_of(score_metrics=("distillmos", "similarity")))
     recorded = LabelledSpeech(tone(seconds=1.5), RATE, "", "")
     spoken = recorded.wav[: 5 * RATE // 4]
-    scorer = scoring("distillmos", "similarity", utterances=[ValidationUtterance("s", 1, recorded)])
+    scorer = scoring("distillmos", "similarity", utterances=[(1, recorded)])
     values = scorer.run(lambda _: Sample("", {"synthesised": torch.from_numpy(spoken)}, {})).values
 
     expected = score_distillmos(replace(recorded, wav=spoken)).value
@@ -268,7 +266,7 @@ def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, c
     with caplog.at_level(logging.INFO):
         scorer = build_scoring(config, None)
 
-    assert scorer.metrics == ("mcd",)
+    assert scorer.metrics == ["mcd"]
     assert caplog.messages == [
         "no scores pesq, distillmos during training: pip install pesq xls_r_sqa",
         "scores every 5 updates, 10 s at most: mcd of 4 validation utterances",
@@ -324,12 +322,12 @@ def data(store):
 def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, store, data):
     store.starts[:] = 40
     write_corpus(tmp_path, store, lead=40)
-    (first, *_) = choose_utterances(utterance_config(), data)
-    recorded, features = first.recorded, store.read(first.id)
+    batch, recorded = choose_utterances(utterance_config(), data)[0]
+    features = store.read(recorded.id)
     T = features.mel.shape[1]
-    noise = np.random.default_rng(store.index_of(first.id)).normal(0, 0.1, 40 + (7 + 60) * HOP)
+    noise = np.random.default_rng(store.index_of(recorded.id)).normal(0, 0.1, 40 + (7 + 60) * HOP)
 
-    assert first.batch.ids == (first.id,)
+    assert batch.ids == (recorded.id,)
     assert np.allclose(recorded.wav, noise[40 : 40 + T * HOP], atol=2 / 32768)
     assert (recorded.sample_rate, recorded.text, recorded.language) == (SAMPLE_RATE, TEXT, "en-gb")
     assert [phone.name for phone in recorded.phones] == list(features.phones)
@@ -338,8 +336,13 @@ def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, s
 
 def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
     write_corpus(tmp_path, store)
-    all_of_them = [one.id for one in choose_utterances(utterance_config(score_utterances=99), data)]
-    some = [one.id for one in choose_utterances(utterance_config(score_utterances=2), data)]
+    all_of_them, some = (
+        [
+            recorded.id
+            for _, recorded in choose_utterances(utterance_config(score_utterances=n), data)
+        ]
+        for n in (99, 2)
+    )
 
     assert sorted(all_of_them) == list(store.ids[-4:])
     assert all_of_them != sorted(all_of_them)  # random, but fixed
@@ -349,7 +352,7 @@ def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
 def test_a_recording_that_is_missing_is_left_out_and_named(tmp_path, store, data, caplog):
     write_corpus(tmp_path, store, written=lambda id: id != store.ids[-1])
     utterances = choose_utterances(utterance_config(score_utterances=4), data)
-    assert sorted(utterance.id for utterance in utterances) == list(store.ids[-4:-1])
+    assert sorted(recorded.id for _, recorded in utterances) == list(store.ids[-4:-1])
     (line,) = caplog.messages
     assert line.startswith("left out of the scores during training: 1 of 4 validation utterances: ")
     assert f"{store.ids[-1]}.wav: cannot be opened" in line
@@ -375,15 +378,15 @@ def test_without_validation_data_there_is_nothing_to_score(store, data):
 def test_a_vocoder_needs_no_corpus_and_uses_texts_if_there_are_any(tmp_path):
     store = make_recordings(tmp_path / "data")
     data = make_segments(store, gan_config())
-    (alone, *_) = choose_utterances(utterance_config(), data)
+    _, alone = choose_utterances(utterance_config(), data)[0]
     write_corpus(tmp_path, store)
     shutil.rmtree(tmp_path / "corpus")
-    (first, *_) = choose_utterances(utterance_config(), data)
+    _, first = choose_utterances(utterance_config(), data)[0]
     wav = make_recording(int(first.id[-3:])).wav / np.float32(32768)
 
-    assert np.array_equal(first.recorded.wav, wav)
-    assert np.array_equal(alone.recorded.wav, wav)
-    assert (alone.recorded.text, first.recorded.text) == ("", TEXT)
+    assert np.array_equal(first.wav, wav)
+    assert np.array_equal(alone.wav, wav)
+    assert (alone.text, first.text) == ("", TEXT)
 
 
 def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
@@ -391,7 +394,7 @@ def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
     write_corpus(tmp_path, store)
     data = make_segments(store, gan_config())
     data.validation.lengths[:] = 9
-    (first, *_) = choose_utterances(utterance_config(), data)
+    _, first = choose_utterances(utterance_config(), data)[0]
 
-    assert first.recorded.text == ""
-    assert len(first.recorded.wav) == 9 * HOP
+    assert first.text == ""
+    assert len(first.wav) == 9 * HOP

@@ -13,7 +13,7 @@ from accelerate.state import AcceleratorState
 from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.observing.scoring import PeriodicScoring, ValidationUtterance
+from models.training.observing.scoring import PeriodicScoring
 from models.training.saving.state import random_states, restore_random_states
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from tests.models.training.small_tasks import (
@@ -138,8 +138,9 @@ def scoring_of(store):
     data = make_data(store, options())
     recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "")
     batches = [data.validation_batch(item) for item in range(2)]
-    utterances = [ValidationUtterance(batch.ids[0], batch, recorded) for batch in batches]
-    return PeriodicScoring(utterances, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
+    return PeriodicScoring(
+        [(batch, recorded) for batch in batches], ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99
+    )
 
 
 def test_scores_between_updates_do_not_change_the_run(store, tmp_path):
