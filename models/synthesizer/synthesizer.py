@@ -33,6 +33,7 @@ from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
 from processors.text.normalisation.english import is_english
 from processors.text.passages import (
+    NOTHING,
     Passage,
     marked_up_passages,
     phone_names,
@@ -258,6 +259,9 @@ class Synthesizer:
             return speaker, marked_up_passages(self._reader, read_ssml(text, voice), language)
         check_text(text)
         sentences = self._reader(text, language)
+        if not sentences:  # of characters that are skipped, such as a sentence of a book
+            pause_s = self.config.inference.sentence_pause_s
+            return speaker, [Passage(NOTHING, starts_sentence=True, break_s=pause_s)]
         if settings.pitch is not None:
             pauses = self._passages.pause_frames(settings.duration_control) > 0
             return speaker, pitched_passages(sentences, settings.pitch, pauses=pauses)

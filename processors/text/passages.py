@@ -24,7 +24,7 @@ _AUXILIARY = re.compile(
     r"might|must|ai)(?:n't)?\b"
 )
 _QUESTION_WORD = re.compile(r"(?:\w+ )?(?:who|what|when|where|why|which|whose|whom|how)\b")
-_NOTHING = SpokenText("", "", (), ())
+NOTHING = SpokenText("", "", (), ())
 
 
 class ProsodyFactors(NamedTuple):
@@ -158,13 +158,13 @@ def marked_up_passages(
                 marks.append(item.mark)
             else:  # the marks before a break are reached when it begins
                 if marks and not passages:
-                    passages.append(Passage(_NOTHING, starts_sentence=True))
+                    passages.append(Passage(NOTHING, starts_sentence=True))
                     passages[-1], marks = _marked(passages[-1], marks), []
                 elif passages and break_s is None:
                     passages[-1], marks = _marked(passages[-1], marks), []
                 break_s = (break_s or 0) + item.break_s
     if break_s is not None:
-        passages.append(Passage(_NOTHING, starts_sentence=False, break_s=break_s))
+        passages.append(Passage(NOTHING, starts_sentence=False, break_s=break_s))
     passages[-1] = _marked(passages[-1], marks)
     return passages
 

@@ -230,3 +230,13 @@ def test_while_training_goes_on_the_card_and_the_history_follow(voice, tmp_path)
         history = History.load(tmp_path)
         assert (history.step, history.losses, history.initialised_from) == (6, expected, HUB)
         assert "for 6 updates" in (tmp_path / "README.md").read_text()
+
+
+def test_a_card_lists_the_marks_that_a_voice_was_not_trained_on(voice):
+    some = frozenset(("<sil>", "<,>", "<.>", "AA0"))
+    card = replace(voice, assets=replace(voice.assets, trained_phones=some))
+    assert "\n| not trained on | `?` `!` |\n" in card_text(card)
+    every = some | {"<?>", "<!>"}
+    for trained in (every, None):
+        card = replace(voice, assets=replace(voice.assets, trained_phones=trained))
+        assert "not trained on" not in card_text(card)

@@ -168,6 +168,17 @@ def test_a_voice_says_the_nearest_phones_of_those_it_was_not_trained_on(tmp_path
             say("A boy?")
 
 
+def test_a_text_of_which_all_is_skipped_is_a_pause(tmp_path):
+    make_voice(tmp_path)
+    synthesizer = Synthesizer(tmp_path, overrides=["inference.unknown_characters=skip"])
+    speech = synthesizer("习近平。")
+    n_pause = round(0.25 * speech.sample_rate)
+    assert (speech.words, len(speech.wav)) == ((), pytest.approx(n_pause, abs=300))
+    assert not speech.wav.any()
+    pieces = np.concatenate(list(synthesizer.generate("习近平。")))
+    assert np.array_equal(pieces, speech.wav)
+
+
 def test_a_question_ends_higher_in_a_voice_that_was_not_trained_on_any(tmp_path):
     make_voice(tmp_path)
     pitch = {}
