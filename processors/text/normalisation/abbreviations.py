@@ -236,14 +236,18 @@ def _url(match: re.Match[str]) -> str:
 def _file(match: re.Match[str]) -> str:
     """Reads the name of a file, a module or a path ("node.js", "~/.bashrc") as an address is."""
     name = match["address"]
-    first, *_ = parts = re.split(r"[./\\]", name)
-    is_path = bool(re.match(r"(?:~|\.{1,2}|[A-Za-z]:)[/\\]", name)) or bool(_EXTENSION.search(name))
-    abbreviation = first.lower() in _SHORTENED or (len(first) == 1 == len(parts[1]))
-    return match[0] if abbreviation or not is_path else _url(match)
+    first, second, *_ = [*name.split("."), ""]
+    if first.isdigit() or first.lower() in _SHORTENED:  # "5.and", "etc.and"
+        return match[0]
+    if len(second) == 1 and (len(first) == 1 or second.isupper()):  # "i.e.this", "Ph.D.s"
+        return match[0]
+    return _url(match) if _PATH.search(name) else match[0]
 
 
-# a dot within a name: before small letters, or capitals ("end.The" lacks a space)
-_EXTENSION = re.compile(r"(?<!\.)\.(?:(?<!\d\.)\d?[a-z]|[a-z]{2}|[A-Z]{2,4}\b)")
+# a root; a dot before small letters, or capitals ("end.The" lacks a space)
+_PATH = re.compile(
+    r"^(?:~|\.{1,2}|[A-Za-z]:)[/\\]|(?<!\.)\.(?:(?<!\d\.)\d?[a-z]|[a-z]{2}|[A-Z]{2,4}\b)"
+)
 _SHORTENED = {*NEVER_FINAL, *SELDOM_FINAL, "vs", "e", "i"}
 
 
@@ -260,7 +264,7 @@ ADDRESSES = (
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),
     rule(rf"(?<![@\w.])(?P<address>{_HOST}(?:/[^\s<>\"]*)?)", _url),
     rule(
-        r"(?<![\w./\\~@:-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
+        r"(?<![\w./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
         r"(?:[./\\]\.?[\w+-]+)+[/\\]?)",
         _file,
     ),

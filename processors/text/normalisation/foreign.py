@@ -30,7 +30,7 @@ _RESPELT = {
     "señor": "senyor", "niño": "neenyo", "niña": "neenya", "olé": "olay", "brontë": "brontay",
     "são": "sow", "soupçon": "soupson", "née": "nay", "crème": "crem", "jalapeño": "hahlapainyo",
 }  # fmt: skip
-_ACCENTED = re.compile(r"[^\W\d_]*[^\x00-\x7f\W\d_][^\W\d_]*")
+_ACCENTED = re.compile(r"(?<![^\W\d_])[^\W\d_]*[^\x00-\x7f\W\d_][^\W\d_]*")
 _WORD = re.compile("[a-z]{2}")
 _ACUTE = re.compile(r"ée?(s?)$")
 _AS_ACUTE = re.compile(r"(?:EY.|S IY.)(?: Z)?$")  # pronunciations that end as "é", or "fiancée"
@@ -88,7 +88,7 @@ def in_latin(text: str, unknown: UnknownCharacters = "speak") -> str:
     for is_foreign, letters in groupby(text, is_foreign_letter):
         run = "".join(letters)
         end += len(run)
-        if not is_foreign or (run in _UNIT_LETTERS and _AFTER_NUMBER.search(written)):
+        if not is_foreign or (run in _UNIT_LETTERS and _AFTER_NUMBER.search(written[-4:])):
             written += run
         elif unknown == "speak":
             symbols = len(run) == 1 or (len(run) <= 3 and run.isupper())

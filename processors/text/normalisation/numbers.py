@@ -241,7 +241,7 @@ _CODES = (
     r"(?:confirmation|account|order|tracking|reference|routing|card|serial|member|membership|"
     r"customer|policy|case|ticket|booking|reservation|license|invoice|passport)\s(?:number|no\.?|#)"
 )
-_CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+)*)(?![\w%]|[.,:/]\d)"
+_CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+){0,5})(?![\w%]|[.,:/]\d)"
 
 
 def _code(match: re.Match[str]) -> str:

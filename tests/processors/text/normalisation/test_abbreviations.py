@@ -57,6 +57,7 @@ def test_capitals_are_spelt_said_or_shouted(text, spoken):
         ("archive.tar.gz", " archive dot tar dot G Z "),
         ("README.md", " README dot M D "),
         ("photo.JPG", " photo dot J P G "),
+        ("a/b.c", " A slash B dot C "),
         (".gitignore", " dot gitignore "),
         ("os.path.join(x)", " O S dot path dot join (x)"),
         ("example.xyz/path", " example dot xyz slash path "),
@@ -71,6 +72,7 @@ def test_addresses_and_telephone_numbers(text, spoken):
     [
         "the end.The next", "i.e.this", "e.g. that", "J.K.Rowling", "Dr.Smith", "p.m. and a.m.",
         "and/or", "1.5/2.5", "3.5mm", "v2.0.1", "Wait...what", "etc.and", "U.S.A.", "24/7", "a.b",
+        "$5.and", "3.am", "Ph.D.s", "item 4.x",
     ],
 )  # fmt: skip
 def test_full_stops_that_are_in_no_name_stay(text):

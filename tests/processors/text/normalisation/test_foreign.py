@@ -1,4 +1,5 @@
 import sys
+import time
 
 import pytest
 
@@ -76,3 +77,12 @@ def test_without_the_package_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "anyascii", None)
     with pytest.raises(InputError, match="'дача': other scripts need a package: pip install anya"):
         in_latin("дача")
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 200_000 + " é", "5 μ " * 50_000, "α" * 100_000, "é." * 50_000]
+)
+def test_the_time_grows_with_the_length(text):
+    start = time.process_time()
+    to_ascii_letters(text, "speak")
+    assert time.process_time() - start < 5  # quadratic: minutes
