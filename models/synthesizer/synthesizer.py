@@ -93,9 +93,13 @@ class Synthesizer:
             self._default_id = find_speaker(self.default_speaker, self.speakers)
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._hop_length = self.model.mel.hop_length
-        asked = config.inference
+        asked, known_phones = config.inference, self.model.assets.known_phones
+        rise = asked.question_rise
+        if rise is None:
+            rise = 0.0 if QUESTION in known_phones else _RISE
+        self._question_rise = rise if "pitch" in self._passages.controls else 0.0
         unknown = asked.unknown_characters
-        phones = VoicePhones(self.model.assets.known_phones, asked.unknown_phones, unknown)
+        phones = VoicePhones(known_phones, asked.unknown_phones, unknown)
         p_arpabet = config.spoken_p_arpabet
         self._reader = TextReader(
             config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown
@@ -232,12 +236,9 @@ class Synthesizer:
         Questions do not rise if the caller transforms the pitch.
         """
         speaker, passages = self._read_passages(text, settings)
-        rise = self.config.inference.question_rise
-        if rise is None:
-            rise = 0.0 if QUESTION in self.model.assets.known_phones else _RISE
-        raises = "pitch" in self._passages.controls and settings.transform is None
+        raises = self._question_rise > 0 and settings.transform is None
         if raises and is_english(self.speakers[speaker].language):
-            passages = [with_rise(passage, rise) for passage in passages]
+            passages = [with_rise(passage, self._question_rise) for passage in passages]
         return speaker, passages
 
     def _read_passages(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:

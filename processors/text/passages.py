@@ -70,7 +70,7 @@ def with_rise(passage: Passage, semitones: float) -> Passage:
     The factors grow by phones, from the last stressed vowel to the end of the last word.
     """
     spoken = passage.spoken
-    if not (semitones and spoken.words and passage.pitch is None and rises(spoken.normalized)):
+    if not (spoken.words and passage.pitch is None and rises(spoken.normalized)):
         return passage
     _, first, end = spoken.words[-1]
     stressed = [i for i in range(first, end) if is_stressed(spoken.phones[i])]

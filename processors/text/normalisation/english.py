@@ -93,7 +93,9 @@ def english_in_words(
     text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
 ) -> str:
     """Spells out a text like `normalise_english`, but keeps its punctuation and quotes."""
-    text = to_ascii_letters(clean_characters(text), unknown, own_words)
+    text = clean_characters(text)
+    if not text.isascii():
+        text = to_ascii_letters(text, unknown, own_words)
     text = apply(_RULES if _DIGIT.search(text) else _WITHOUT_DIGITS, text)
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)

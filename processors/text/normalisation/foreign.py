@@ -47,8 +47,6 @@ def to_ascii_letters(
     Args:
         own_words: Words of a user lexicon in lower case, which only lose their accents.
     """
-    if text.isascii():
-        return text
     text = _ACCENTED.sub(lambda match: _loan_word(match[0], own_words), text)
     if unknown != "refuse":
         text = in_latin(text, unknown)
