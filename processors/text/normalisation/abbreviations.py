@@ -236,7 +236,7 @@ def _url(match: re.Match[str]) -> str:
 def _file(match: re.Match[str]) -> str:
     """Reads the name of a file, a module or a path ("node.js", "~/.bashrc") as an address is."""
     name = match["address"]
-    first, second, *_ = [*name.split("."), ""]
+    first, second = [*name.split("."), ""][:2]
     if first.isdigit() or first.lower() in _SHORTENED:  # "5.and", "etc.and"
         return match[0]
     if len(second) == 1 and (len(first) == 1 or second.isupper()):  # "i.e.this", "Ph.D.s"
