@@ -49,6 +49,7 @@ setup(
         "markupsafe>=2.0",
         "pillow>=10",  # its pictures; matplotlib brings it
         # Text and alignment
+        "anyascii>=0.3.3",  # letters of other scripts
         "markdown>=3.4",  # books; tensorboard brings it
         "defusedxml>=0.7.1",  # SSML
         "phonemizer>=3.4",  # takes the path of espeak's data

@@ -11,6 +11,7 @@ from typing import Literal
 
 from config.checks import require_at_least, require_probability
 from config.preprocess import PreprocessConfig
+from config.text import UnknownCharacters
 from config.train import CompileMode, TrainConfig
 
 # precisions of synthesis; each model lists those that it supports
@@ -39,6 +40,14 @@ class InferenceConfig:
     # Phones that the voice was not trained on: `replace` them by the nearest, with a warning, or
     # `refuse` the text. Pauses are always replaced.
     unknown_phones: Literal["replace", "refuse"] = "replace"
+    # Letters of other scripts than that of the language: `speak` names Greek symbols and
+    # transliterates words, `skip` leaves them out with a warning, `refuse` refuses the text, as
+    # stage 1 does. espeak-ng reads other scripts itself.
+    unknown_characters: UnknownCharacters = "speak"
+    # Semitones by which the pitch rises from the last stressed vowel to the end of an English
+    # question without a question word. null: 6 if the voice was not trained on question marks,
+    # otherwise 0. Models without control of pitch (Tacotron 2) do not rise.
+    question_rise: float | None = None
     # Models that align by attention: attempts at a sentence, each with another seed, until nothing
     # is skipped or repeated and the speech ends
     attention_attempts: int = 3
@@ -65,6 +74,10 @@ class InferenceConfig:
         require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
         require_at_least(self, 1, "attention_attempts")
         require_at_least(self, 0, "sentence_pause_s")
+        if self.question_rise is not None and not 0 <= self.question_rise <= 12:
+            raise ValueError(
+                f"question_rise is {self.question_rise:g}, expected semitones, 0 to 12"
+            )
         if self.p_arpabet is not None:
             require_probability("p_arpabet", self.p_arpabet)
 

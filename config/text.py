@@ -5,6 +5,8 @@ from typing import Literal
 
 from config.checks import require_probability
 
+UnknownCharacters = Literal["speak", "skip", "refuse"]  # letters that a language does not have
+
 
 @dataclass(frozen=True)
 class TextConfig:

@@ -13,6 +13,7 @@ from config.schema import Config
 from models.base.assets import Assets
 from preprocessors.corpora import licence_of, published, read_origin
 from preprocessors.manifest import Origin
+from processors.text.symbols import PUNCTUATION_PAUSES
 from utils.config import build, plain_tree
 from utils.errors import InputError, listed
 from utils.files import read_json, read_text, write_json, write_text
@@ -223,6 +224,9 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     yield "data", _data(card)
     names = [speaker.name for speaker in assets.speakers]
     yield "speakers", f"{len(names)}: {listed(names, 10)}" if names else ""
+    trained = assets.trained_phones
+    lacking = (m for m in PUNCTUATION_PAUSES if trained is not None and m not in trained)
+    yield "not trained on", " ".join(f"`{mark[1]}`" for mark in lacking)
     yield "audio", f"{mel.sample_rate} Hz"
     yield (
         "mel",

@@ -62,7 +62,7 @@ def place(
     with_words = [n for n, passage in enumerate(passages) if passage.spoken.words]
     ends_sentence = {
         n: following is None or passages[following].starts_sentence
-        for n, following in zip(with_words, [*with_words[1:], None], strict=True)
+        for n, following in zip(with_words, [*with_words[1:], None], strict=False)
     }
     frame = n_in_break = 0  # frames before the passage, and of pauses in the break before it
     begun: TimedSentence | None = None  # goes on in the passage

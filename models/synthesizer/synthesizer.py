@@ -31,14 +31,24 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
-from processors.text.passages import Passage, marked_up_passages, phone_names, pitched_passages
+from processors.text.normalisation.english import is_english
+from processors.text.passages import (
+    NOTHING,
+    Passage,
+    marked_up_passages,
+    phone_names,
+    pitched_passages,
+    with_rise,
+)
 from processors.text.reading import TextReader, check_text
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
+from processors.text.symbols import QUESTION
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
-from utils.logging import get_logger, progress
+from utils.logging import progress
 
 Text = str | Ssml
+_RISE = 6.0  # semitones
 
 
 class Synthesizer:
@@ -83,9 +93,17 @@ class Synthesizer:
             self._default_id = find_speaker(self.default_speaker, self.speakers)
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._hop_length = self.model.mel.hop_length
-        phones = VoicePhones(self.model.assets.known_phones, config.inference.unknown_phones)
-        max_phones, p_arpabet = config.inference.max_phones, config.spoken_p_arpabet
-        self._reader = TextReader(config.preprocess.text, max_phones, phones, p_arpabet)
+        asked, known_phones = config.inference, self.model.assets.known_phones
+        rise = asked.question_rise
+        if rise is None:
+            rise = 0.0 if QUESTION in known_phones else _RISE
+        self._question_rise = rise if "pitch" in self._passages.controls else 0.0
+        unknown = asked.unknown_characters
+        phones = VoicePhones(known_phones, asked.unknown_phones, unknown)
+        p_arpabet = config.spoken_p_arpabet
+        self._reader = TextReader(
+            config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown
+        )
 
     @overload
     def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
@@ -213,6 +231,17 @@ class Synthesizer:
         )
 
     def _read(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
+        """Finds the id of the speaker, and reads the passages of the text, with rising questions.
+
+        Questions do not rise if the caller transforms the pitch.
+        """
+        speaker, passages = self._read_passages(text, settings)
+        raises = self._question_rise > 0 and settings.transform is None
+        if raises and is_english(self.speakers[speaker].language):
+            passages = [with_rise(passage, self._question_rise) for passage in passages]
+        return speaker, passages
+
+    def _read_passages(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
@@ -231,10 +260,9 @@ class Synthesizer:
             return speaker, marked_up_passages(self._reader, read_ssml(text, voice), language)
         check_text(text)
         sentences = self._reader(text, language)
-        signs = [sign for sentence in sentences for clause in sentence for sign in clause.unspoken]
-        if signs:
-            shown = " ".join(dict.fromkeys(signs))
-            get_logger(__name__).warning("signs that are not spoken: %s", shown)
+        if not sentences:  # of characters that are skipped, such as a sentence of a book
+            pause_s = self.config.inference.sentence_pause_s
+            return speaker, [Passage(NOTHING, starts_sentence=True, break_s=pause_s)]
         if settings.pitch is not None:
             pauses = self._passages.pause_frames(settings.duration_control) > 0
             return speaker, pitched_passages(sentences, settings.pitch, pauses=pauses)

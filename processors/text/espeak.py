@@ -16,7 +16,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
+from config.text import UnknownCharacters
 from processors.text.g2p import Phones, Pronunciation
+from processors.text.normalisation.foreign import transliterated
 from utils.errors import InputError
 
 INSTALL: Final = "pip install 'phonemizer>=3.4' espeakng-loader"
@@ -29,8 +31,14 @@ _INSERTED = 0.8  # less than 1.2 for a vowel and a consonant, which seldom corre
 class EspeakPhonemizer:
     """IPA pronunciations of the words of any language that espeak-ng has a voice for."""
 
-    def __init__(self, language: str, user_lexicon: Mapping[str, Phones] | None = None) -> None:
+    def __init__(
+        self,
+        language: str,
+        user_lexicon: Mapping[str, Phones] | None = None,
+        unknown: UnknownCharacters = "refuse",
+    ) -> None:
         self.language = language
+        self._refuses = unknown == "refuse"
         self._user_lexicon = dict(user_lexicon or {})
         _voice(language)
 
@@ -51,6 +59,8 @@ class EspeakPhonemizer:
         said: list[Pronunciation] = []
         for word, phones in zip(words, spoken, strict=True):
             chosen = self._user_lexicon.get(word.lower(), phones)
+            if not chosen and not self._refuses:  # of a script that espeak cannot read
+                chosen = voice.alone(transliterated(word))
             if not chosen:
                 raise InputError(f"espeak ({self.language}) has no phones for '{word}'; remove it")
             said.append(Pronunciation(chosen, in_lexicon=True))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
-from config.text import TextConfig
+from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.espeak import EspeakPhonemizer, is_ipa
 from processors.text.g2p import LexiconPhonemizer, Pronunciation, is_arpabet, read_lexicon
@@ -18,6 +18,7 @@ from processors.text.letters import (
     unspoken_symbols,
 )
 from processors.text.normalisation.english import has_name, is_english, normalise_english
+from processors.text.normalisation.foreign import left_out
 from processors.text.normalisation.other_languages import name_signs
 from processors.text.symbols import (
     ARPABET_PREFIX,
@@ -49,10 +50,16 @@ class TextFrontend:
 
     The normaliser `english` applies to English only: in other languages only characters are
     cleaned, a few signs become words, and espeak-ng reads the numbers and the other signs.
+
+    Args:
+        unknown: What to do with letters of other scripts in English; espeak-ng reads them.
     """
 
-    def __init__(self, config: TextConfig, language: str) -> None:
+    def __init__(
+        self, config: TextConfig, language: str, unknown: UnknownCharacters = "refuse"
+    ) -> None:
         self.language = language
+        self._unknown: UnknownCharacters = unknown
         self._symbols = config.phone_extractor if config.has_nvidia_symbols else ""
         self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
         self._has_classes = config.pauses == "classes" and not self._symbols
@@ -62,7 +69,7 @@ class TextFrontend:
         path = config.lexicon_path
         lexicon = read_lexicon(Path(path), self._is_phone) if path else {}
         self._own_words = frozenset(lexicon)
-        self._phonemize = _make_phonemizer(config, language, lexicon)
+        self._phonemize = _make_phonemizer(config, language, lexicon, unknown)
 
     def __call__(self, *texts: str) -> SpokenText:
         """Reads a text as phones.
@@ -81,7 +88,9 @@ class TextFrontend:
         for part in _spaces_first(texts):
             parts.append(self._read(part, is_first=not any(tokens for _, tokens in parts)))
         normalised = " ".join("".join(words for words, _ in parts).split())
-        unspoken = self._unspoken(normalised if self._symbols else text)
+        unspoken = self.unspoken(text)
+        if self._symbols:
+            unspoken = (*unspoken, *unspoken_symbols(normalised, self._symbols))
         tokens = [token for _, tokens in parts for token in tokens]
         normalised, tokens = self._units(normalised, tokens)
         if all(token.kind == "pause" for token in tokens):
@@ -119,7 +128,7 @@ class TextFrontend:
         """Writes text in words; outside English without the signs that espeak-ng cannot read."""
         if self._is_english:
             normalise = normalise_symbols if self._symbols else normalise_english
-            return normalise(text, self._own_words)
+            return normalise(text, self._own_words, self._unknown)
         named = name_signs(clean_characters(text), self.language)
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
 
@@ -129,16 +138,18 @@ class TextFrontend:
             return is_word(sign) and self._phonemize.reads(sign)
         return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
 
-    def _unspoken(self, text: str) -> tuple[str, ...]:
-        """Returns the signs of a text, normalised if in symbols, that are left out, each once."""
-        if self._symbols:
-            return unspoken_symbols(text, self._symbols)
+    def unspoken(self, text: str) -> tuple[str, ...]:
+        """Returns the signs and letters of a text that are left out, each once."""
         if text.isascii() and not any(map(is_sign, set(text))):
             return ()
         plain = "".join(piece for inline, piece in split_inline(text) if not inline)
-        named = name_signs(clean_characters(plain), self.language)
-        says = has_name if self._is_english else self._reads
-        return tuple(char for char in dict.fromkeys(named) if is_sign(char) and not says(char))
+        named = dict.fromkeys(name_signs(clean_characters(plain), self.language))
+        if not self._is_english:
+            return tuple(char for char in named if is_sign(char) and not self._reads(char))
+        unknown = self._unknown
+        signs = () if self._symbols else (c for c in named if is_sign(c) and not has_name(c))
+        letters = (c for c in named if unknown != "refuse" and left_out(c, unknown))
+        return (*signs, *letters)
 
     def _after_phones(self, text: str) -> str:
         """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""
@@ -207,12 +218,13 @@ class TextFrontend:
 class Frontends(dict[str, TextFrontend]):
     """Text front ends of one configuration by language, each built at its first use."""
 
-    def __init__(self, config: TextConfig) -> None:
+    def __init__(self, config: TextConfig, unknown: UnknownCharacters = "refuse") -> None:
         super().__init__()
         self._config = config
+        self._unknown: UnknownCharacters = unknown
 
     def __missing__(self, language: str) -> TextFrontend:
-        self[language] = TextFrontend(self._config, language)
+        self[language] = TextFrontend(self._config, language, self._unknown)
         return self[language]
 
 
@@ -227,10 +239,13 @@ def _spaces_first(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _make_phonemizer(
-    config: TextConfig, language: str, lexicon: dict[str, tuple[str, ...]]
+    config: TextConfig,
+    language: str,
+    lexicon: dict[str, tuple[str, ...]],
+    unknown: UnknownCharacters,
 ) -> Phonemizer:
     if config.phone_extractor == "espeak":
-        return EspeakPhonemizer(language, lexicon)
+        return EspeakPhonemizer(language, lexicon, unknown)
     if config.phone_extractor == "letters":
         return LetterPhonemizer()
     if not is_english(language):

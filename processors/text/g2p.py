@@ -173,9 +173,9 @@ class LexiconPhonemizer:
 
 
 def _is_letter(words: Sequence[str], index: int) -> bool:
-    """Returns whether a capital A is a letter: inside a clause, or before another single letter."""
+    """Returns whether a capital A is a letter: not before a word at the start of a clause."""
     following = words[index + 1 : index + 2]
-    return index > 0 or any(len(word) == 1 and word.isupper() for word in following)
+    return index > 0 or all(len(word) == 1 and word.isupper() for word in following)
 
 
 def _plural_stems(stem: str) -> list[str]:

@@ -17,6 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from config.text import UnknownCharacters
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
@@ -95,9 +96,11 @@ def _spell(word: str) -> Phones:
     return letters
 
 
-def normalise_symbols(text: str, own_words: Collection[str] = ()) -> str:
+def normalise_symbols(
+    text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
+) -> str:
     """Writes English text in words in lower case, with its punctuation."""
-    plain = english_in_words(text, own_words).translate(_DASHES).lower()
+    plain = english_in_words(text, own_words, unknown).translate(_DASHES).lower()
     return " ".join(plain.split())
 
 

@@ -1,5 +1,6 @@
 """Passages, each of one forward pass, of plain texts with or without given pitch, and of SSML."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -14,9 +15,16 @@ from processors.text.reading import (
     split_sentences,
 )
 from processors.text.symbols import SILENCE
+from processors.text.voice_phones import is_stressed
 from utils.errors import InputError
 
-_NOTHING = SpokenText("", "", (), ())
+# at the start of a question that rises, without n't; in one that falls
+_AUXILIARY = re.compile(
+    r"(?:am|are|is|was|were|do|does|did|have|has|had|can?|could|will|wo|would|shall|should|may|"
+    r"might|must|ai)(?:n't)?\b"
+)
+_QUESTION_WORD = re.compile(r"(?:\w+ )?(?:who|what|when|where|why|which|whose|whom|how)\b")
+NOTHING = SpokenText("", "", (), ())
 
 
 class ProsodyFactors(NamedTuple):
@@ -54,6 +62,40 @@ class Passage(NamedTuple):
     prosody: tuple[ProsodyFactors, ...] = ()  # of each phone, (N,); empty: plain
     break_s: float | None = None  # silence before it, in place of the pauses there
     marks: tuple[tuple[str, int], ...] = ()  # names, with the number of words before them
+
+
+def with_rise(passage: Passage, semitones: float) -> Passage:
+    """Raises the pitch at the end of a question, if it rises in English.
+
+    The factors grow by phones, from the last stressed vowel to the end of the last word.
+    """
+    spoken = passage.spoken
+    if not (spoken.words and passage.pitch is None and rises(spoken.normalized)):
+        return passage
+    _, first, end = spoken.words[-1]
+    stressed = [i for i in range(first, end) if is_stressed(spoken.phones[i])]
+    start = (stressed or [first])[-1]
+    prosody = [*(passage.prosody or [PLAIN] * len(spoken.phones))]
+    for i in range(start, len(prosody)):
+        share = min((i + 1 - start) / (end - start), 1)
+        prosody[i] = prosody[i].times(ProsodyFactors(pitch=2 ** (share * semitones / 12)))
+    return passage._replace(prosody=tuple(prosody))
+
+
+def rises(normalized: str) -> bool:
+    """Returns whether a text ends in a question with rising pitch, in English.
+
+    Those with a question word or a choice ("tea or coffee?") fall.
+    """
+    if not normalized.rstrip("\"' )").endswith("?"):
+        return False
+    question = re.split(r"[.!?;:](?=.)", normalized.rstrip("\"' )?").lower())[-1]
+    for clause in reversed(re.split(r"[,–—] *| and | but | so ", question.lstrip())):
+        if _QUESTION_WORD.match(clause):
+            return False
+        if _AUXILIARY.match(clause):
+            break
+    return " or " not in question
 
 
 def phone_names(sentences: Sequence[Sequence[SpokenText]], *, pauses: bool) -> tuple[str, ...]:
@@ -116,13 +158,13 @@ def marked_up_passages(
                 marks.append(item.mark)
             else:  # the marks before a break are reached when it begins
                 if marks and not passages:
-                    passages.append(Passage(_NOTHING, starts_sentence=True))
+                    passages.append(Passage(NOTHING, starts_sentence=True))
                     passages[-1], marks = _marked(passages[-1], marks), []
                 elif passages and break_s is None:
                     passages[-1], marks = _marked(passages[-1], marks), []
                 break_s = (break_s or 0) + item.break_s
     if break_s is not None:
-        passages.append(Passage(_NOTHING, starts_sentence=False, break_s=break_s))
+        passages.append(Passage(NOTHING, starts_sentence=False, break_s=break_s))
     passages[-1] = _marked(passages[-1], marks)
     return passages
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from config.text import TextConfig
+from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText
 from processors.text.frontend import Frontends
 from processors.text.letters import mix
@@ -14,6 +14,7 @@ from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINA
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError, control_characters
+from utils.logging import get_logger
 
 # A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
 # without spaces need none behind them.
@@ -28,6 +29,7 @@ _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]",
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
 _SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔][\"'”’»)\]]*$")
 _NO_MARK = re.compile(r"[^.!?…。！？।॥۔,;:、，(\[–—-]$")
+_CONTEXT = 40  # characters before a sign, in a warning
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
 # Cost of a split after a word, as a share of the length of the chunk.
@@ -190,19 +192,26 @@ class TextReader:
 
     Args:
         p_arpabet: Probability of ARPAbet for words that can be in letters or in phones.
+        unknown: What to do with letters of other scripts in English.
     """
 
     def __init__(
-        self, config: TextConfig, max_phones: int, phones: VoicePhones, p_arpabet: float = 0.0
+        self,
+        config: TextConfig,
+        max_phones: int,
+        phones: VoicePhones,
+        p_arpabet: float = 0.0,
+        unknown: UnknownCharacters = "speak",
     ) -> None:
         self.phones = phones
         self._config = config
         self._max_phones = max_phones
         self._p_arpabet = p_arpabet
-        self._frontends = Frontends(config)
+        self._frontends = Frontends(config, unknown)
+        self._unspoken: set[str] = set()  # signs and letters that were named in the log
 
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
-        """Reads the sentences of a text, each as one or more clauses.
+        """Reads the sentences of a text, each as one or more clauses; none if all is left out.
 
         Raises:
             InputError: If the text has no word, or one that cannot be pronounced.
@@ -210,18 +219,37 @@ class TextReader:
         sentences = merge_wordless(split_sentences(text))
         if not sentences:
             raise InputError(f"there is no word in {text[:80]!r}")
-        return self.phones.fit([self.clauses([sentence], language) for sentence in sentences])
+        clauses = [self.clauses([sentence], language) for sentence in sentences]
+        return self.phones.fit([sentence for sentence in clauses if sentence])
 
     def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
-        """Reads a sentence, in one or several parts, in phones that the voice may lack."""
+        """Reads a sentence, in one or several parts, in phones that the voice may lack.
+
+        The log names, once each, the signs that are left out; of a sentence of such signs alone
+        there is no clause.
+        """
+        text = "".join(parts)
+        unspoken = self._frontends[language].unspoken(text)
+        if has_word(text) and not any(c.isalnum() and c not in unspoken for c in text):
+            self._warn(unspoken, text)
+            return []
         spoken = self._spoken(parts, language)
+        self._warn(spoken.unspoken, text)
         if len(spoken.phones) <= self._max_phones:
             return [spoken]
-        chunks = merge_wordless(split_long("".join(parts), self._max_phones))
+        chunks = merge_wordless(split_long(text, self._max_phones))
         rows = zip(cut_parts(parts, chunks), chunks, strict=True)
         return self.link(
             [replace(self._spoken([p for _, p in row], language), text=text) for row, text in rows]
         )
+
+    def _warn(self, unspoken: Sequence[str], text: str) -> None:
+        """Names signs in the log that it has not named before, and the place of the first."""
+        if new := [sign for sign in unspoken if sign not in self._unspoken]:
+            self._unspoken.update(new)
+            place = text[max(text.find(new[0]) - _CONTEXT, 0) :][: 2 * _CONTEXT]
+            shown = " ".join(new)
+            get_logger(__name__).warning("signs that are not spoken: %s in %r", shown, place)
 
     def link(self, clauses: Sequence[SpokenText]) -> list[SpokenText]:
         """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""

@@ -13,8 +13,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
-from config.text import TextConfig
+from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText, Word
+from processors.text.normalisation.foreign import transliterated
 from processors.text.symbols import (
     APOSTROPHE,
     ARPABET,
@@ -142,6 +143,11 @@ def is_vowel(phone: str) -> bool:
     return bool(sound) and sound[0].syllabic == 1
 
 
+def is_stressed(phone: str) -> bool:
+    """Returns whether a phone of ARPAbet or the IPA is a vowel with the primary stress."""
+    return _RANKS.get(phone[:1], 0) == 2 or _RANKS.get(phone[-1:], 0) == 2
+
+
 def _distance(sound: _Sound, other: _Sound) -> float:
     """Computes the edit distance of the segments."""
     row = [_SKIP * column for column in range(len(other) + 1)]
@@ -205,10 +211,17 @@ def _letters() -> dict[str, _Articulation]:
 class VoicePhones:
     """Replaces phones that a voice was not trained on by the nearest ones that it was trained on.
 
-    Each replacement is logged once, with its word. Pauses are always replaced.
+    Each replacement is logged once, with its word. Pauses are always replaced, and letters that no
+    other sounds like are transliterated or left out, as `unknown_characters` says.
     """
 
-    def __init__(self, trained: Iterable[str], unknown: Literal["replace", "refuse"]) -> None:
+    def __init__(
+        self,
+        trained: Iterable[str],
+        unknown: Literal["replace", "refuse"],
+        unknown_characters: UnknownCharacters = "refuse",
+    ) -> None:
+        self._letters: UnknownCharacters = unknown_characters
         self._names = frozenset(trained)
         self._trained = PhoneSet(self._names)
         self._unknown = unknown
@@ -250,6 +263,9 @@ class VoicePhones:
         if phone == APOSTROPHE or nearest == (phone,):  # the apostrophe has no sound
             return nearest
         problem = f"this voice was not trained on the phone {phone}{place}"
+        if not nearest and self._letters != "refuse":
+            latin = transliterated(phone).lower() if self._letters == "speak" else ""
+            return tuple(near for letter in latin for near in self._trained.nearest(letter))
         if not nearest:
             raise InputError(f"{problem}, and has none like it")
         if self._unknown == "refuse":

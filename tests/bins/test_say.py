@@ -145,9 +145,11 @@ def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_pa
         say("--file", "empty.txt", "-o", "a.wav", "--speaker", "Bob")
 
 
-def test_a_script_without_phones_is_refused(say):
-    with pytest.raises(InputError, match="is not a letter of English; choose a voice of its lang"):
-        say("Hello, Привет", "-o", "a.wav")
+def test_other_scripts_are_spoken(say):
+    say("Hello, Привет, π and 习近平", "-o", "a.wav")
+    say("Hello, Privet, pie and Xi Jin Ping", "-o", "b.wav")
+    (a, _), (b, _) = soundfile.read("a.wav"), soundfile.read("b.wav")
+    assert np.array_equal(a, b)
 
 
 def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):

@@ -172,3 +172,9 @@ def test_a_probability_of_arpabet_for_a_voice_that_mixes_none_is_refused(chosen)
         ValueError, match=rf"inference.p_arpabet is {chosen:g}, but .* no word is mixed"
     ):
         replace(CONFIG, inference=inference)
+
+
+@pytest.mark.parametrize("semitones", [-1.0, 12.5])
+def test_a_rise_of_questions_beyond_an_octave_or_below_nothing_is_refused(semitones):
+    with pytest.raises(ValueError, match=rf"question_rise is {semitones:g}, expected semitones, 0"):
+        InferenceConfig(question_rise=semitones)

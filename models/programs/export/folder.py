@@ -161,5 +161,6 @@ def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
         "p_arpabet": config.spoken_p_arpabet,
         "trained_phones": sorted(assets.known_phones),
         "unknown_phones": inference.unknown_phones,
+        "unknown_characters": inference.unknown_characters,
         "symbols": assets.required_vocabulary().symbols,
     }

@@ -33,9 +33,11 @@ class Reader:
         text = settings["text"]
         if text["lexicon_path"]:
             text["lexicon_path"] = str(folder / text["lexicon_path"])
-        phones = VoicePhones(settings["trained_phones"], settings["unknown_phones"])
+        unknown = settings["unknown_characters"]
+        phones = VoicePhones(settings["trained_phones"], settings["unknown_phones"], unknown)
+        p_arpabet = settings["p_arpabet"]
         self._read = TextReader(
-            TextConfig(**text), settings["max_phones"], phones, settings["p_arpabet"]
+            TextConfig(**text), settings["max_phones"], phones, p_arpabet, unknown
         )
         self._vocabulary = Vocabulary(settings["symbols"])
 

@@ -17,7 +17,6 @@ from processors.metrics.records import Metric, MetricValue
 from processors.records import TimedPhone
 from processors.text.normalisation.english import is_english, normalise_english
 from processors.text.tokens import clean_characters
-from utils.errors import InputError
 from utils.files import read_text
 
 if TYPE_CHECKING:  # it imports packages that training does not need
@@ -98,10 +97,8 @@ def words_of(text: str, language: str) -> str:
 
     Numbers and abbreviations are spelt out in English only.
     """
-    try:
-        text = normalise_english(text) if is_english(language) else clean_characters(text)
-    except InputError:  # a letter that is not Latin, which a recogniser may return
-        text = clean_characters(text)
+    english = is_english(language)  # a recogniser may return other scripts
+    text = normalise_english(text, unknown="speak") if english else clean_characters(text)
     # letters, marks and numbers; of apostrophes, those inside words
     characters = (
         c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower()

@@ -1,6 +1,7 @@
 """Abbreviations with a full stop, words in capitals (spelt, spoken, or emphasised), addresses."""
 
 import re
+import string
 from collections.abc import Callable, Collection, Iterable
 
 from processors.text.g2p import letter_name, lookup
@@ -93,6 +94,15 @@ def _street(match: re.Match[str]) -> str:
     return _STREETS[match[1].lower()] + _final_stop(match)
 
 
+def _listed_letters(match: re.Match[str]) -> str:
+    """Reads "A. B. C." with pauses: letters in the order of the alphabet, or a text of letters."""
+    letters = re.findall("[A-Z]", match[0])
+    is_all = match[0] == match.string.strip()
+    in_order = "".join(letters) in string.ascii_uppercase and len(letters) > 2
+    stop = "," if match.string[match.end() :][1:2].islower() else "."
+    return ", ".join(letters) + stop if is_all or in_order else match[0]
+
+
 def _initial(match: re.Match[str]) -> str:
     """Reads a capital with a full stop as an initial at the start, or after a name."""
     before = _word_before(match)
@@ -136,6 +146,7 @@ ABBREVIATIONS = (
         r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)",
         lambda m: " ".join(m[1].replace(".", "").upper()) + _final_stop(m),
     ),
+    rule(r"(?<![\w.'])[A-Z]\.(?:\s[A-Z]\.)+(?!\s?[A-Z][a-z])", _listed_letters),
     rule(r"(?<![\w.'])([A-Z])\.(?=\s?[A-Z])", _initial),
 )
 
@@ -189,7 +200,7 @@ _JOINED = (
 _SIGNS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon",
     "?": "question mark", "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus",
-    "~": "tilde",
+    "~": "tilde", "\\": "backslash",
 }  # fmt: skip
 _DOMAINS = (
     "com|org|net|edu|gov|mil|int|io|ai|co|uk|us|ca|au|de|fr|nl|eu|ch|info|biz|app|dev|tv|me|ly"
@@ -218,7 +229,26 @@ def _part(part: str) -> str:
 def _url(match: re.Match[str]) -> str:
     address = match["address"].rstrip(".,;:!?)\"'")
     tail = match["address"][len(address) :]
-    return f" {_address(address.rstrip('/'))}{tail} "
+    apart = "" if match.string.startswith("'s", match.end()) else " "
+    return f" {_address(address.rstrip('/'))}{tail}{apart}"
+
+
+def _file(match: re.Match[str]) -> str:
+    """Reads the name of a file, a module or a path ("node.js", "~/.bashrc") as an address is."""
+    name = match["address"]
+    first, second = [*name.split("."), ""][:2]
+    if first.isdigit() or first.lower() in _SHORTENED:  # "5.and", "etc.and"
+        return match[0]
+    if len(second) == 1 and (len(first) == 1 or second.isupper()):  # "i.e.this", "Ph.D.s"
+        return match[0]
+    return _url(match) if _PATH.search(name) else match[0]
+
+
+# a root; a dot before small letters, or capitals ("end.The" lacks a space)
+_PATH = re.compile(
+    r"^(?:~|\.{1,2}|[A-Za-z]:)[/\\]|(?<!\.)\.(?:(?<!\d\.)\d?[a-z]|[a-z]{2}|[A-Z]{2,4}\b)"
+)
+_SHORTENED = {*NEVER_FINAL, *SELDOM_FINAL, "vs", "e", "i"}
 
 
 def _telephone(match: re.Match[str]) -> str:
@@ -233,6 +263,11 @@ ADDRESSES = (
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),
     rule(rf"(?<![@\w.])(?P<address>{_HOST}(?:/[^\s<>\"]*)?)", _url),
+    rule(
+        r"(?<![\w./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
+        r"(?:[./\\]\.?[\w+-]+)+[/\\]?)",
+        _file,
+    ),
     rule(r"(?<!\w)@(?P<address>\w*[A-Za-z]\w*)", lambda m: f"at {_address(m['address'])}"),
     rule(r"(?<!\w)#(?P<address>\w*[A-Za-z]\w*)", lambda m: f"hashtag {_address(m['address'])}"),
     rule(r"(?<!\w)\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b", _telephone),

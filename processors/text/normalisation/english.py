@@ -6,26 +6,17 @@ Most texts have no digits, so they skip the rules of numbers.
 """
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable
 
+from config.text import UnknownCharacters
 from processors.text.normalisation import Rule, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
-from processors.text.normalisation.numbers import BEFORE_NUMBERS, NUMBERS, ROMAN
+from processors.text.normalisation.foreign import to_ascii_letters
+from processors.text.normalisation.numbers import BEFORE_NUMBERS, CODES, NUMBERS, ROMAN
 from processors.text.normalisation.quantities import PRICES, UNITS
 from processors.text.tokens import clean_characters
-from utils.errors import ScriptError
 
-# Latin letters that Unicode does not decompose into a base letter and a mark.
-_LATIN = str.maketrans(
-    {
-        "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ẞ": "SS",
-        "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
-        "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
-    }
-)  # fmt: skip
-_UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them
 _SIGNS = {
     "&": "and", "@": "at", "+": "plus", "=": "equals", "±": "plus or minus", "÷": "divided by",
     "×": "times", "<": "less than", ">": "greater than", "≤": "less than or equal to",
@@ -34,7 +25,14 @@ _SIGNS = {
     "€": "euros", "£": "pounds", "$": "dollars", "¥": "yen", "¢": "cents", "#": "hash",
     "^": "to the power of", "/": "slash", "\\": "backslash", "μ": "mu", "Ω": "ohm",
     "‰": "per mille",
-    "₹": "rupees", "₽": "rubles", "₩": "won", "∙": "times", "−": "minus",
+    "₹": "rupees", "₽": "rubles", "₩": "won", "₿": "bitcoin", "₺": "lira", "₪": "shekels",
+    "₦": "naira", "₱": "pesos", "₫": "dong", "∙": "times", "⋅": "times", "−": "minus",
+    "⇒": "implies", "∑": "sum", "∏": "product", "∫": "integral", "∂": "partial", "∇": "nabla",
+    "∆": "delta", "∈": "in", "∉": "not in", "∀": "for all", "∃": "there exists", "∪": "union",
+    "∩": "intersection", "⊂": "subset of", "∅": "the empty set", "∝": "is proportional to",
+    "≡": "is identical to", "≅": "is congruent to", "∥": "parallel to", "⊥": "perpendicular to",
+    "∠": "angle", "¬": "not", "∧": "and", "∨": "or", "®": "registered", "¶": "paragraph",
+    "♯": "sharp", "♭": "flat",
 }  # fmt: skip
 _NAMED_SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
 
@@ -56,7 +54,7 @@ _PUNCTUATION = (
 _SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
 _WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
 _RULES = (
-    *ADDRESSES, *_SHARPS, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
+    *ADDRESSES, *_SHARPS, *CODES, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
     *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")
@@ -69,7 +67,9 @@ def is_english(language: str) -> bool:
     return language.split("-")[0] == "en"
 
 
-def normalise_english(text: str, own_words: Collection[str] = ()) -> str:
+def normalise_english(
+    text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
+) -> str:
     """Writes English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 
     Numbers are read the American way, without "and"; so are dates written in figures (month
@@ -77,20 +77,25 @@ def normalise_english(text: str, own_words: Collection[str] = ()) -> str:
 
     Args:
         own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
+        unknown: What to do with letters of other scripts.
 
     Returns:
         Words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text of only
         these is returned unchanged.
 
     Raises:
-        ScriptError: If a letter is not Latin.
+        ScriptError: If a letter is not Latin, and `unknown` is "refuse".
     """
-    return tidy_punctuation(english_in_words(text, own_words))
+    return tidy_punctuation(english_in_words(text, own_words, unknown))
 
 
-def english_in_words(text: str, own_words: Collection[str] = ()) -> str:
+def english_in_words(
+    text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
+) -> str:
     """Spells out a text like `normalise_english`, but keeps its punctuation and quotes."""
-    text = to_ascii_letters(clean_characters(text))
+    text = clean_characters(text)
+    if not text.isascii():
+        text = to_ascii_letters(text, unknown, own_words)
     text = apply(_RULES if _DIGIT.search(text) else _WITHOUT_DIGITS, text)
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)
@@ -102,24 +107,6 @@ def apply(rules: Iterable[Rule], text: str) -> str:
     for pattern, say in rules:
         text = pattern.sub(say, text)
     return text
-
-
-def to_ascii_letters(text: str) -> str:
-    """Writes English text with letters a to z only: accents are removed, ligatures split."""
-    return text if text.isascii() else "".join(map(_ascii, text.translate(_LATIN)))
-
-
-def _ascii(char: str) -> str:
-    category = unicodedata.category(char)
-    if char.isascii() or char in _UNIT_LETTERS or category[0] not in "LMN":
-        return char
-    base = "".join(part for part in unicodedata.normalize("NFKD", char) if part.isascii())
-    if base or category[0] == "M":
-        return base
-    raise ScriptError(
-        f"'{char}' ({unicodedata.name(char, 'unnamed character')}) is not a letter of English",
-        "choose a voice of its language, or for a corpus its language and phone_extractor espeak",
-    )
 
 
 def say_signs(text: str) -> str:

@@ -233,6 +233,34 @@ def _bare(match: re.Match[str]) -> str:
     return year_or_number(digits)
 
 
+_CODES = (
+    r"(?:OTP|PIN|CVV|CVC|SSN|IBAN|MFA|2FA)(?:\scode|\snumber)?|passcode|password|passphrase|"
+    r"(?:(?:verification|security|access|confirmation|authentication|authorization|activation|"
+    r"login|log-?in|sign-?in|one-time|entry|door|gate|zip|postal|area|promo|pairing|unlock|"
+    r"secret|recovery|backup|error|booking|reservation)\s)+code|"
+    r"(?:confirmation|account|order|tracking|reference|routing|card|serial|member|membership|"
+    r"customer|policy|case|ticket|booking|reservation|license|invoice|passport)\s(?:number|no\.?|#)"
+)
+_CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+){0,5})(?![\w%]|[.,:/]\d)"
+
+
+def _code(match: re.Match[str]) -> str:
+    """Reads the digits of a code one by one, with a short pause between its groups."""
+    groups = re.split("[- ]", match["code"])
+    said = ", ".join(" ".join(_characters(char) for char in group) for group in groups)
+    return match[0].replace(match["code"], f" {said} ", 1)
+
+
+CODES = (
+    rule(
+        rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was)(?:\snow)?)?\s?[:#=]?\s{_CODE}", _code
+    ),
+    rule(
+        rf"(?<![\w.,:/$£€-]){_CODE}(?=\s(?:is|as)\s(?:(?:your|the|my|our|a|an)\s)?(?:[\w-]+\s){{0,2}}?"
+        rf"(?i:{_CODES}|code)\b)",
+        _code,
+    ),
+)
 BEFORE_NUMBERS = (
     rule(r"#\s?(?=\d)", " number "),
     rule(r"\bNo\s(?=\d)", "number "),
@@ -261,8 +289,8 @@ NUMBERS = (
         r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b",
         lambda m: f"{number(m[1])} times ten to the power of {number(m[2])}",
     ),
-    rule(r"(?<=\d)\^2\b", " squared"),
-    rule(r"(?<=\d)\^3\b", " cubed"),
+    rule(r"(?<=\w)\^2\b", " squared"),
+    rule(r"(?<=\w)\^3\b", " cubed"),
     rule(r"(?<=\d)\^(-?\d+)\b", lambda m: f" to the power of {number(m[1])}"),
     rule(r"\b\d+(?:-\d+){2,}\b", lambda m: ", ".join(map(digit_by_digit, m[0].split("-")))),
     rule(

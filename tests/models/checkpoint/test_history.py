@@ -237,3 +237,13 @@ def test_the_card_names_the_best_checkpoint_and_says_if_later_ones_are_worse(tmp
         update_card(tmp_path, voice, Position(step, best=0.25, best_step=4), {})
         row = f"| best checkpoint | update 4, by its validation loss of 0.25{later} |"
         assert row in (tmp_path / "README.md").read_text()
+
+
+def test_a_card_lists_the_marks_that_a_voice_was_not_trained_on(voice):
+    some = frozenset(("<sil>", "<,>", "<.>", "AA0"))
+    card = replace(voice, assets=replace(voice.assets, trained_phones=some))
+    assert "\n| not trained on | `?` `!` |\n" in card_text(card)
+    every = some | {"<?>", "<!>"}
+    for trained in (every, None):
+        card = replace(voice, assets=replace(voice.assets, trained_phones=trained))
+        assert "not trained on" not in card_text(card)

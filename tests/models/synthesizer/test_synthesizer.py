@@ -168,6 +168,36 @@ def test_a_voice_says_the_nearest_phones_of_those_it_was_not_trained_on(tmp_path
             say("A boy?")
 
 
+def test_a_text_of_which_all_is_skipped_is_a_pause(tmp_path):
+    make_voice(tmp_path)
+    synthesizer = Synthesizer(tmp_path, overrides=["inference.unknown_characters=skip"])
+    speech = synthesizer("习近平。")
+    n_pause = round(0.25 * speech.sample_rate)
+    assert (speech.words, len(speech.wav)) == ((), pytest.approx(n_pause, abs=300))
+    assert not speech.wav.any()
+    pieces = np.concatenate(list(synthesizer.generate("习近平。")))
+    assert np.array_equal(pieces, speech.wav)
+
+
+def test_a_question_ends_higher_in_a_voice_that_was_not_trained_on_any(tmp_path):
+    make_voice(tmp_path)
+    pitch = {}
+    for trained, rise in ((False, None), (False, 12), (True, None)):
+        names = set(arpabet_vocabulary().symbols) - ({"<?>"} if not trained else set())
+        write_json(tmp_path / "trained_phones.json", sorted(names))
+        overrides = [] if rise is None else [f"inference.question_rise={rise}"]
+        synthesizer = Synthesizer(tmp_path, overrides=overrides)
+        for text in ("Are you ready?", "Are you ready.", "Where are you?", "Where are you."):
+            speech = synthesizer(text)
+            last = int(speech.durations[:-2].sum())  # frames before the last vowel
+            pitch[text, trained, rise] = speech.f0[last]
+    for trained, rise, semitones in ((False, None, 6), (False, 12, 12), (True, None, 0)):
+        asked, said = (pitch[f"Are you ready{mark}", trained, rise] for mark in "?.")
+        if not trained:  # otherwise their last phones differ
+            assert asked / said == pytest.approx(2 ** (semitones / 12), rel=1e-3)
+            assert pitch["Where are you?", trained, rise] == pitch["Where are you.", trained, rise]
+
+
 def test_words_and_phones_have_rising_times_within_the_wav(long_speech):
     starts = [word.start_s for word in long_speech.words]
     assert starts == sorted(starts)

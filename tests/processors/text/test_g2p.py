@@ -71,6 +71,7 @@ def test_quotes_around_a_word_do_not_matter():
 
 
 def test_a_capital_a_is_the_letter_among_letters_and_inside_a_clause():
+    assert say("A") == ["EY1"]
     assert say("A", "man") == ["AH0", "M AE1 N"]
     assert say("U", "S", "A")[2] == "EY1"
     assert say("A", "B")[0] == "EY1"

@@ -1,13 +1,17 @@
 import pytest
 
-from processors.records import SpokenText
+from processors.records import SpokenText, Word
 from processors.text.passages import (
+    PLAIN,
+    Passage,
     ProsodyFactors,
     TextRun,
     check_length,
     cut_runs,
     phone_names,
     pitched_passages,
+    rises,
+    with_rise,
 )
 from utils.errors import InputError
 
@@ -70,3 +74,45 @@ def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
 
 def test_nested_prosody_multiplies():
     assert ProsodyFactors(2, 0.5, 3).times(ProsodyFactors(2, 4, 0.5)) == ProsodyFactors(4, 2, 1.5)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Are you ready?", "Go?", "You're ready?", "When you come, are you ready?", "And you?",
+        "It is nice, isn't it?", "Can't you?", 'He asked: "Are you there?"',
+        "Do you know who he is?", "What a day. Really?",
+    ],
+)  # fmt: skip
+def test_questions_that_are_answered_by_yes_or_no_rise(question):
+    assert rises(question)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Go.", "Go!", "Where are you?", "In what way?", "But why did he?", "Tea or coffee?",
+        "In that case, what do you do?", "What do you think, John?", "Is it so? Yes.", "",
+        "Is it tea, or coffee?",
+    ],
+)  # fmt: skip
+def test_other_questions_and_sentences_fall(text):
+    assert not rises(text)
+
+
+def test_the_pitch_rises_from_the_last_stressed_vowel_to_the_end():
+    phones = ("<sil>", "R", "EH1", "D", "IY0", "<.>")
+    spoken = SpokenText("Ready?", "Ready?", phones, (Word("Ready", 1, 5),))
+    risen = with_rise(Passage(spoken, starts_sentence=True), 6)
+    factors = [phone.pitch for phone in risen.prosody]
+    shares = [0, 0, 1 / 3, 2 / 3, 1, 1]
+    assert factors == pytest.approx([2 ** (6 * share / 12) for share in shares])
+    slow = Passage(spoken, starts_sentence=True, prosody=(ProsodyFactors(2.0, 1.5),) * 6)
+    assert with_rise(slow, 12).prosody[4] == ProsodyFactors(2.0, 3.0)
+
+
+def test_given_pitch_does_not_rise():
+    spoken = SpokenText("Go?", "Go?", ("<sil>", "G", "OW1", "<?>"), (Word("Go", 1, 3),))
+    passage = Passage(spoken, True, (100.0,) * 4)
+    assert with_rise(passage, 6) is passage
+    assert with_rise(Passage(spoken, True), 6).prosody[0] == PLAIN

@@ -7,6 +7,7 @@ import pytest
 from config.text import TextConfig
 from processors.text.reading import TextReader, split_long, split_sentences
 from processors.text.voice_phones import VoicePhones, model_vocabulary
+from utils.errors import InputError
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -185,3 +186,51 @@ def test_a_word_of_thousands_of_letters_is_several_passages():
 def test_words_that_can_be_mixed_are_in_letters_or_phones(p_arpabet, cat):
     ((clause,),) = reader(60, p_arpabet, phone_extractor="mixed")("The cat.", "en-us")
     assert " ".join(clause.phones) == f"<sil> t h e <space> {cat} <.>"
+
+
+def english_reader(unknown: str, **text: str) -> TextReader:
+    config = TextConfig(**text)
+    phones = VoicePhones(model_vocabulary(config, LETTERS).symbols, "replace", unknown)
+    return TextReader(config, 300, phones, unknown=unknown)
+
+
+def words_in(sentences) -> list[str]:
+    return [word.text for clauses in sentences for c in clauses for word in c.words]
+
+
+def test_letters_of_other_scripts_are_spoken_without_a_warning(caplog):
+    assert words_in(english_reader("speak")("The π. 习 π!", "en-us")) == ["The", "pi", "Xi", "pi"]
+    assert caplog.text == ""
+
+
+def test_letters_that_are_skipped_are_named_once_with_their_place(caplog):
+    read = english_reader("skip")
+    assert words_in(read("He said λόγος. 习近平。 Yes: π!", "en-us")) == ["He", "said", "Yes"]
+    messages = [record.message for record in caplog.records]
+    assert messages == [
+        "signs that are not spoken: λ ό γ ο ς in 'He said λόγος.'",
+        "signs that are not spoken: 习 近 平 in '习近平。'",
+        "signs that are not spoken: π in 'Yes: π!'",
+    ]
+    read("He said λόγος.", "en-us")
+    assert len(caplog.records) == 3
+    assert read("习近平", "en-us") == []
+
+
+def test_letters_of_other_scripts_are_refused_where_that_is_asked_for():
+    with pytest.raises(InputError, match=r"'π' .* is not a letter of English"):
+        english_reader("refuse")("The π.", "en-us")
+
+
+@pytest.mark.parametrize(("unknown", "letters"), [("speak", "jae"), ("skip", "e")])
+def test_a_voice_of_letters_says_those_of_other_scripts_by_latin_ones(unknown, letters):
+    read = english_reader(unknown, phone_extractor="letters", normalizer="none")
+    ((clause,),) = read("习e".replace("习", "ჯა"), "de")
+    assert "".join(clause.phones[1:-1]) == letters
+
+
+def test_a_script_that_espeak_cannot_read_is_transliterated():
+    read = english_reader("speak", phone_extractor="espeak", normalizer="none")
+    ((clause,),) = read("das ꦗꦮ", "de")
+    assert [word.text for word in clause.words] == ["das", "ꦗꦮ"]
+    assert clause.words[1].end > clause.words[1].start

@@ -46,7 +46,9 @@ def pages() -> list[str]:
     return [line for line in lines[:: len(lines) // 500] if has_word(line)][:500]
 
 
-def frontend_in(folder: Path, text: dict[str, object], vocabulary, **assets) -> TextReader:
+def frontend_in(
+    folder: Path, text: dict[str, object], vocabulary, inference=None, **assets
+) -> TextReader:
     """Writes a voice's front end, and makes the toolkit's own for the same voice."""
     tree = {
         "task": "tts",
@@ -55,8 +57,9 @@ def frontend_in(folder: Path, text: dict[str, object], vocabulary, **assets) -> 
         "dataset_path": {"tiny": "data/tiny"},
         "log_dir": "ckpts/tts",
         "preprocess": {"aligner": "learned", "text": text},
-        "inference": {"max_phones": 60},
+        "inference": {"max_phones": 60, **(inference or {})},
     }
+    folder.mkdir(exist_ok=True)
     write_json(folder / "config.json", tree)
     config = load_config(folder / "config.json")
     of_voice = Assets(MelConfig(), vocabulary, **assets)
@@ -132,10 +135,14 @@ def test_the_lexicon_of_the_voice_is_used_and_its_phones_alone(tmp_path):
     assert "there is no word" in error.value.stderr
 
 
-def test_a_script_without_phones_is_named(tmp_path):
-    frontend_in(tmp_path, {}, arpabet_vocabulary())
+def test_other_scripts_are_transliterated_or_refused_as_the_voice_says(tmp_path):
+    vocabulary = arpabet_vocabulary()
+    reader = frontend_in(tmp_path / "speak", {}, vocabulary)
+    assert_same_ids(tmp_path / "speak", reader, vocabulary, ["Привет"], "en-us")
+    strict = {"unknown_characters": "refuse"}
+    frontend_in(tmp_path / "refuse", {}, vocabulary, inference=strict)
     with pytest.raises(subprocess.CalledProcessError) as error:
-        read_apart(tmp_path, ["Привет"], "en-us")
+        read_apart(tmp_path / "refuse", ["Привет"], "en-us")
     assert "not a letter of English; choose a voice of its language" in error.value.stderr
 
 

@@ -12,7 +12,6 @@ from processors.text.normalisation.english import (
     normalise_english,
     say_signs,
     tidy_punctuation,
-    to_ascii_letters,
 )
 from processors.text.normalisation.numbers import cardinal, ordinal
 from utils.errors import InputError
@@ -112,10 +111,6 @@ def test_endless_numbers_are_read_digit_by_digit():
 def test_rules_are_applied_in_order_and_know_only_ascii_digits():
     rules = (rule(r"a", "b"), rule(r"b(\d)", lambda match: f"<{match[1]}>"))
     assert apply(rules, "a1 b2 a٣") == "<1> <2> b٣"
-
-
-def test_accents_go_and_ligatures_part():
-    assert to_ascii_letters("Čapek, naïve, Æsop, straße") == "Capek, naive, Aesop, strasse"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.normalisation.english import apply
+from processors.text.normalisation.english import apply, normalise_english
 from processors.text.normalisation.numbers import (
     NUMBERS,
     ROMAN,
@@ -103,3 +103,29 @@ def test_roman_numerals(numeral, value):
 )
 def test_ranks_counts_and_centuries(text, spoken):
     assert apply(ROMAN, text) == spoken
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("OTP is 4582.", "O T P is four five eight two."),
+        ("Your PIN: 0420", "Your PIN: zero four two zero"),
+        ("passcode 9911", "passcode nine nine one one"),
+        ("verification code is now 123456", "verification code is now one two three four five six"),
+        ("zip code 90210", "zip code nine zero two one zero"),
+        ("confirmation number 88-2210", "confirmation number eight eight, two two one zero"),
+        ("order number AB1234", "order number A B one two three four"),
+        ("card number 1234 5678", "card number one two three four, five six seven eight"),
+        ("4582 is your one-time code", "four five eight two is your one-time code"),
+        ("use 731902 as your PIN", "use seven three one nine zero two as your PIN"),
+        ("The code is 2020", "The code is two zero two zero"),
+        ("The tax code 2018", "The tax code twenty eighteen"),
+        ("a PIN of 2019", "a PIN of twenty nineteen"),
+        ("case number 12", "case number twelve"),
+        ("password is 50% shorter", "password is fifty percent shorter"),
+        ("the error code 1,234", "the error code one thousand two hundred thirty-four"),
+        ("1998 is the year of the code", "nineteen ninety-eight is the year of the code"),
+    ],
+)
+def test_codes_are_read_digit_by_digit_and_other_numbers_are_not(text, spoken):
+    assert normalise_english(text) == spoken

@@ -1,0 +1,88 @@
+import sys
+import time
+
+import pytest
+
+from processors.text.normalisation.english import normalise_english
+from processors.text.normalisation.foreign import in_latin, to_ascii_letters
+from utils.errors import InputError, ScriptError
+
+
+def test_accents_go_and_ligatures_part():
+    assert to_ascii_letters("Čapek, Æsop, straße, Zoë") == "Capek, Aesop, strasse, Zoe"
+
+
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [
+        ("naïve", "nah-eve"),
+        ("Naïveté", "Nah-eve-tay"),
+        ("résumés", "rezuhmays"),
+        ("resume", "resume"),
+        ("rosé", "rozay"),
+        ("exposé", "exposay"),  # CMUdict has the verb
+        ("passé", "passe"),  # and this word as it is said
+        ("café", "cafe"),
+        ("fiancées", "fiancees"),
+        ("née", "nay"),
+        ("jalapeño", "hahlapainyo"),
+        ("piñata", "pinyata"),
+        ("façade", "facade"),
+        ("über", "oober"),
+        ("Göring", "Goering"),
+        ("coöperate", "cooperate"),
+        ("CAFÉ", "CAFE"),
+    ],
+)
+def test_a_word_with_accents_is_written_as_english_speakers_say_it(word, written):
+    assert to_ascii_letters(word) == written
+
+
+def test_words_of_a_lexicon_only_lose_their_accents():
+    assert to_ascii_letters("résumé rosé", own_words={"resume"}) == "resume rozay"
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("the ratio π", "the ratio pi"),
+        ("2πr²", "two pi r squared"),
+        ("Δx and ΔT", "delta x and delta T"),
+        ("sinθ", "sin theta"),
+        ("α-helix, µ, Λ, ς", "alpha helix, mu, lambda, sigma"),
+        ("ΦΒΚ", "phi beta kappa"),
+        ("5 μm and 10 Ω", "five micrometers and ten ohms"),
+        ("λόγος", "logos"),
+        ("Ωmega", "Omega"),
+        ("习近平 in 北京", "Xi Jin Ping in Beijing"),
+        ("Путин, 서울", "Putin, Seoul"),
+        ("iPhone手机", "iPhone Shou Ji"),
+        ("∀x ∈ S", "for all x in S"),
+        ("ɡʊd", "gud"),
+    ],
+)
+def test_symbols_are_named_and_words_of_other_scripts_transliterated(text, spoken):
+    assert normalise_english(text, unknown="speak") == spoken
+
+
+def test_other_scripts_are_left_out_or_refused_where_that_is_asked_for():
+    assert normalise_english("Ωmega, 习 and π", unknown="skip") == "mega, and"
+    with pytest.raises(ScriptError, match=r"'π' \(GREEK SMALL LETTER PI\) is not a letter of Eng"):
+        normalise_english("the π")
+    with pytest.raises(ScriptError, match=r"set inference\.unknown_characters to speak, or skip"):
+        normalise_english("习")
+
+
+def test_without_the_package_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "anyascii", None)
+    with pytest.raises(InputError, match="'дача': other scripts need a package: pip install anya"):
+        in_latin("дача")
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 200_000 + " é", "5 μ " * 50_000, "α" * 100_000, "é." * 50_000]
+)
+def test_the_time_grows_with_the_length(text):
+    start = time.process_time()
+    to_ascii_letters(text, "speak")
+    assert time.process_time() - start < 5  # quadratic: minutes
