@@ -61,7 +61,7 @@ def _texts(flags: argparse.Namespace) -> list["InputText"]:
     from models.synthesizer.runs.text_files import InputText, read_input_texts
 
     if flags.infer_text_file is not None:
-        return read_input_texts(flags.infer_text_file, skip_unknown_tags=flags.skip_unknown_tags)
+        return read_input_texts(flags.infer_text_file, strict=flags.strict)
     return [] if flags.infer_text is None else [InputText(flags.infer_text)]
 
 

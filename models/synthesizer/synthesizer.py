@@ -31,14 +31,13 @@ from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
+from processors.text.markup.formats import Markup, Text, read_runs, source_of
+from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.passages import Passage, marked_up_passages, phone_names, pitched_passages
-from processors.text.reading import TextReader, check_text
-from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
+from processors.text.reading import PAUSE, TextReader, check_text
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import get_logger, progress
-
-Text = str | Ssml
 
 
 class Synthesizer:
@@ -104,8 +103,8 @@ class Synthesizer:
         """Synthesises a text of any length, or each of several.
 
         Args:
-            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`. A list or
-                tuple of texts gives a list.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}` and pauses as `[pause:1.5]`,
+                or be a `Markup` or an `Ssml`. A list or tuple of texts gives a list.
             settings: Speaker, prosody and seed; None: the defaults.
             changes: Fields of `Settings` that replace those of `settings`, as in
                 `duration_control=1.2`.
@@ -116,7 +115,7 @@ class Synthesizer:
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
-        if isinstance(text, list | tuple) and not isinstance(text, Ssml):
+        if isinstance(text, list | tuple) and not isinstance(text, Ssml | Markup):
             return [self._speak(item, settings) for item in text]
         return self._speak(cast("Text", text), settings)
 
@@ -176,7 +175,7 @@ class Synthesizer:
         check_text(text)
         language = self.speakers[self.speaker_id(speaker)].language
         pauses = self._passages.pause_frames(duration_control) > 0
-        return phone_names(self._reader(text, language), pauses=pauses)
+        return phone_names(self._reader(PAUSE.sub(" ", text), language), pauses=pauses)
 
     def speaker_id(self, name: str | None) -> int:
         """Finds the id of a speaker, None: the default; an InputError if there is none."""
@@ -216,27 +215,33 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        if isinstance(text, Ssml):
-            if settings.pitch is not None:
-                raise InputError("SSML, and the pitch of each phone, exclude each other")
-            check_text(text.source)
-            voice = SsmlVoice(
-                model=self.config.model_type,
-                language=language,
-                languages={other.language for other in self.speakers},
-                controls=self._passages.controls,
-                text=self.config.preprocess.text,
-                known_phones=self.model.assets.known_phones,
-            )
-            return speaker, marked_up_passages(self._reader, read_ssml(text, voice), language)
-        check_text(text)
-        sentences = self._reader(text, language)
-        signs = [sign for sentence in sentences for clause in sentence for sign in clause.unspoken]
+        source = source_of(text)
+        check_text(source)
+        voice = SsmlVoice(
+            model=self.config.model_type,
+            language=language,
+            languages={other.language for other in self.speakers},
+            controls=self._passages.controls,
+            text=self.config.preprocess.text,
+            known_phones=self.model.assets.known_phones,
+        )
+        runs = read_runs(text, voice)
+        if runs is None:
+            passages = self._plain(source, language, settings)
+        elif settings.pitch is not None:
+            raise InputError("markup and pauses, and the pitch of each phone, exclude each other")
+        else:
+            passages = marked_up_passages(self._reader, runs, language)
+        signs = dict.fromkeys(sign for passage in passages for sign in passage.spoken.unspoken)
         if signs:
-            shown = " ".join(dict.fromkeys(signs))
-            get_logger(__name__).warning("signs that are not spoken: %s", shown)
+            get_logger(__name__).warning("signs that are not spoken: %s", " ".join(signs))
+        return speaker, passages
+
+    def _plain(self, text: str, language: str, settings: Settings) -> list[Passage]:
+        """Reads the passages of a plain text."""
+        sentences = self._reader(text, language)
         if settings.pitch is not None:
             pauses = self._passages.pause_frames(settings.duration_control) > 0
-            return speaker, pitched_passages(sentences, settings.pitch, pauses=pauses)
+            return pitched_passages(sentences, settings.pitch, pauses=pauses)
         clauses = [(clause, i == 0) for row in sentences for i, clause in enumerate(row)]
-        return speaker, [Passage(clause, starts) for clause, starts in clauses]
+        return [Passage(clause, starts) for clause, starts in clauses]

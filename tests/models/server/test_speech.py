@@ -12,7 +12,7 @@ import pytest
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
 from processors.durations.subtitles import subtitles
-from processors.text.ssml.document import Ssml
+from processors.text.markup.ssml import Ssml
 from tests.models.server.servers import running
 from tests.models.synthesizer.test_synthesizer import make_voice
 
@@ -132,11 +132,11 @@ def test_ssml_is_spoken_as_in_python_with_the_times_of_its_marks(server, voice):
         extra_body={**fields, "stream_format": "sse"},
     ) as response:
         events = [json.loads(line[6:]) for line in response.iter_lines() if line]
-    speech = voice(Ssml(source, skip_unknown=True))
+    speech = voice(Ssml(source, strict=False))
     marks = [tuple(mark.values()) for event in events for mark in event.get("marks", ())]
     assert marks == list(speech.marks)
     sound = b"".join(base64.b64decode(event.get("audio", "")) for event in events)
-    assert sound == bytes_of(voice, Ssml(source, skip_unknown=True), format="pcm")
+    assert sound == bytes_of(voice, Ssml(source, strict=False), format="pcm")
     with pytest.raises(
         openai.BadRequestError, match=f"column {source.index('<voice') + 1}: unknown"
     ):

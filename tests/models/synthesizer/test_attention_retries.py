@@ -11,7 +11,7 @@ from models.base.registry import find_model, load_config
 from models.synthesizer.attention_retries import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
-from processors.text.ssml.document import Ssml
+from processors.text.markup.ssml import Ssml
 from processors.text.voice_phones import arpabet_vocabulary
 from utils.errors import InputError
 from utils.files import write_json

@@ -5,7 +5,7 @@ import pytest
 
 from models.base.assets import Speaker
 from models.synthesizer.synthesizer import Synthesizer
-from processors.text.ssml.document import Ssml
+from processors.text.markup.ssml import Ssml
 from tests.models.synthesizer.test_synthesizer import make_voice, rms
 from utils.errors import InputError
 
