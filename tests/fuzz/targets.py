@@ -28,9 +28,9 @@ from processors.durations.sources import durations_in
 from processors.tensorflowtts.importing import import_dump
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet, read_lexicon
+from processors.text.markup.ssml import SsmlVoice, read_ssml
 from processors.text.passages import marked_up_passages
 from processors.text.reading import TextReader, check_text
-from processors.text.markup.ssml import SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET, MARKS
 from processors.text.voice_phones import VoicePhones
 from tests.fuzz.mutators import mutate, mutate_length

@@ -15,7 +15,7 @@ _BLOCK = re.compile(
 _VOID = re.compile(r"area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr")
 _LEFT_OUT = re.compile(
     r"audio|button|canvas|del|head|iframe|math|nav|noscript|object|pre|rp|rt|s|script|select|strike"
-    r"|style|svg|template|textarea|video"
+    r"|style|svg|template|textarea|title|video"
 )
 # words of epub:type, role and class: notes, numbers of printed pages, Gutenberg's licence
 _LEFT_OUT_TYPE = re.compile(
@@ -41,10 +41,14 @@ PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _FENCE = re.compile(
-    r"^[ \t>]*(`{3,}|~{3,})[^\n`]*\n(?:.*\n)*?(?:[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE
+    r"^[ \t>]*(`{3,}|~{3,}(?!~))[^\n`]*\n(?:.*\n)*?(?:[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE
 )
-_TABLE_IN_TEXT = re.compile(
-    r"^([^|\n]*[^|\s][^|\n]*\n)(?=[^|\n]*\|.*\n(?=.*---)[ |:-]*$)", re.MULTILINE
+# where a line of text is above a table or a list, an empty one is missing
+_TEXT_ABOVE = re.compile(
+    r"^(?=[ \t]*[^|\s])(?![ \t]*(?:[-*+]|\d+[.)])[ \t])"
+    r"([^|\n]+\n)(?=[^|\n]*\|.*\n(?=.*--)[ |:-]*$|[ ]{0,3}(?:[-*+]|1[.)])[ \t])"
+    r"|^([ \t]+\S.*\n)(?=[ ]{0,3}\d{1,2}[.)][ \t])",
+    re.MULTILINE,
 )
 _STRUCK = re.compile(r"~~(?=\S)([^~\n]+)(?<=\S)~~")
 _CHECKBOX = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\](?=\s)", re.MULTILINE)
@@ -74,9 +78,9 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
     """
     from markdown import markdown
 
-    text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n"))
+    text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n")) + "\n"
     text, n_fences = _FENCE.subn("", text)
-    text = _CHECKBOX.sub(r"\1", _STRUCK.sub(r"<del>\1</del>", _TABLE_IN_TEXT.sub(r"\1\n", text)))
+    text = _CHECKBOX.sub(r"\1", _STRUCK.sub(r"<del>\1</del>", _TEXT_ABOVE.sub(r"\g<0>\n", text)))
     text = _OPEN_LINK.sub("] (", _OPEN_BRACKET.sub("(", _closed(text)))
     extensions = ["tables", "footnotes", "sane_lists", *(["nl2br"] if lines else [])]
     try:

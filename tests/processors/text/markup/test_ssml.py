@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from config.text import TextConfig
-from processors.text.passages import PLAIN, ProsodyFactors, TextRun
 from processors.text.markup.ssml import ATTRIBUTES, MAX_CHARACTERS, Ssml, SsmlVoice, read_ssml
+from processors.text.passages import PLAIN, ProsodyFactors, TextRun
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
@@ -111,9 +111,7 @@ def test_unknown_tags_and_attributes_are_errors_or_skipped():
         read("\n  <prosodi>a</prosodi>")
     with pytest.raises(InputError, match=r"unknown attribute foo of <break> \(known: time, stren"):
         read('<break foo="1"/>')
-    assert read(source, strict=False) == [
-        [TextRun("a b "), TextRun("", break_s=1), TextRun("c")]
-    ]
+    assert read(source, strict=False) == [[TextRun("a b "), TextRun("", break_s=1), TextRun("c")]]
 
 
 def test_the_attributes_of_real_documents_are_allowed():
