@@ -30,14 +30,13 @@ _CROSS_REFERENCE = re.compile(
     r"|no\.|kapitel|seite|chapitre|cap[ií]tulo|p[áa]gina)s?\s*$"
 )
 _LINE_END, _NOTE, _CELL_END = "\0", "\1", "\2"  # signs that no text holds
-_CELL_ENDS = re.compile(rf"\s*{_CELL_END}\s*")
+_CELL_ENDS = re.compile(rf"(?<![\s{_LINE_END}])[\s{_LINE_END}]*{_CELL_END}[\s{_LINE_END}]*")
 _NOTES_IN_A_ROW = rf"{_NOTE}(?:[\s,;–-]*{_NOTE})*"
 _NOTES = re.compile(rf"\[\s*{_NOTES_IN_A_ROW}\s*\]|\(\s*{_NOTES_IN_A_ROW}\s*\)|{_NOTES_IN_A_ROW}")
 _MAX_NESTED = 500
 # in texts for Arion, phones are between braces, and control characters are refused
-PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
-    [*range(9), *range(14, 32), *range(127, 160)], " "
-)
+_NO_PHONES = str.maketrans("{}", "()")
+PLAIN = _NO_PHONES | dict.fromkeys([*range(9), *range(14, 32), *range(127, 160)], " ")
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _FENCE = re.compile(
@@ -51,6 +50,8 @@ _TEXT_ABOVE = re.compile(
     re.MULTILINE,
 )
 _STRUCK = re.compile(r"~~(?=\S)([^~\n]+)(?<=\S)~~")
+_DEEP_QUOTATION = re.compile(r"^((?:[ \t]*>){8})(?:[ \t]*>)+", re.MULTILINE)
+_SIGNS, _MAX_SIGNS = "[*_`<&\\", 20_000
 _CHECKBOX = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\](?=\s)", re.MULTILINE)
 # What looks like the start of a link, tag or comment without end costs the parsers quadratic time
 _OPEN_BRACKET = re.compile(r"\[(?![^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\])")
@@ -82,15 +83,19 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
     text, n_fences = _FENCE.subn("", text)
     text = _CHECKBOX.sub(r"\1", _STRUCK.sub(r"<del>\1</del>", _TEXT_ABOVE.sub(r"\g<0>\n", text)))
     text = _OPEN_LINK.sub("] (", _OPEN_BRACKET.sub("(", _closed(text)))
-    extensions = ["tables", "footnotes", "sane_lists", *(["nl2br"] if lines else [])]
+    text = _DEEP_QUOTATION.sub(r"\1", text)
+    if any(sum(map(part.count, _SIGNS)) > _MAX_SIGNS for part in re.split(r"\n\s*\n", text)):
+        raise InputError(f"a paragraph has more than {_MAX_SIGNS} signs of Markdown")
     try:
-        html = markdown(text, extensions=extensions)
+        html = markdown(text, extensions=["tables", "footnotes", "sane_lists"])
     except RecursionError as error:
         raise InputError("its lists or quotations are nested too deeply") from error
-    return blocks_of(html, lines=lines, n_code=n_fences)
+    return blocks_of(html, lines=lines, n_code=n_fences, newline=_LINE_END if lines else " ")
 
 
-def blocks_of(markup: str, *, lines: bool = False, n_code: int = 0) -> list[Block]:
+def blocks_of(
+    markup: str, *, lines: bool = False, n_code: int = 0, newline: str = " "
+) -> list[Block]:
     """Returns the blocks of a document that are read aloud, none without text.
 
     Left out are code blocks, with a warning if `lines`, notes and the links to them, scripts,
@@ -100,8 +105,9 @@ def blocks_of(markup: str, *, lines: bool = False, n_code: int = 0) -> list[Bloc
     Args:
         lines: Keep the line breaks of `<br>`, and the texts of pictures.
         n_code: Code blocks that were left out before.
+        newline: What is read for the line breaks of the document itself.
     """
-    reader = _BlockParser(lines=lines)
+    reader = _BlockParser(lines=lines, newline=newline)
     reader.feed(_closed(markup))
     reader.close()
     reader.end_block()
@@ -125,11 +131,12 @@ class _Open(NamedTuple):
 class _BlockParser(HTMLParser):
     """Collects blocks. It expands no entities but those of HTML, and reads no other file."""
 
-    def __init__(self, *, lines: bool) -> None:
+    def __init__(self, *, lines: bool, newline: str) -> None:
         super().__init__()
         self.blocks: list[Block] = []
         self.n_code = 0
         self._lines = lines
+        self._newline = newline
         self._open: list[_Open] = []
         self._next_numbers: list[int] = []  # of items, for each open list; 0: without
         self._number = ""  # of the item that begins
@@ -220,8 +227,9 @@ class _BlockParser(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Adds text that is not left out."""
         if not self._is_left_out():
+            data = data.replace("\n", self._newline)
             is_code = bool(self._open) and self._open[-1].tag == "code"
-            self._text.append(data.translate(PLAIN) if is_code else data)
+            self._text.append(data.translate(_NO_PHONES) if is_code else data)
 
     def _is_left_out(self) -> bool:
         return bool(self._open) and self._open[-1].left_out

@@ -43,7 +43,7 @@ _EMPTY = ("break", "mark")
 _IGNORED = ("version", "xml:id", "xml:base", "xsi:schemalocation")
 _BREAK_S = values.break_s("strength", "medium")
 _NO_TEXT = re.compile(r"<!--(?:(?:(?!<!--).)*?-->)?|<!\[CDATA\[|\]\]>", re.DOTALL)
-_UNFINISHED_TAG = re.compile(r"<(?:/?([a-zA-Z][\w:-]*)|[?!])[^<>]*(?=<|\Z)")
+_UNFINISHED_TAG = re.compile(r"<(?:/?([a-zA-Z][\w:-]*)|[?!]|/?\Z)[^<>]*(?=<|\Z)")
 _NO_DOCTYPE = "a document type (DOCTYPE) is not allowed; remove it"
 _MAX_WARNINGS = 10
 _MAX_FAULTS = 1000
@@ -133,6 +133,9 @@ class _Mender(HTMLParser):
         if not self._has_root:
             handler.startElement("speak", AttributesImpl({}))
         source = _NO_TEXT.sub(_blank, source)
+        if doctype := re.search("<!doctype", source, re.IGNORECASE):
+            handler.place = _place(doctype)
+            raise InputError(_NO_DOCTYPE)
         self.feed(_UNFINISHED_TAG.sub(self._without_tag, source))
         self.close()
         while self._tags:
@@ -153,9 +156,7 @@ class _Mender(HTMLParser):
 
     def _without_tag(self, tag: re.Match[str]) -> str:
         """Returns what is read of a tag without its end, with as many characters."""
-        before = tag.string[: tag.start()]
-        column = tag.start() - before.rfind("\n")
-        self._handler.place = f"line {before.count(chr(10)) + 1}, column {column}"
+        self._handler.place = _place(tag)
         self._handler.warn(f"{tag[0][:40]!r} has no >; left out")
         return _blank(tag) if tag[1] in (None, *ATTRIBUTES) else f" {tag[0][1:]}"
 
@@ -209,10 +210,10 @@ class _Mender(HTMLParser):
         """Adds a character by its number."""
         self.handle_data(html.unescape(f"&#{name};"))
 
-    def handle_decl(self, _decl: str) -> None:
-        """Refuses document types."""
-        self._handler.mark_place()
-        raise InputError(_NO_DOCTYPE)
+
+def _place(part: re.Match[str]) -> str:
+    line = part.string.count("\n", 0, part.start()) + 1
+    return f"line {line}, column {part.start() - part.string.rfind(chr(10), 0, part.start())}"
 
 
 def _blank(part: re.Match[str]) -> str:

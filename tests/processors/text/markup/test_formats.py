@@ -1,6 +1,7 @@
 """Texts with markup: what is recognised, and what is read of it."""
 
 import logging
+import re
 import time
 
 import pytest
@@ -154,19 +155,19 @@ def test_a_given_format_is_taken_and_auto_decides_otherwise():
     [
         *("[", "![", "[a](", "[a][", "[\n", "[[a]", "[ [a] ", "<a", "<a ", '<a b="', "<!--"),
         *("<?", "<![CDATA[", "*", "**a ", "`", "_a ", "|", "~~", "(", "[a](b", "[a]((", "# "),
-        *("> ", "<b>", "- ", "-", "```\n", "~~~\n", "[a](b)", "&"),
+        *("<br>", "> a\n", "*a* ", "> ", "<b>", "- ", "-", "```\n", "~~~\n", "[a](b)", "&"),
     ],
 )
 def test_no_sign_that_is_repeated_takes_quadratic_time(part):
-    source = (part * 65_000)[:65_000]
+    source = (part * 30_000)[:30_000]
     start = time.process_time()
     recognised(source)
     for format in ("markdown", "html"):
         try:
             texts(source, format)
         except InputError as error:
-            assert "nested too deeply" in str(error) or "inside each other" in str(error)  # noqa: PT017
-    assert time.process_time() - start < 8
+            assert re.search("nested|inside each other|20000 signs", str(error))  # noqa: PT017
+    assert time.process_time() - start < 4  # quadratic time is over 10 s
 
 
 def test_brackets_in_brackets_take_no_quadratic_time():
