@@ -195,7 +195,7 @@ def _read_ssml(folder: Path) -> object:
     voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, TextConfig(), ARPABET)
     try:
         check_text(text.text)
-        ssml = text.ssml._replace(skip_unknown=len(text.text) % 2 == 0)
+        ssml = text.ssml._replace(strict=len(text.text) % 2 == 0)
         return marked_up_passages(_reader(), read_ssml(ssml, voice), "en-us")
     except InputError as error:  # the caller names the file
         raise UtteranceError(str(error)) from error

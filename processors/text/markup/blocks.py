@@ -31,8 +31,9 @@ _CROSS_REFERENCE = re.compile(
 )
 _LINE_END, _NOTE, _CELL_END = "\0", "\1", "\2"  # signs that no text holds
 _CELL_ENDS = re.compile(rf"(?<![\s{_LINE_END}])[\s{_LINE_END}]*{_CELL_END}[\s{_LINE_END}]*")
-_NOTES_IN_A_ROW = rf"{_NOTE}(?:[\s,;–-]*{_NOTE})*"
-_NOTES = re.compile(rf"\[\s*{_NOTES_IN_A_ROW}\s*\]|\(\s*{_NOTES_IN_A_ROW}\s*\)|{_NOTES_IN_A_ROW}")
+_ROW = rf"{_NOTE}(?:[\s,;–-]*{_NOTE})*"
+_NOTES = rf"(?:\[\s*{_ROW}\s*\]|\(\s*{_ROW}\s*\)|{_ROW})"
+_NOTES_IN_TEXT = re.compile(rf"(?<!\s)\s*{_NOTES}(?=[\s.,;:!?)]|\Z)|{_NOTES}")
 _MAX_NESTED = 500
 # in texts for Arion, phones are between braces, and control characters are refused
 _NO_PHONES = str.maketrans("{}", "()")
@@ -147,7 +148,7 @@ class _BlockParser(HTMLParser):
 
     def end_block(self) -> None:
         """Takes the text so far as a block."""
-        text = _NOTES.sub("", "".join(self._text))
+        text = _NOTES_IN_TEXT.sub("", "".join(self._text))
         cells = [cell for cell in _CELL_ENDS.split(text) if cell.strip()]
         text = ", ".join([*(cell.rstrip(" .,;:") for cell in cells[:-1]), *cells[-1:]])
         rows = (" ".join(row.split()) for row in text.split(_LINE_END))

@@ -221,7 +221,7 @@ def test_an_alias_starts_a_sentence(voice):
 
 
 def test_what_cannot_be_spoken_is_refused(voice):
-    with pytest.raises(InputError, match="no word to say in the SSML"):
+    with pytest.raises(InputError, match="no word to say in the text"):
         say(voice, '<break time="1s"/><mark name="a"/> ... ')
     with pytest.raises(InputError, match="exclude each other"):
         say(voice, "One.", pitch=[100.0] * 5)
