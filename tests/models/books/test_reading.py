@@ -227,7 +227,7 @@ def test_links_to_notes_are_left_out_of_an_epub_and_other_raised_text_is_not(tmp
     book = read_book(epub(tmp_path, {"OPS/text/two.xhtml": text}))
     said = [text for chapter in book.chapters for text in chapter.paragraphs]
     assert said[2:] == [
-        "It is true. Then so, so, or here† there. The XX e has m2, so.",
+        "It is true. Then so, so, or here† there. The XXe has m2, so.",
         "See 7, chapter 8 and f(9).",
         *("10", "So.", "2. One", "3. Two"),
     ]

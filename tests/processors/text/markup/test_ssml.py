@@ -291,6 +291,7 @@ def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
 
 def test_the_documentation_lists_the_elements():
     text = (Path(__file__).parents[4] / "docs" / "ssml.md").read_text(encoding="utf-8")
+    text = text.split("## What is mended")[0]
     cells = (line.split("|")[1] for line in text.splitlines() if line.startswith("| "))
     listed = {name for cell in cells for name in re.findall(r"`([a-z-]+)`", cell)}
     assert listed == set(ATTRIBUTES)
