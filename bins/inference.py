@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     transform = _pitch_transform(flags)
     texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]
     if (file := flags.infer_text_file) is not None:
-        texts = read_input_texts(file, skip_unknown_tags=flags.skip_unknown_tags)
+        texts = read_input_texts(file, strict=flags.strict)
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
     if flags.infer_best:
         reference = best_checkpoint(reference)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bins._flags.parsers import program_arguments
 from models.checkpoint.voices import find_voice
+from processors.text.markup import SUFFIXES, Format
 from utils.cli import UsageError, print_bytes, run
 from utils.errors import InputError, printable
 from utils.files import decoded, read_text, user_path, write_text
@@ -18,11 +19,11 @@ from utils.files import decoded, read_text, user_path, write_text
 if TYPE_CHECKING:
     from models.synthesizer.joining import SpeechStream
     from models.synthesizer.settings import Settings
-    from models.synthesizer.synthesizer import Synthesizer, Text
+    from models.synthesizer.synthesizer import Synthesizer
+    from processors.text.markup.formats import Markup
 
 _TO_STDOUT = "-"
 _BOOKS = (".txt", ".md", ".epub")
-_SSML = ".ssml"
 
 
 def main() -> None:
@@ -33,8 +34,8 @@ def main() -> None:
     if (book := _book(flags)) is not None:
         _speak_book(book, flags)
         return
-    if flags.format is not None:
-        raise UsageError("--format goes with a book; otherwise the suffix of --output decides")
+    if flags.book_format is not None:
+        raise UsageError("--book_format goes with a book; otherwise the suffix of --output decides")
     from processors.audio.streams import FORMATS, can_play, encoded, play, write_audio
 
     path = None if flags.output in (None, _TO_STDOUT) else user_path(flags.output)
@@ -106,12 +107,13 @@ def _text(flags: argparse.Namespace) -> str:
         raise InputError(f"standard input: {error}; send UTF-8") from error
 
 
-def _marked_up(flags: argparse.Namespace, text: str) -> "Text":
-    if not flags.ssml and (flags.file is None or flags.file.suffix.lower() != _SSML):
-        return text
-    from processors.text.ssml.document import Ssml
+def _marked_up(flags: argparse.Namespace, text: str) -> "Markup":
+    from processors.text.markup.formats import Markup
 
-    return Ssml(text, flags.skip_unknown_tags)
+    format: Format = "ssml" if flags.ssml else flags.format
+    if flags.file is not None and format == "auto":
+        format = SUFFIXES.get(flags.file.suffix.lower(), "auto")
+    return Markup(text, format, flags.strict)
 
 
 def _open(
@@ -145,9 +147,9 @@ def _book(flags: argparse.Namespace) -> Path | None:
     suffix = path.suffix.lower()
     # os.path.isfile takes any text; that of Path raises for long ones
     is_file = os.path.isfile(path)  # noqa: PTH113
-    if suffix == _SSML and is_file:
-        raise UsageError(f"{path} is a file of SSML: read it with --file")
-    if suffix in (*_BOOKS, _SSML) and not is_file and not re.search(r"\s", text):
+    if suffix in SUFFIXES and suffix not in _BOOKS and is_file:
+        raise UsageError(f"{path} is a file of {SUFFIXES[suffix].upper()}: read it with --file")
+    if suffix in (*_BOOKS, *SUFFIXES) and not is_file and not re.search(r"\s", text):
         raise UsageError(f"{path}: no such file; of a text that ends so, use standard input")
     return path if suffix in _BOOKS and is_file else None
 
@@ -159,11 +161,11 @@ def _speak_book(path: Path, flags: argparse.Namespace) -> None:
 
     if flags.output is None or Path(flags.output).suffix:
         raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")
-    if flags.subtitles is not None or flags.ssml:
-        raise UsageError("--subtitles and --ssml go with a text, not with a book")
+    if flags.subtitles is not None or flags.ssml or flags.format != "auto":
+        raise UsageError("--subtitles, --format and --ssml go with a text, not with a book")
     book, folder = read_book(path), user_path(flags.output)
     synthesizer, settings = _open(find_voice(flags.voice), flags, quiet=False)
-    speak_book(book, folder, synthesizer, settings, flags.format or "flac")
+    speak_book(book, folder, synthesizer, settings, flags.book_format or "flac")
     sys.stderr.write(printable(f"{folder}") + "\n")
 
 

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from bins._flags import values as v
 from bins._flags.table import FLAGS, Flag
 from bins._flags.values import choice, matching, number, whole
 from models.checkpoint.voices import BUNDLED
 from processors.durations import ATTENTION_PATHS, EXPORT_FORMATS, IMPORT_FORMATS
+from processors.text.markup import Format
 from utils.files import user_path
 from utils.parallel import n_cores
 
@@ -62,16 +64,18 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
     "say": (
         Flag("text", v.WORD, metavar="TEXT", positional=True, several="words").with_help("""
             the text; a book: a .txt, .md or .epub file; - for standard input, also the default"""),
-        Flag("file", v.FILE, help="a UTF-8 file with the text; .ssml is read as SSML"),
-        Flag("ssml", None, help="the text is SSML; times of marks are listed"),
+        Flag("file", v.FILE, help="a UTF-8 file with the text; .md, .html and .ssml are formats"),
+        Flag("format", _one_of(*get_args(Format)), default="auto").with_help("""
+            of the text: auto (default) recognises Markdown, HTML and SSML"""),
+        Flag("ssml", None, help="the same as --format ssml; times of marks are listed"),
         Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
             a name that `arion voices` lists, an experiment, or org/name on the Hub (default:
             {default})"""),
         Flag("output", v.WORD, metavar="FILE", short="o").with_help("""
             write .wav, .flac, .mp3, .opus or .ogg; - writes a WAV to standard output; of a book, a
             folder"""),
-        Flag("format", choice("flac", "mp3", "opus", "ogg", "wav"), metavar="FORMAT").with_help("""
-            of a book's files: flac (default), mp3, opus, ogg or wav"""),
+        Flag("book_format", _one_of("flac", "mp3", "opus", "ogg", "wav")).with_help("""
+            of a book's files (default: flac)"""),
         Flag("subtitles", v.WORD, metavar="FILE").with_help("""
             write .srt, or .vtt with the time of each word"""),
         _control("speaker").with_help("""
@@ -81,7 +85,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         _control("energy_control"),
         _control("steps"),
         _control("temperature"),
-        _control("skip_unknown_tags"),
+        _control("strict"),
         _control("seed").with_help("of models that draw random numbers (default: 0)"),
         _control("vocoder_dir").with_help("""
             vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled one)"""),

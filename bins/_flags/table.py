@@ -164,8 +164,8 @@ FLAGS = (
         single: a UTF-8 file with one text a line, or a .tsv table with the columns text and
         optionally pitch (a file of Hz per phone), output (name of the wav) and speaker, or a .ssml
         document"""),
-    Flag("skip_unknown_tags", None, (3,), kinds=TTS).with_help("""
-        leave out unknown tags of SSML, which are errors otherwise"""),
+    Flag("strict", None, (3,), kinds=TTS).with_help("""
+        refuse SSML that is not understood, which is mended or left out otherwise"""),
     Flag("infer_audio_dir", v.INPUT, (3,), "single: a recording, or a folder", kinds=VOCODER),
     Flag("infer_feature_dir", v.INPUT, (3,), kinds=VOCODER).with_help("""
         single: a log-mel (M, T) in a .npy file, or a folder of them"""),

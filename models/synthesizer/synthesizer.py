@@ -31,6 +31,8 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
+from processors.text.markup.formats import Markup, Text, read_runs, source_of
+from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
 from processors.text.passages import (
     NOTHING,
@@ -40,14 +42,12 @@ from processors.text.passages import (
     pitched_passages,
     with_rise,
 )
-from processors.text.reading import TextReader, check_text
-from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
+from processors.text.reading import PAUSE, TextReader, check_text
 from processors.text.symbols import QUESTION
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
 from utils.logging import progress
 
-Text = str | Ssml
 _RISE = 6.0  # semitones
 
 
@@ -122,8 +122,8 @@ class Synthesizer:
         """Synthesises a text of any length, or each of several.
 
         Args:
-            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`. A list or
-                tuple of texts gives a list.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}` and pauses as `[pause:1.5]`,
+                or be a `Markup` or an `Ssml`. A list or tuple of texts gives a list.
             settings: Speaker, prosody and seed; None: the defaults.
             changes: Fields of `Settings` that replace those of `settings`, as in
                 `duration_control=1.2`.
@@ -134,7 +134,7 @@ class Synthesizer:
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
-        if isinstance(text, list | tuple) and not isinstance(text, Ssml):
+        if isinstance(text, list | tuple) and not isinstance(text, Ssml | Markup):
             return [self._speak(item, settings) for item in text]
         return self._speak(cast("Text", text), settings)
 
@@ -194,7 +194,7 @@ class Synthesizer:
         check_text(text)
         language = self.speakers[self.speaker_id(speaker)].language
         pauses = self._passages.pause_frames(duration_control) > 0
-        return phone_names(self._reader(text, language), pauses=pauses)
+        return phone_names(self._reader(PAUSE.sub(" ", text), language), pauses=pauses)
 
     def speaker_id(self, name: str | None) -> int:
         """Finds the id of a speaker, None: the default; an InputError if there is none."""
@@ -245,26 +245,31 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        if isinstance(text, Ssml):
-            if settings.pitch is not None:
-                raise InputError("SSML, and the pitch of each phone, exclude each other")
-            check_text(text.source)
-            voice = SsmlVoice(
-                model=self.config.model_type,
-                language=language,
-                languages={other.language for other in self.speakers},
-                controls=self._passages.controls,
-                text=self.config.preprocess.text,
-                known_phones=self.model.assets.known_phones,
-            )
-            return speaker, marked_up_passages(self._reader, read_ssml(text, voice), language)
-        check_text(text)
+        source = source_of(text)
+        check_text(source)
+        voice = SsmlVoice(
+            model=self.config.model_type,
+            language=language,
+            languages={other.language for other in self.speakers},
+            controls=self._passages.controls,
+            text=self.config.preprocess.text,
+            known_phones=self.model.assets.known_phones,
+        )
+        runs = read_runs(text, voice)
+        if runs is None:
+            return speaker, self._plain(source, language, settings)
+        if settings.pitch is not None:
+            raise InputError("markup and pauses, and the pitch of each phone, exclude each other")
+        return speaker, marked_up_passages(self._reader, runs, language)
+
+    def _plain(self, text: str, language: str, settings: Settings) -> list[Passage]:
+        """Reads the passages of a plain text."""
         sentences = self._reader(text, language)
         if not sentences:  # of characters that are skipped, such as a sentence of a book
             pause_s = self.config.inference.sentence_pause_s
-            return speaker, [Passage(NOTHING, starts_sentence=True, break_s=pause_s)]
+            return [Passage(NOTHING, starts_sentence=True, break_s=pause_s)]
         if settings.pitch is not None:
             pauses = self._passages.pause_frames(settings.duration_control) > 0
-            return speaker, pitched_passages(sentences, settings.pitch, pauses=pauses)
+            return pitched_passages(sentences, settings.pitch, pauses=pauses)
         clauses = [(clause, i == 0) for row in sentences for i, clause in enumerate(row)]
-        return speaker, [Passage(clause, starts) for clause, starts in clauses]
+        return [Passage(clause, starts) for clause, starts in clauses]

@@ -1,4 +1,4 @@
-"""Passages, each of one forward pass, of plain texts with or without given pitch, and of SSML."""
+"""Passages, each of one forward pass, of plain texts with or without given pitch, and of markup."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from processors.records import SpokenText, Word
 from processors.text.reading import (
+    PAUSE,
     TextReader,
     cut_parts,
     has_word,
@@ -17,7 +18,10 @@ from processors.text.reading import (
 from processors.text.symbols import SILENCE
 from processors.text.voice_phones import is_stressed
 from utils.errors import InputError
+from utils.logging import get_logger
 
+LONGEST_BREAK_S = 10.0
+_DEFAULT_BREAK_S = 0.5
 # at the start of a question that rises, without n't; in one that falls
 _AUXILIARY = re.compile(
     r"(?:am|are|is|was|were|do|does|did|have|has|had|can?|could|will|wo|would|shall|should|may|"
@@ -131,16 +135,38 @@ def pitched_passages(
     return passages
 
 
+def seconds(number: str, unit: str) -> float:
+    """Returns the length of a pause; without unit, more than the longest is in milliseconds."""
+    length = float(number)
+    return (
+        length / 1000 if unit.startswith("m") or (not unit and length > LONGEST_BREAK_S) else length
+    )
+
+
+def paused_runs(text: str) -> list[TextRun]:
+    """Returns a plain text as runs, with a break for each `[pause:1.5]`, one at least."""
+    runs: list[TextRun] = []
+    end = 0
+    for pause in PAUSE.finditer(text):
+        break_s = seconds(pause[1], pause[2] or "") if pause[1] else _DEFAULT_BREAK_S
+        if break_s > LONGEST_BREAK_S:
+            get_logger(__name__).warning("%s: cut to %g s, the longest", pause[0], LONGEST_BREAK_S)
+        runs.append(TextRun(text[end : pause.start()]))
+        runs.append(TextRun("", break_s=min(break_s, LONGEST_BREAK_S)))
+        end = pause.end()
+    return [run for run in (*runs, TextRun(text[end:])) if run.text or run.break_s is not None]
+
+
 def marked_up_passages(
     reader: TextReader, blocks: Sequence[Sequence[TextRun]], language: str
 ) -> list[Passage]:
-    """Reads the passages of blocks of SSML; no sentence continues in the next block."""
+    """Reads the passages of blocks of runs; no sentence continues in the next block."""
     sentences = [
         _clauses(reader, runs, language) for block in blocks for runs in _cut_sentences(block)
     ]
     clauses = [item[0] for items in sentences for item in items if not isinstance(item, TextRun)]
     if not clauses:
-        raise InputError("there is no word to say in the SSML")
+        raise InputError("there is no word to say in the text")
     (fitted,) = reader.phones.fit([clauses])
     spoken = iter(fitted)
     passages: list[Passage] = []

@@ -44,6 +44,12 @@ _CONJUNCTIONS = frozenset(
 )
 COMMA = "<,>"
 
+# As in scripts for speech: [pause:1.5], [break 300ms], [pause]
+PAUSE = re.compile(
+    r"\[(?:(?i:pause|break)[\s:=]+(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})\s*(ms|milliseconds|s|sec|seconds?)?"
+    r"|pause)\]"
+)
+
 
 def split_sentences(text: str) -> list[str]:
     """Splits a text at the ends of sentences, at blank lines, and between the items of a list.
@@ -298,5 +304,5 @@ def merge_wordless(pieces: Sequence[str]) -> list[str]:
 
 
 def has_word(piece: str) -> bool:
-    """Returns whether a piece of text holds a letter or a digit."""
-    return any(character.isalnum() for character in piece)
+    """Returns whether a piece of text holds a letter or a digit, apart from `[pause:1.5]`."""
+    return any(character.isalnum() for character in PAUSE.sub("", piece))

@@ -13,7 +13,8 @@ import soundfile
 from bins.say import main
 from models.synthesizer.synthesizer import Synthesizer
 from processors.durations.subtitles import subtitles
-from processors.text.ssml.document import Ssml
+from processors.text.markup.formats import Markup
+from processors.text.markup.ssml import Ssml
 from tests.commands import ROOT
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.cli import UsageError
@@ -122,19 +123,45 @@ def test_subtitles_are_written_with_any_output(say, voice, tmp_path, capsysbinar
 def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
     say, voice, tmp_path, capsys
 ):
-    source = '<speak>One.<break time="1s"/> <mark name="m"/>Two.<voice/></speak>'
+    source = '<speak>One.<break time="1s"/> <mark name="m"/>Two.</speak>'
     (tmp_path / "a.ssml").write_text(source)
-    say("--file", "a.ssml", "-o", "a.wav", "--skip_unknown_tags")
-    say("--ssml", source, "-o", "b.wav", "--skip_unknown_tags")
-    speech = voice(Ssml(source, skip_unknown=True))
-    for name in ("a.wav", "b.wav"):
+    say("--file", "a.ssml", "-o", "a.wav")
+    say("--ssml", source, "-o", "b.wav", "--strict")
+    say(source, "-o", "c.wav")
+    speech = voice(Ssml(source))
+    for name in ("a.wav", "b.wav", "c.wav"):
         assert np.abs(soundfile.read(tmp_path / name)[0] - speech.wav).max() < 1e-4
     listed = f"mark m: {speech.words[1].start_s:.3f} s\n"
-    assert capsys.readouterr().err == f"a.wav\n{listed}b.wav\n{listed}"
+    assert capsys.readouterr().err == f"a.wav\n{listed}b.wav\n{listed}c.wav\n{listed}"
+    source = source.replace("Two.", "Two.<voice/>")
+    (tmp_path / "a.ssml").write_text(source)
+    say("--file", "a.ssml", "-o", "d.wav")
+    assert (tmp_path / "d.wav").read_bytes() == (tmp_path / "a.wav").read_bytes()
     with pytest.raises(InputError, match=r"^line 1, column 51: unknown tag <voice>"):
-        say("--ssml", source, "-o", "c.wav")
+        say("--ssml", source, "-o", "e.wav", "--strict")
     with pytest.raises(InputError, match=r"^a\.ssml: line 1, column 51: unknown tag <voice>"):
-        say("--file", "a.ssml", "-o", "c.wav")
+        say("--file", "a.ssml", "-o", "e.wav", "--strict")
+
+
+def test_the_format_of_a_text_is_recognised_named_by_its_file_or_given(say, voice, tmp_path):
+    plan = "# Plan\n\n[It](http://x.y) was so."
+    (tmp_path / "a.md").write_text(plan)
+    (tmp_path / "a.html").write_text("<h1>Plan</h1><p>It was so.")
+    (tmp_path / "a.txt").write_text(plan)
+    say(plan, "-o", "a.wav")
+    say("--file", "a.md", "-o", "b.wav")
+    say("--file", "a.html", "-o", "c.wav")
+    say("--file", "a.txt", "--format", "markdown", "-o", "d.wav")
+    sounds = {(tmp_path / f"{name}.wav").read_bytes() for name in "abcd"}
+    assert len(sounds) == 1
+    assert [word.text for word in voice(Markup(plan)).words] == ["Plan", "It", "was", "so"]
+    say("--format", "text", plan, "-o", "e.wav")
+    assert (tmp_path / "e.wav").read_bytes() not in sounds
+    wav = voice("One. [pause:1.5] Two.").wav
+    assert len(wav) == len(voice(Ssml("<speak>One. <break time='1.5s'/> Two.</speak>")).wav)
+    assert voice.phone_names("One. [pause:1.5] Two.") == voice.phone_names("One. Two.")
+    with pytest.raises(InputError, match="markup and pauses, and the pitch of each phone"):
+        voice("One. [pause:1.5]", pitch=(100.0,))
 
 
 def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_path):
@@ -221,12 +248,12 @@ def test_an_unknown_format_is_refused_before_the_voice_is_loaded(say, monkeypatc
 
 def test_a_book_becomes_a_folder(say, tmp_path, capsys):
     (tmp_path / "tale.md").write_text("# One\n\nIt was so.\n\n# Two\n\nWas it?\n")
-    say("tale.md", "-o", "out", "--format", "mp3", "--pace", "2")
+    say("tale.md", "-o", "out", "--book_format", "mp3", "--pace", "2")
     names = ["01_One.mp3", "02_Two.mp3", "manifest.json", "playlist.m3u8"]
     assert sorted(path.name for path in (tmp_path / "out").glob("[!.]*")) == names
     assert capsys.readouterr().err.splitlines()[-1] == "out"
     with pytest.raises(InputError, match="different settings; choose another folder"):
-        say("tale.md", "-o", "out", "--format", "mp3")
+        say("tale.md", "-o", "out", "--book_format", "mp3")
 
 
 @pytest.mark.parametrize(
@@ -234,14 +261,17 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
     [
         (["tale.txt"], r"tale\.txt is a book: -o needs a folder"),
         (["tale.txt", "-o", "a.mp3"], r"tale\.txt is a book: -o needs a folder"),
-        (["tale.txt", "-o", "out", "--ssml"], "--subtitles and --ssml go with a text, not"),
-        (["tale.txt", "-o", "out", "--subtitles", "a.srt"], "--subtitles and --ssml go with"),
+        (["tale.txt", "-o", "out", "--ssml"], "--format and --ssml go with a text, not"),
+        (["tale.txt", "-o", "out", "--format", "html"], "--format and --ssml go with a text"),
+        (["tale.txt", "-o", "out", "--subtitles", "a.srt"], "--subtitles, --format and --ssml"),
         (["no.epub", "-o", "out"], r"no\.epub: no such file"),
         (["no.txt", "-o", "a.mp3"], r"no\.txt: no such file"),
         (["a.ssml", "-o", "a.mp3"], r"a\.ssml is a file of SSML: read it with --file"),
         (["--file", "tale.epub", "-o", "a.mp3"], r"tale\.epub is a book: give it as TEXT"),
         ([TEXT, "-o", "out"], r"out: expected .* a folder goes with the file of a book"),
-        ([TEXT, "-o", "a.mp3", "--format", "mp3"], "--format goes with a book"),
+        ([TEXT, "-o", "a.mp3", "--book_format", "mp3"], "--book_format goes with a book"),
+        ([TEXT, "-o", "a.mp3", "--format", "mp3"], "--format 'mp3': expected auto, text"),
+        (["no.html", "-o", "a.mp3"], r"no\.html: no such file"),
     ],
 )
 def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, message):

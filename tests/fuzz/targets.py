@@ -28,9 +28,9 @@ from processors.durations.sources import durations_in
 from processors.tensorflowtts.importing import import_dump
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet, read_lexicon
+from processors.text.markup.ssml import SsmlVoice, read_ssml
 from processors.text.passages import marked_up_passages
 from processors.text.reading import TextReader, check_text
-from processors.text.ssml.document import SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET, MARKS
 from processors.text.voice_phones import VoicePhones
 from tests.fuzz.mutators import mutate, mutate_length
@@ -195,7 +195,7 @@ def _read_ssml(folder: Path) -> object:
     voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, TextConfig(), ARPABET)
     try:
         check_text(text.text)
-        ssml = text.ssml._replace(skip_unknown=len(text.text) % 2 == 0)
+        ssml = text.ssml._replace(strict=len(text.text) % 2 == 0)
         return marked_up_passages(_reader(), read_ssml(ssml, voice), "en-us")
     except InputError as error:  # the caller names the file
         raise UtteranceError(str(error)) from error

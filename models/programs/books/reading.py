@@ -13,7 +13,8 @@ from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.ElementTree import fromstring
 
-from models.programs.books.book import Block, Book, blocks_of, book_of, with_chapters_at_headings
+from models.programs.books.book import Book, book_of, with_chapters_at_headings
+from processors.text.markup.blocks import PLAIN, Block, blocks_of, markdown_blocks
 from utils.errors import InputError
 from utils.files import read_text
 
@@ -26,10 +27,6 @@ _DAMAGE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError
 )  # fmt: skip
 _Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
-# in texts for Arion, phones are between braces, and control characters are refused
-_PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
-    [*range(9), *range(14, 32), *range(127, 160)], " "
-)
 
 # Headings of plain text: a word with a number and perhaps a title, or another word alone
 _NUMBER = (
@@ -51,7 +48,6 @@ _GUTENBERG_END = re.compile(r"\*\*\* ?END OF TH")
 _GUTENBERG_TITLE = re.compile(r"^Title: *(.+)$", re.MULTILINE)
 _PICTURE = re.compile(r"\[Illustration[^\]]*\]")
 _EMPHASIS = re.compile(r"(?<!\w)_([^_]+)_(?!\w)")
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 class _Files:
@@ -186,7 +182,7 @@ def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Blo
     for path in paths:
         entries = starts.get(path, {})
         waiting += entries.get("", [])
-        blocks = blocks_of(files.text(path).translate(_PLAIN))
+        blocks = blocks_of(files.text(path).translate(PLAIN))
         for block in blocks:
             found = sorted([*waiting, *(e for id in block.ids for e in entries.get(id, []))])
             titles = dict.fromkeys(title for _, title in found)
@@ -241,14 +237,6 @@ def _blocks(lines: list[str]) -> list[Block]:
 
 
 def _of_markdown(text: str, name: str) -> Book:
-    from markdown import markdown
-
-    try:
-        html = markdown(
-            _FRONT_MATTER.sub("", text), extensions=["tables", "fenced_code", "footnotes"]
-        )
-    except RecursionError as error:
-        raise InputError("its lists or quotations are nested too deeply") from error
-    blocks = blocks_of(html)
+    blocks = markdown_blocks(text)
     top = [block.text for block in blocks if block.level == 1]
     return book_of(top[0] if len(top) == 1 else name, with_chapters_at_headings(blocks))

@@ -31,7 +31,7 @@ from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import FORMATS, encoded
 from processors.durations.subtitles import subtitles
-from processors.text.ssml.document import Ssml
+from processors.text.markup.formats import Markup
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -151,7 +151,8 @@ class _Synthesis:
     def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
         voice = self._voices.get(request.voice)
-        text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
+        format = "ssml" if request.ssml else request.format
+        text = Markup(request.input, format, request.strict)
         pieces = voice.generate(text, _settings(request, voice))
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)

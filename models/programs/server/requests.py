@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 
 from config.checks import CONTROL_RANGE, MAX_SEED, MAX_STEPS, MAX_TEMPERATURE
+from processors.text.markup import Format
 
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
@@ -58,8 +59,9 @@ class SpeechRequest(BaseModel):
     # of voices with a flow; null: those of the voice
     steps: Annotated[int | None, Field(ge=1, le=MAX_STEPS)] = None
     temperature: Annotated[float | None, Field(ge=0, le=MAX_TEMPERATURE)] = None
-    ssml: bool = False  # the input is a document of SSML
-    skip_unknown_tags: bool = False  # of SSML
+    format: Format = "auto"  # of the input
+    ssml: bool = False  # the same as format "ssml"
+    strict: bool = False  # refuse SSML that is not understood, instead of mending it
     timestamps: bool = False  # of words, and marks of SSML, in the events of "sse"
     subtitles: Literal["srt", "vtt"] | None = None  # a file's content, in the last event of "sse"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from models.base.results.files import SCORES
 from models.synthesizer.settings import read_pitch
-from processors.text.ssml.document import Ssml
+from processors.text.markup.ssml import Ssml
 from utils.errors import InputError, nearest
 from utils.files import read_text, user_path
 
@@ -39,7 +39,7 @@ def naming(place: object) -> Iterator[None]:
         raise InputError(f"{place}: {error}" if place else str(error)) from error
 
 
-def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[InputText]:
+def read_input_texts(path: Path, *, strict: bool = False) -> list[InputText]:
     """Reads the texts of a file: one a line, or, from a `.tsv`, a table with a header line.
 
     A file `.ssml` is one text. Empty lines are left out. The columns of a table are separated by
@@ -49,7 +49,7 @@ def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[Inp
     path = user_path(path)
     if path.suffix.lower() == ".ssml":
         source = read_text(path)
-        return [InputText(source, path.name, ssml=Ssml(source, skip_unknown_tags))]
+        return [InputText(source, path.name, ssml=Ssml(source, strict))]
     lines = enumerate(read_text(path).split("\n"), start=1)
     rows = {
         f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))

@@ -11,7 +11,7 @@ from models.base.registry import find_model, load_config
 from models.synthesizer.attention_retries import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
-from processors.text.ssml.document import Ssml
+from processors.text.markup.ssml import Ssml
 from processors.text.voice_phones import arpabet_vocabulary
 from utils.errors import InputError
 from utils.files import write_json
@@ -132,7 +132,7 @@ def test_of_ssml_it_does_what_needs_no_control(voice):
     assert pauses * speech.frame_s >= 1 - speech.frame_s
     for change, control in (("rate='80%'", "duration"), ("pitch='+1st'", "pitch")):
         with pytest.raises(InputError, match=f"Tacotron2 has no control of {control}"):
-            voice(Ssml(f"<speak><prosody {change}>No.</prosody></speak>"))
+            voice(Ssml(f"<speak><prosody {change}>No.</prosody></speak>", strict=True))
 
 
 def test_the_seed_of_the_call_reaches_the_model(voice, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 from models.base.assets import Speaker
 from models.synthesizer.synthesizer import Synthesizer
-from processors.text.ssml.document import Ssml
+from processors.text.markup.ssml import Ssml
 from tests.models.synthesizer.test_synthesizer import make_voice, rms
 from utils.errors import InputError
 
@@ -206,7 +206,7 @@ def test_a_language_is_read_by_its_front_end_in_a_clause_of_its_own(tmp_path):
     voice = Synthesizer(folder, overrides=["preprocess.text.phone_extractor=espeak"])
     content = 'Say <lang xml:lang="de-DE">ja</lang> now.'
     with pytest.raises(InputError, match="line 1, column 12: language 'fr': this voice speaks"):
-        say(voice, content.replace("de-DE", "fr"), speaker="anna")
+        voice(Ssml(f"<speak>{content.replace('de-DE', 'fr')}</speak>", strict=True), speaker="anna")
     speech = say(voice, content, speaker="anna")
     german = voice("ja", speaker="bert").phone_names[1:-1]
     first = speech.phone_names.index("<,>") + 2
@@ -221,7 +221,7 @@ def test_an_alias_starts_a_sentence(voice):
 
 
 def test_what_cannot_be_spoken_is_refused(voice):
-    with pytest.raises(InputError, match="no word to say in the SSML"):
+    with pytest.raises(InputError, match="no word to say in the text"):
         say(voice, '<break time="1s"/><mark name="a"/> ... ')
     with pytest.raises(InputError, match="exclude each other"):
         say(voice, "One.", pitch=[100.0] * 5)

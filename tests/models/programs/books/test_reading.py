@@ -1,6 +1,7 @@
 """Plain text and Markdown become chapters of paragraphs."""
 
 import random
+import time
 import zipfile
 from contextlib import suppress
 
@@ -210,8 +211,33 @@ def test_markdown_is_read_as_it_is_rendered(tmp_path):
     assert book.chapters == (
         Chapter("The Book", ("The Book", "Read this aloud & loud.")),
         Chapter("One", ("One", "first", "second", "quoted")),
-        Chapter("Two", ("Two", "a", "b", "c", "d", "Inner", "Text.")),
+        Chapter("Two", ("Two", "a, b", "c, d", "Inner", "Text.")),
     )
+
+
+def test_links_to_notes_are_left_out_of_an_epub_and_other_raised_text_is_not(tmp_path):
+    text = """<html><body><p>It is true.<a href="notes.xhtml#n12">12</a> Then so<sup><a
+    href="#fn3">3</a></sup>, so <a href="#n4">[4]</a>, [<a href="#n5">5</a>] or (<a href="#n">*</a>)
+    here†<a href="#n6">†</a> there.<sup><a href="#a">1</a>,<a href="#b">2</a></sup> The
+    XX<sup>e</sup> has m<sup>2</sup>, <a href="#x">so</a><sup><a href="#n7">b</a></sup>.</p>
+    <p>See <a href="http://x.y/#n1">7</a>, chapter <a href="two.xhtml">8</a> and f(9).</p>
+    <h2><a href="#contents">10</a></h2><p hidden="">a</p><p style="display:none">b</p>
+    <p><span aria-hidden="true">c</span><a href="#n11"><sup>11</sup></a>So.</p>
+    <ol start="2"><li>One</li><li>Two</li></ol></body></html>"""
+    book = read_book(epub(tmp_path, {"OPS/text/two.xhtml": text}))
+    said = [text for chapter in book.chapters for text in chapter.paragraphs]
+    assert said[2:] == [
+        "It is true. Then so, so, or here† there. The XXe has m2, so.",
+        "See 7, chapter 8 and f(9).",
+        *("10", "So.", "2. One", "3. Two"),
+    ]
+
+
+def test_open_brackets_and_tags_take_no_quadratic_time(tmp_path):
+    start = time.process_time()
+    for text in ("[" * 65_000, "[a](" * 16_000, "<a " * 20_000, "> " * 30_000):
+        assert len(book_of(tmp_path, f"a {text}", "deep.md").chapters) == 1
+    assert time.process_time() - start < 5
 
 
 def test_nesting_without_end_is_refused(tmp_path):

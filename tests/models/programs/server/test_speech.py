@@ -12,7 +12,8 @@ import pytest
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
 from processors.durations.subtitles import subtitles
-from processors.text.ssml.document import Ssml
+from processors.text.markup.formats import Markup
+from processors.text.markup.ssml import Ssml
 from tests.models.programs.server.servers import running
 from tests.models.synthesizer.test_synthesizer import make_voice
 
@@ -123,7 +124,7 @@ def test_ssml_is_spoken_as_in_python_with_the_times_of_its_marks(server, voice):
         '<speak><mark name="a"/>One, <prosody rate="50%">two</prosody>.<break time="1s"/>'
         '<mark name="b"/>Three.<voice/><break time="1s"/><mark name="c"/></speak>'
     )
-    fields = {"ssml": True, "skip_unknown_tags": True, "timestamps": True}
+    fields = {"ssml": True, "timestamps": True}
     with server.client().audio.speech.with_streaming_response.create(
         model="tts-1",
         voice="tiny",
@@ -132,16 +133,27 @@ def test_ssml_is_spoken_as_in_python_with_the_times_of_its_marks(server, voice):
         extra_body={**fields, "stream_format": "sse"},
     ) as response:
         events = [json.loads(line[6:]) for line in response.iter_lines() if line]
-    speech = voice(Ssml(source, skip_unknown=True))
+    speech = voice(Ssml(source))
     marks = [tuple(mark.values()) for event in events for mark in event.get("marks", ())]
     assert marks == list(speech.marks)
     sound = b"".join(base64.b64decode(event.get("audio", "")) for event in events)
-    assert sound == bytes_of(voice, Ssml(source, skip_unknown=True), format="pcm")
+    assert sound == bytes_of(voice, Ssml(source), format="pcm")
     with pytest.raises(
         openai.BadRequestError, match=f"column {source.index('<voice') + 1}: unknown"
     ):
-        speak(server, source, extra_body={"ssml": True})
+        speak(server, source, extra_body={"format": "ssml", "strict": True})
     assert speak(server, "A <b> c.") == bytes_of(voice, "A <b> c.")
+
+
+def test_markdown_is_recognised_or_its_format_is_given(server, voice):
+    plan, read = "# Plan\n\n[It](http://x.y) was so.", "Plan. [pause:0.75] It was so."
+    sound = speak(server, plan)
+    assert sound == bytes_of(voice, Markup(plan)) == speak(server, read)
+    html = "<h1>Plan</h1>It was so."
+    assert speak(server, html, extra_body={"format": "html"}) == sound
+    assert speak(server, plan, extra_body={"format": "text"}) == bytes_of(voice, plan) != sound
+    with pytest.raises(openai.BadRequestError, match="format: Input should be 'auto', 'text'"):
+        speak(server, plan, extra_body={"format": "rst"})
 
 
 def test_the_first_sentence_comes_before_the_last_is_synthesised(server, voice, monkeypatch):

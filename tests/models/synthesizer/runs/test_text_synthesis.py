@@ -149,9 +149,9 @@ def test_a_document_of_ssml_is_one_text_that_is_recorded_with_its_marks(tmp_path
     source = '<speak>\n One <mark name="m"/><sub alias="two">2</sub>.\n\n Three. <b/></speak>\n'
     path.write_text(source)
     with pytest.raises(InputError, match=r"a\.ssml: line 4, column 9: unknown tag <b>"):
-        synthesise_texts(synthesis, read_input_texts(path), Settings())
+        synthesise_texts(synthesis, read_input_texts(path, strict=True), Settings())
     for _ in range(2):
-        synthesise_texts(synthesis, read_input_texts(path, skip_unknown_tags=True), Settings())
+        synthesise_texts(synthesis, read_input_texts(path), Settings())
     synthesise_texts(synthesis, plain(["One 2. Three."]), Settings())
     folder = synthesis.output / "single"
     first, second = lines_of(folder)

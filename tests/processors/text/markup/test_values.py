@@ -1,7 +1,7 @@
 import pytest
 
-from processors.text.ssml import values
-from processors.text.ssml.values import KINDS, phones_of, say_as
+from processors.text.markup import values
+from processors.text.markup.values import KINDS, phones_of, say_as
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 

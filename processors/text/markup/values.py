@@ -10,7 +10,7 @@ from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
 from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
-from processors.text.passages import ProsodyFactors
+from processors.text.passages import LONGEST_BREAK_S, ProsodyFactors, seconds
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError
@@ -42,8 +42,17 @@ _BREAKS_S = {
     "none": 0.0, "x-weak": 0.1, "weak": 0.25, "medium": 0.5, "strong": 0.75, "x-strong": 1.0,
 }  # fmt: skip
 PARAGRAPH_S = _BREAKS_S["strong"]
-LONGEST_BREAK_S = 10.0
 _QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})(%|st|dB|m?s)")
+_LOOSE_QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})\s*([a-z%]*)")
+_KINDS_ELSEWHERE = {
+    **dict.fromkeys(
+        ["spell-out", "spell", "spellout", "verbatim", "letters", "character"], "characters"
+    ),
+    **dict.fromkeys(["number_digit", "digit"], "digits"),
+    **dict.fromkeys(["phone", "phone-number", "tel"], "telephone"),
+    **dict.fromkeys(["number", "integer"], "cardinal"),
+    "money": "currency",
+}
 _MARKS = {".": "dot", ",": "comma", "-": "dash", "_": "underscore", ":": "colon", ";": "semicolon",
           "!": "exclamation mark", "?": "question mark", "'": "apostrophe", '"': "quote",
           "(": "open bracket", ")": "close bracket", "*": "star", "|": "bar"}  # fmt: skip
@@ -92,6 +101,31 @@ def _quantity(text: str) -> tuple[str, float, str]:
     """Returns the sign, the signed number and the unit of a value; no unit if it is none."""
     match = _QUANTITY.fullmatch(text)
     return (match[1], float(match[1] + match[2]), match[3]) if match else ("", 0.0, "")
+
+
+def mended(attribute: str, text: str) -> str:
+    """Returns a value that another program would take, as it is to be written here, or ""."""
+    text = text.strip().lower().replace("\u2212", "-")
+    if text in _NAMED.get(attribute, _BREAKS_S if attribute == "strength" else ()):
+        return text
+    if attribute == "interpret-as":
+        return _KINDS_ELSEWHERE.get(text, "")
+    if attribute == "alphabet":
+        return "arpabet" if "arpabet" in text else ""
+    if attribute == "xml:lang":
+        return text.replace("_", "-")
+    quantity = _LOOSE_QUANTITY.fullmatch(text)
+    sign, number, unit = quantity.groups() if quantity else ("", "nan", "")
+    value = float(number)
+    if attribute == "time" and not sign and (not unit or re.match(r"m?s|mil", unit)):
+        return f"{min(seconds(number, unit), LONGEST_BREAK_S):g}s"
+    if attribute == "rate" and not sign and unit in ("", "x"):
+        return f"{value * 100 if value <= 10 else value:g}%"
+    if attribute == "pitch" and not sign and unit == "%" and value >= 50:
+        return f"{value - 100:+g}%"
+    if attribute == "pitch" and unit.startswith("st"):
+        return f"{sign or '+'}{number}st"
+    return f"{sign}{number}{unit.replace('db', 'dB')}"
 
 
 def _expected(attribute: str, text: str, *values: str) -> str:

@@ -2,13 +2,14 @@
 
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from config.text import TextConfig
+from processors.text.markup.ssml import ATTRIBUTES, MAX_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.passages import PLAIN, ProsodyFactors, TextRun
-from processors.text.ssml.document import ATTRIBUTES, MAX_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
@@ -22,8 +23,8 @@ VOICE = SsmlVoice(
 )
 
 
-def read(content: str, voice=VOICE, **options) -> list[list[TextRun]]:
-    return read_ssml(Ssml(f"<speak>{content}</speak>", **options), voice)
+def read(content: str, voice=VOICE, strict=True) -> list[list[TextRun]]:
+    return read_ssml(Ssml(f"<speak>{content}</speak>", strict), voice)
 
 
 def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own():
@@ -111,9 +112,7 @@ def test_unknown_tags_and_attributes_are_errors_or_skipped():
         read("\n  <prosodi>a</prosodi>")
     with pytest.raises(InputError, match=r"unknown attribute foo of <break> \(known: time, stren"):
         read('<break foo="1"/>')
-    assert read(source, skip_unknown=True) == [
-        [TextRun("a b "), TextRun("", break_s=1), TextRun("c")]
-    ]
+    assert read(source, strict=False) == [[TextRun("a b "), TextRun("", break_s=1), TextRun("c")]]
 
 
 def test_the_attributes_of_real_documents_are_allowed():
@@ -172,6 +171,96 @@ def test_what_a_voice_cannot_do_is_refused():
         )
 
 
+def runs_of(source):
+    return [run for block in read_ssml(Ssml(source), VOICE) for run in block]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected", "warnings"),
+    [
+        ("a <break time='1.5'/>b", "a |1.5 s|b", ["column 10: time: '1.5'; .*read as 1.5s"]),
+        ("a <break time='15s'/>b", "a |10 s|b", ["10: time: '15s'; .*up to 10s.*as 10s"]),
+        ("a <break time='2 Seconds'/>b", "a |2 s|b", ["read as 2s"]),
+        ("a <break time='700'/>b", "a |0.7 s|b", ["read as 0.7s"]),
+        ("a <break time='long'/>b", "a |0.5 s|b", ["time: 'long'; .*left out"]),
+        ("<say-as interpret-as='spell-out'>ab</say-as>", "Ay B", ["'spell-out'; .*as characters"]),
+        ("<say-as interpret-as='verbatim'>ab</say-as>", "Ay B", ["as characters"]),
+        ("<say-as interpret-as='name'>Al</say-as>", "Al", ["'name'; expected .*; left out"]),
+        ("<say-as interpret-as='date'>soon</say-as>", "soon", ["'soon' is no date; left out"]),
+        ("Tom & Jo, R&D.", "Tom & Jo, R&D.", ["column 12: a bare &", "column 19: a bare &"]),
+        ("a&nbsp;b &eacute;", "a b é", ["column 9: &nbsp; is no entity", "column 17: &eacute;"]),
+        ("5 < 6\n<b", "5 < 6 b", ["2, column 1: '<b' has no >", "1, column 10: a bare <"]),
+        ("<lang xml:lang='fr'>oui</lang>", "oui", ["column 8: language 'fr': this voice"]),
+        ("<lang xml:lang='de_DE'>ja</lang>", "ja", ["read as de-de"]),
+        ("<voice name='x'>a</voice>", "a", ["column 8: unknown tag <voice>; only its content"]),
+        ("<phoneme alphabet='x-sampa' ph='h@'>a</phoneme>", "a", ["'x-sampa'; .*left out"]),
+        ("<phoneme alphabet='cmu-arpabet' ph='AA1'>a</phoneme>", "{AA1}", ["as arpabet"]),
+        ("<phoneme ph='ʘ'>a</phoneme>", "a", ["no sound of English: ʘ; left out"]),
+        ("<p>a <emphasis>b</p> c", "a |b|0.75 s| c", ["24: <emphasis> has no end before </p>"]),
+        ("a</p>b", "ab", ["column 9: </p> ends nothing"]),
+        ("a <break time='1s'>b", "a |1 s|b", ["mismatched tag; mended"]),
+        ("<sub alias='x'><b>a</b></sub> <sub>c</sub>", "x| c", ["<b> in <sub>", "alias"]),
+        ("a & <![CDATA[b]]><!-- & -->", "a & b", ["column 10: a bare &"]),
+    ],
+)  # fmt: skip
+def test_documents_are_mended_with_a_warning_at_each_place(source, expected, warnings, caplog):
+    runs = runs_of(f"<speak>{source}</speak>")
+    shown = [run.text if run.break_s is None else f"{run.break_s:g} s" for run in runs]
+    assert "|".join(shown).replace("| |", "| ").strip() == expected
+    assert len(caplog.messages) == len(warnings)
+    for message, warning in zip(caplog.messages, warnings, strict=True):
+        assert re.search(warning, message)
+        assert re.match(r"line \d+, column \d+: ", message)
+    with pytest.raises(InputError, match=r"^line \d+, column \d+: "):
+        read_ssml(Ssml(f"<speak>{source}</speak>", strict=True), VOICE)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "prosody"),
+    [
+        ("rate='1.5'", ProsodyFactors(duration=1 / 1.5)),
+        ("rate='0.5x'", ProsodyFactors(duration=2)),
+        ("rate='200'", ProsodyFactors(duration=0.5)),
+        ("rate='Slow'", ProsodyFactors(duration=1 / 0.75)),
+        ("pitch='110%'", ProsodyFactors(pitch=1.1)),
+        ("pitch='12 st'", ProsodyFactors(pitch=2)),
+        ("volume='\u221220 DB'", ProsodyFactors(gain=0.1)),
+        ("pitch='+50Hz' rate='50%'", ProsodyFactors(duration=2)),
+        ("rate='quick' contour='(0%,+1st)'", PLAIN),
+        ("rate='99999%'", PLAIN),
+    ],
+)
+def test_prosody_of_other_programs_is_read_or_left_out(attributes, prosody, caplog):
+    (run,) = runs_of(f"<speak><prosody {attributes}>a</prosody></speak>")
+    assert run.prosody == pytest.approx(prosody)
+    assert len(caplog.messages) == 1 + ("contour" in attributes)
+
+
+def test_what_is_around_the_root_is_left_out_and_a_missing_one_is_added(caplog):
+    document = "Here it is:\n```xml\n<speak>Hi</speak>\n```\nWell?"
+    assert runs_of(document) == [TextRun("Hi")]
+    assert caplog.messages == [
+        "line 1, column 1: 'Here it is: ```xml' outside of <speak> is left out",
+        "line 3, column 18: '``` Well?' outside of <speak> is left out",
+    ]
+    assert runs_of("Hi <break/> you") == [TextRun("Hi "), TextRun("", break_s=0.5), TextRun(" you")]
+    for cut in ("<speak>Hi", "<speak>Hi</speak", "<speak>Hi</", "<speak>Hi<break time='1"):
+        assert [run.text.strip() for run in runs_of(cut)] == ["Hi"]
+    assert [run.text for run in runs_of("<speak>a</speak>\n<speak>b</speak>")] == ["a", "b"]
+
+
+def test_many_faults_are_counted_and_too_many_refused(caplog):
+    assert runs_of(f"<speak>{'& ' * 50}</speak>")
+    assert (len(caplog.messages), caplog.messages[-1]) == (11, "SSML: 40 more such places")
+    for part in ("& ", "<a", "</p>", "<", "<!--", "<?", "<![CDATA[", '<a b="', "<break/>"):
+        start = time.process_time()
+        with suppress(InputError):
+            runs_of(f"<speak>{part * 20_000}")
+        assert time.process_time() - start < 2
+    with pytest.raises(InputError, match="line 1, column 2008: more than 1000 faults; is it SSML"):
+        runs_of(f"<speak>{'& ' * 2000}")
+
+
 BOMB = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(9))
 
 
@@ -187,6 +276,8 @@ BOMB = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(9))
 def test_document_types_and_their_entities_are_refused_unread(declaration):
     with pytest.raises(InputError, match=r"^line 1, column \d+: a document type .* not allowed"):
         read_ssml(Ssml(declaration), VOICE)
+    with pytest.raises(InputError, match=r"^line 1, column \d+: a document type .* not allowed"):
+        read_ssml(Ssml(f"So: {declaration}"), VOICE)
 
 
 def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
@@ -200,6 +291,7 @@ def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
 
 def test_the_documentation_lists_the_elements():
     text = (Path(__file__).parents[4] / "docs" / "ssml.md").read_text(encoding="utf-8")
+    text = text.split("## What is mended")[0]
     cells = (line.split("|")[1] for line in text.splitlines() if line.startswith("| "))
     listed = {name for cell in cells for name in re.findall(r"`([a-z-]+)`", cell)}
     assert listed == set(ATTRIBUTES)

@@ -1,1 +1,0 @@
-"""SSML (W3C Recommendation, version 1.1): a subset, read as runs of text."""
