@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, get_args
@@ -103,7 +104,7 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 async def _refused(_request: Request, error: Exception) -> Response:
     """Returns the response to a request that failed."""
     if isinstance(error, RequestValidationError):
-        error = explained(list(error.errors()))
+        error = explained(list(error.errors()), error.body)
     elif isinstance(error, InputError):
         error = ApiError(400, str(error))
     elif isinstance(error, HTTPException):
@@ -130,7 +131,9 @@ class _Synthesis:
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
-        parts = await self._in_thread(self._parts, request)
+        # held to the end of the request: what still speaks counts as memory
+        voice = await self._in_thread(self._voices.get, request.voice)
+        parts = await self._in_thread(self._parts, voice, request)
         while (part := await self._in_thread(next, parts, None)) is not None:
             if part:
                 yield part
@@ -148,9 +151,8 @@ class _Synthesis:
             with self._lock:
                 self._counters.synthesis_s += time.monotonic() - start
 
-    def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
+    def _parts(self, voice: Synthesizer, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
-        voice = self._voices.get(request.voice)
         text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
         pieces = voice.generate(text, _settings(request, voice))
         sample_rate = voice.model.mel.sample_rate
@@ -240,10 +242,10 @@ def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> u
 def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port)
-    store = VoiceStore(named_references(voices), memory_mb)
+    store = VoiceStore(partial(named_references, voices), memory_mb)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
-    # the log has no word of what clients send
-    for room in ("models.synthesizer", "processors"):
+    # the log has no word of what clients send, and a damaged voice is named at the start only
+    for room in ("models.checkpoint.voices", "models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
     uvicorn.Server(server_config(store, limits, host, port)).run()

@@ -195,6 +195,11 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
     [
         ({"voice": "tinny"}, openai.BadRequestError, "did you mean tiny"),
         (
+            {"voice": "alloy"},
+            openai.BadRequestError,
+            "; to serve one by this name: arion serve alloy=tiny",
+        ),
+        (
             {"voice": "bert"},
             openai.BadRequestError,
             r"several voices have a speaker 'bert' \(expected one of three/bert, two/bert\)",
@@ -212,7 +217,11 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
             openai.BadRequestError,
             "language: not 'en-gb'; this voice speaks en-us",
         ),
-        ({"model": "gpt"}, openai.BadRequestError, "model: .*'tts-1'.*found 'gpt'"),
+        (
+            {"model": "gpt"},
+            openai.BadRequestError,
+            "model: .*'tts-1'.*found 'gpt'; .* send 'arion'",
+        ),
         ({"response_format": "aac"}, openai.BadRequestError, "'mp3', 'opus'.*found 'aac'"),
         ({"speed": 4.5}, openai.BadRequestError, "speed: .* 4"),
         ({"input": "a" * 4097}, openai.BadRequestError, "input: .* 4096 characters"),
