@@ -30,8 +30,9 @@ from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from processors.audio.streams import FORMATS, encoded
+from processors.audio.streams import FORMATS, encoded, stream_delay_s
 from processors.durations.subtitles import subtitles
+from processors.records import later
 from processors.text.ssml.document import Ssml
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -158,7 +159,8 @@ class _Synthesis:
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
-        return _events(data, pieces, request) if request.stream_format == "sse" else data
+        delay_s = stream_delay_s(request.response_format, sample_rate)
+        return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
@@ -188,30 +190,36 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
     )
 
 
-def _events(data: Iterator[bytes], stream: SpeechStream, request: SpeechRequest) -> Iterator[bytes]:
+def _events(
+    data: Iterator[bytes], stream: SpeechStream, request: SpeechRequest, delay_s: float
+) -> Iterator[bytes]:
     """Yields server-sent events: sound in base64, and the words that begin in it if asked for."""
     n_words = n_marks = 0  # that were sent
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
-            words, n_words = stream.words[n_words:], len(stream.words)
+            words, spans = later(stream.words[n_words:], delay_s), stream.spans[n_words:]
+            n_words = len(stream.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-            event |= _marks(stream, n_marks)
+            for row, span in zip(event["words"], spans, strict=False):
+                row["span"] = span
+            event |= _marks(stream, n_marks, delay_s)
             n_marks = len(stream.marks)
         yield _event(event) if sound or event.get("words") or event.get("marks") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
     done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
     if request.timestamps:
-        done |= _marks(stream, n_marks)
+        done |= _marks(stream, n_marks, delay_s)
     if request.subtitles is not None:
-        done["subtitles"] = subtitles(stream.sentences, stream.words, request.subtitles)
+        times = later(stream.sentences, delay_s), later(stream.words, delay_s)
+        done["subtitles"] = subtitles(*times, request.subtitles)
     yield _event(done)
 
 
-def _marks(stream: SpeechStream, n_sent: int) -> dict[str, Any]:
-    rows = [{"mark": mark.name, "time": mark.time_s} for mark in stream.marks[n_sent:]]
+def _marks(stream: SpeechStream, n_sent: int, delay_s: float) -> dict[str, Any]:
+    rows = [{"mark": mark.name, "time": mark.time_s + delay_s} for mark in stream.marks[n_sent:]]
     return {"marks": rows} if rows else {}
 
 
