@@ -78,14 +78,14 @@ def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
     return InstalledVoice(
         folder.name,
         folder,
-        _licence(folder / "history.json"),
+        licence_in(folder / "history.json"),
         tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
         tuple(str(speaker["name"]) for speaker in speakers),
         str(inference.get("speaker", "")) if isinstance(inference, dict) else "",
     )
 
 
-def _licence(history: Path) -> str:
+def licence_in(history: Path) -> str:
     """Returns the licence of the weights; if it is unknown, those of the recordings."""
     match read_json(history) if history.is_file() else None:
         case {"licence": "unknown", "recordings_licences": [_, *_] as licences}:

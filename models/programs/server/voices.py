@@ -9,7 +9,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from models.checkpoint.loading import open_model
-from models.checkpoint.voices import find_voice, installed_voices, voices_in
+from models.checkpoint.voices import find_voice, installed_voices, licence_in, voices_in
 from models.programs.server.requests import ApiError, SpeechRequest
 from models.synthesizer.synthesizer import Synthesizer
 from utils.errors import InputError, nearest
@@ -27,6 +27,7 @@ class Description(NamedTuple):
     speakers: tuple[str, ...]
     languages: tuple[str, ...]  # of the speakers, espeak codes
     sample_rate: int
+    licence: str  # of the weights, else of the recordings, or "unknown"
 
 
 class VoiceStore:
@@ -93,7 +94,9 @@ class VoiceStore:
             yield {"id": name, **about._asdict()}
             if len(about.speakers) > 1:
                 for speaker, language in zip(about.speakers, about.languages, strict=True):
-                    alone = Description(speaker, (speaker,), (language,), about.sample_rate)
+                    alone = about._replace(
+                        speaker=speaker, speakers=(speaker,), languages=(language,)
+                    )
                     yield {"id": f"{name}/{speaker}", **alone._asdict()}
 
     def resolved(self, request: SpeechRequest) -> SpeechRequest:
@@ -184,4 +187,5 @@ def _describe(reference: str | Path) -> Description:
         tuple(speaker.name for speaker in speakers),
         tuple(speaker.language for speaker in speakers),
         opened.assets.mel.sample_rate,
+        licence_in(opened.home / "history.json"),
     )

@@ -302,6 +302,7 @@ def test_models_voices_health_and_metrics(server):
     assert voices["three/carl"]["speakers"] == ["carl"]
     assert voices["three/carl"]["languages"] == ["en-gb"]
     assert voices["three/carl"]["sample_rate"] == RATE
+    assert voices["three/carl"]["licence"] == voices["tiny"]["licence"] == "unknown"
     assert server.request("GET", "/health") == (200, '{"status":"ok"}')
     before = server.metric("arion_sound_seconds_total")
     samples = np.frombuffer(speak(server)[44:], dtype="<i2")

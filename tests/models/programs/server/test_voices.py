@@ -3,9 +3,11 @@
 import shutil
 import weakref
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from models.checkpoint.voices import licence_in
 from models.programs.server.requests import SpeechRequest
 from models.programs.server.voices import VoiceStore, named_references
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -80,6 +82,12 @@ def test_a_command_line_names_voices_folders_of_them_and_gives_names(folders, mo
         named_references([str(parent), str(folders["tiny"])])
     with pytest.raises(InputError, match="no voice 'nope'"):
         named_references(["nope"])
+
+
+def test_the_licence_of_a_voice_is_in_its_row():
+    store = VoiceStore(partial(named_references, ["kathleen"]), memory_mb=1)
+    (row,) = store.rows()
+    assert row["licence"] == licence_in(Path("egs/_voices/kathleen/history.json")) != "unknown"
 
 
 def test_a_vocoder_is_no_voice():
