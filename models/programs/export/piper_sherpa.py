@@ -303,7 +303,7 @@ def _tokens(voice: ExportedVoice) -> str:
 
 
 def _lexicon(voice: ExportedVoice) -> str:
-    """Returns lines of a word and its phones: numbers, the user's words, then those of CMUdict.
+    """Returns lines of a word and its phones: the user's words, those of CMUdict, numbers.
 
     sherpa-onnx uses the first line of a word; other pronunciations of CMUdict have a "(".
     """
@@ -311,11 +311,11 @@ def _lexicon(voice: ExportedVoice) -> str:
     entries = [*own.splitlines(), *CMUDICT_PATH.read_text(encoding="utf-8").splitlines()]
     known = frozenset(ARPABET)
     lines: dict[str, str] = {}
-    for number in map(str, range(_N_NUMBERS)):
-        words = re.split("[ -]", year_or_number(number))
-        lines[number] = " ".join(phone for word in words for phone in pronounce(word) or ())
     for entry in entries:
         word, *phones = entry.split() or [""]
         if phones and "(" not in word and known.issuperset(phones):
             lines.setdefault(word.lower(), " ".join(phones))
+    for number in map(str, range(_N_NUMBERS)):
+        words = re.split("[ -]", year_or_number(number))
+        lines.setdefault(number, " ".join(p for word in words for p in pronounce(word) or ()))
     return "".join(f"{word} {phones}\n" for word, phones in lines.items())

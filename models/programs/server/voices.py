@@ -85,7 +85,8 @@ class VoiceStore:
     @property
     def open_mb(self) -> float:
         """Memory of the weights of open voices; safe while another thread opens one."""
-        return sum(_COPIES * voice.weight_bytes / 1e6 for voice in [*self._alive.values()])
+        voices = [ref() for ref in self._alive.valuerefs()]
+        return sum(_COPIES * voice.weight_bytes / 1e6 for voice in voices if voice is not None)
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Yields each voice for clients, and each of several speakers as a voice of its own."""

@@ -96,6 +96,9 @@ def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
         line.rsplit(" ", 1) for line in (exported / "tokens.txt").read_text().splitlines()
     )
     assert len(lexicon) > 120_000
+    years = (*lookup("nineteen"), *lookup("oh"), *lookup("five"))
+    assert tuple(lexicon["1905"].split()) == years
+    assert tuple(lexicon["42"].split()) == (*lookup("forty"), *lookup("two"))
     assert tokens[" "] == "0"
     for word in ("hello", "o'clock", "the"):
         phones = lexicon[word].split()
