@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bins._flags.parsers import program_arguments
 from models.checkpoint.voices import find_voice
 from processors.text.markup import SUFFIXES, Format
-from utils.cli import UsageError, print_bytes, run
+from utils.cli import UsageError, bound_operation_caches, print_bytes, run
 from utils.errors import InputError, printable
 from utils.files import decoded, read_text, user_path, write_text
 
@@ -29,8 +29,7 @@ _BOOKS = (".txt", ".md", ".epub")
 def main() -> None:
     """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
     flags = _arguments()
-    # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+    bound_operation_caches()
     if (book := _book(flags)) is not None:
         _speak_book(book, flags)
         return

@@ -4,7 +4,7 @@ import os
 import signal
 
 from bins._flags.parsers import program_arguments
-from utils.cli import UsageError, run
+from utils.cli import UsageError, bound_operation_caches, run
 from utils.errors import InputError
 from utils.logging import setup_logging
 
@@ -33,6 +33,7 @@ def main() -> None:
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[serve]'") from error
 
+    bound_operation_caches()
     setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations  # front ends without NumPy import this file
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +57,14 @@ class TimedMark(NamedTuple):
 
     name: str
     time_s: float
+
+
+_Timed = TypeVar("_Timed", TimedWord, TimedSentence)
+
+
+def later(rows: Sequence[_Timed], seconds: float) -> list[_Timed]:
+    """Returns words or sentences that begin and end later."""
+    return [r._replace(start_s=r.start_s + seconds, end_s=r.end_s + seconds) for r in rows]
 
 
 def timed_phones(

@@ -145,6 +145,15 @@ def _exit_if(interrupts: Sequence[int]) -> None:
         os._exit(130)
 
 
+def bound_operation_caches() -> None:
+    """Bounds the operations that oneDNN and, above it, ideep compile for each new length.
+
+    Both keep 1024 of them by default, which takes more than 1 GB.
+    """
+    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(variable, "64")
+
+
 def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     """Runs a command that saves its work when it is stopped, also by a terminal that closes.
 

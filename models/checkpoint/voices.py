@@ -70,19 +70,22 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
 def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
     path = folder / "speakers.json"
     speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
-    inference, history = config.get("inference"), folder / "history.json"
-    match read_json(history) if history.is_file() else None:
-        case {"licence": "unknown", "recordings_licences": [_, *_] as licences}:
-            licence = f"{', '.join(map(str, licences))}, of the recordings"
-        case {"licence": str(licence)}:
-            pass
-        case _:
-            licence = "unknown"
+    inference = config.get("inference")
     return InstalledVoice(
         folder.name,
         folder,
-        licence,
+        licence_in(folder / "history.json"),
         tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
         tuple(str(speaker["name"]) for speaker in speakers),
         str(inference.get("speaker", "")) if isinstance(inference, dict) else "",
     )
+
+
+def licence_in(history: Path) -> str:
+    """Returns the licence of the weights; if it is unknown, those of the recordings."""
+    match read_json(history) if history.is_file() else None:
+        case {"licence": "unknown", "recordings_licences": [_, *_] as licences}:
+            return f"{', '.join(map(str, licences))}, of the recordings"
+        case {"licence": str(licence)}:
+            return licence
+    return "unknown"

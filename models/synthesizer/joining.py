@@ -11,6 +11,7 @@ from itertools import takewhile
 import numpy as np
 
 from models.synthesizer.speech import Speech
+from processors.durations.subtitles import CharacterSpan, WrittenText
 from processors.records import TimedMark, TimedSentence, TimedWord
 from processors.text.passages import Passage
 from processors.text.symbols import PAUSES
@@ -28,8 +29,10 @@ Clause = tuple[Speech, Iterable[np.ndarray]]
 class SpeechStream(Iterator[np.ndarray]):
     """Pieces of a wav, (n,) float32 in [-1, 1], and the times of what is spoken so far."""
 
-    def __init__(self, clauses: Iterable[Clause], n_faded: int) -> None:
+    def __init__(self, clauses: Iterable[Clause], n_faded: int, text: str | None = None) -> None:
         self.words: list[TimedWord] = []
+        self.spans: list[CharacterSpan] = []  # of each word in the text, if that is given
+        self._text = None if text is None else WrittenText(text)
         self.sentences: list[TimedSentence] = []
         self.marks: list[TimedMark] = []
         self._pieces = faded_out(self._clipped(clauses), n_faded)
@@ -40,6 +43,8 @@ class SpeechStream(Iterator[np.ndarray]):
     def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:
         for clause, pieces in clauses:
             self.words += clause.words
+            if self._text is not None:
+                self.spans += self._text.spans(clause.text, clause.words)
             self.sentences += clause.sentences
             self.marks += clause.marks
             for piece in pieces:

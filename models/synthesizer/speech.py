@@ -9,6 +9,7 @@ import numpy as np
 
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.streams import FORMATS, write_audio
+from processors.durations.subtitles import CharacterSpan
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones
 from utils.errors import InputError
 
@@ -38,6 +39,8 @@ class Speech:
     out_of_vocabulary: tuple[str, ...] = ()  # words that no lexicon holds, pronounced by rule
     attention: tuple[AttentionQuality, ...] = ()  # of each sentence, if the model has attention
     marks: tuple[TimedMark, ...] = ()  # of SSML, in order
+    # characters of `text` that each word was read from, "$5" for "five dollars"; empty for markup
+    spans: tuple[CharacterSpan, ...] = ()
     gain: float = 1.0  # what the wav was multiplied by to keep it within [-1, 1]; 1 for most
 
     @property
@@ -87,6 +90,7 @@ class Speech:
             hop_length=round(self.frame_s * self.sample_rate),
             sample_rate=self.sample_rate,
             marks=self.marks,
+            spans=self.spans,
         )
         WRITERS[format](path.parent, [speech])
 

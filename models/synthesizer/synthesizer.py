@@ -31,6 +31,7 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
+from processors.durations.subtitles import CharacterSpan, WrittenText
 from processors.text.markup.formats import Markup, Text, read_runs, source_of
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
@@ -154,10 +155,16 @@ class Synthesizer:
         warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
         warn_if_rushed(speech, settings.duration_control * min(1, fastest))
+        spans: list[CharacterSpan] = []
+        if isinstance(text, str):
+            written = WrittenText(text)
+            spans = [
+                span for clause in clauses for span in written.spans(clause.text, clause.words)
+            ]
         text = text if isinstance(text, str) else speech.text
         faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
         log_gain(speech.gain)
-        return replace(speech, text=text, wav=faded)
+        return replace(speech, text=text, spans=tuple(spans), wav=faded)
 
     def generate(
         self,
@@ -177,7 +184,7 @@ class Synthesizer:
             Pieces of the wav, (n,) float32 in [-1, 1]. Joined, they are the wav of `__call__`,
             except where that scales it down: later peaks are not known yet, so samples beyond
             full scale are clipped. Its `words`, `sentences` and `marks` have the times of each
-            clause before its sound comes.
+            clause before its sound comes, and its `spans` the place of each word in the text.
 
         Raises:
             InputError: At once as `__call__`; later if a model gives values that are not finite.
@@ -185,7 +192,8 @@ class Synthesizer:
         settings = self.checked(settings, **changes)
         speaker, passages = self._read(text, settings)
         clauses = self._passages.speak(passages, speaker, settings, streamed=True)
-        return SpeechStream(clauses, settings.fade_out * self._hop_length)
+        n_faded = settings.fade_out * self._hop_length
+        return SpeechStream(clauses, n_faded, text if isinstance(text, str) else None)
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0

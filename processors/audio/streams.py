@@ -68,6 +68,16 @@ def encoded(pieces: Iterable[np.ndarray], format: str, sample_rate: int) -> Iter
     yield sink.take()
 
 
+def stream_delay_s(format: str, sample_rate: int) -> float:
+    """Returns how much later sound is heard in `encoded` than it is in the wav.
+
+    LAME's delay and that of decoders, which a stream of MP3 cannot name: the header that does has
+    the length, too. Its place is an empty frame. All other formats, and files, have no delay.
+    """
+    frame = 576 if sample_rate < 32000 else 1152
+    return (frame + 576 + 529) / sample_rate if format == "mp3" else 0.0
+
+
 def can_play() -> bool:
     """Returns whether this machine has a sound device for output."""
     try:

@@ -11,12 +11,15 @@ from textwrap import wrap
 
 from processors.alignment.matching import match_boundaries
 from processors.records import TimedSentence, TimedWord
-from processors.text.reading import cut_cost, split_sentences
+from processors.text.reading import cut_cost, has_word, split_sentences
+from processors.text.tokens import is_sign
 
 LINE = 42  # characters
 MAX_LINES = 2
 SHORTEST_S, LONGEST_S = 5 / 6, 7.0
 _NO_BREAK = "\u00a0"
+_MAX_SKIPPED = 1000  # characters between clauses, such as spaces
+CharacterSpan = tuple[int, int]  # the first character, and one past the last
 Cue = list[TimedWord]  # words as written that are shown together
 
 
@@ -72,23 +75,53 @@ def _written(text: str, words: Sequence[TimedWord]) -> Cue:
     What has no sound of its own, such as a dash, is part of the word before it, after a no-break
     space.
     """
+    return [
+        TimedWord(_NO_BREAK.join(parts), words[first].start_s, words[end - 1].end_s)
+        for parts, first, end in _groups(text, words)
+    ]
+
+
+def _groups(text: str, words: Sequence[TimedWord]) -> list[tuple[list[str], int, int]]:
+    """Returns parts of a text between spaces with the first and the end of the words for them."""
     parts = text.split()
     if not parts or not words:
         return []
     ends = match_boundaries([_letters(part) for part in parts], [_letters(w.text) for w in words])
-    written: Cue = []
+    groups: list[tuple[list[str], int, int]] = []
     done = 0
     silent: list[str] = []  # before the first word
     for part, end in zip(parts, ends, strict=True):
         if end > done:
-            whole = _NO_BREAK.join([*silent, part])
-            written.append(TimedWord(whole, words[done].start_s, words[end - 1].end_s))
+            groups.append(([*silent, part], done, end))
             silent, done = [], end
-        elif written:
-            written[-1] = written[-1]._replace(text=f"{written[-1].text}{_NO_BREAK}{part}")
+        elif groups:
+            groups[-1][0].append(part)
         else:
             silent.append(part)
-    return written
+    return groups
+
+
+class WrittenText:
+    """Finds words as spoken, "five dollars", in the text that they were read from, "$5"."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._place = 0  # up to which it was spoken
+
+    def spans(self, clause: str, words: Sequence[TimedWord]) -> list[CharacterSpan]:
+        """Returns the characters of each word of the next clause, without marks at their ends."""
+        spans: list[CharacterSpan] = []
+        for parts, first, end in _groups(clause, words):
+            places: list[int] = []
+            for part in [part for part in parts if has_word(part)] or parts:
+                limit = self._place + len(part) + _MAX_SKIPPED
+                if (place := self._text.find(part, self._place, limit)) >= 0:
+                    self._place = place + len(part)
+                    places += range(place, self._place)
+            told = [n for n in places if self._text[n].isalnum() or is_sign(self._text[n])]
+            span = (told[0], told[-1] + 1) if told else (self._place, self._place)
+            spans += [span] * (end - first)
+        return spans
 
 
 def _letters(word: str) -> str:

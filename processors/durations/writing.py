@@ -16,7 +16,7 @@ from processors.alignment.textgrid import textgrid_of
 from processors.alignment.timed import Span, find_words
 from processors.dataset.store import FEATURES, FeatureStore
 from processors.durations.sources import TABLE
-from processors.durations.subtitles import sentences_of, subtitles
+from processors.durations.subtitles import CharacterSpan, sentences_of, subtitles
 from processors.durations.tokens import FrameRate
 from processors.records import Alignment, Features, TimedMark, TimedPhone, TimedSentence, TimedWord
 from processors.text.frontend import Frontends
@@ -49,6 +49,7 @@ class AlignedSpeech:
     sample_rate: int  # Hz
     f0_hz: np.ndarray | None = None  # pitch of each phone, (N,), 0 = unvoiced, if it is known
     marks: tuple[TimedMark, ...] = ()  # of SSML
+    spans: tuple[CharacterSpan, ...] = ()  # of each word, in `text`; empty if they are not known
 
 
 def aligned_speech(
@@ -81,6 +82,8 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
         if speech.f0_hz is not None:
             for phone, f0_hz in zip(tiers["phones"], speech.f0_hz.tolist(), strict=True):
                 phone["f0_hz"] = f0_hz
+        for word, span in zip(tiers["words"], speech.spans, strict=False):
+            word["span"] = span
         if speech.marks:
             tiers["marks"] = [{"mark": mark.name, "time_s": mark.time_s} for mark in speech.marks]
         row = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds, **tiers}

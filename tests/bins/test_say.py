@@ -77,10 +77,12 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
         say("-o", "d.wav", stdin=TEXT.encode("utf-16-le"))
 
 
-def test_operations_that_onednn_keeps_are_bounded(say, monkeypatch):
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+def test_operations_that_are_kept_compiled_are_bounded(say, monkeypatch):
+    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        monkeypatch.delenv(variable, raising=False)
     say(TEXT, "-o", "a.wav")
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
+    assert os.environ["LRU_CACHE_CAPACITY"] == "64"
 
 
 def test_the_controls_reach_the_voice(say, voice, tmp_path):

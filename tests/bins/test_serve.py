@@ -60,6 +60,14 @@ def test_flags_are_limits(monkeypatch):
     assert (places["memory_mb"], places["port"]) == (10, 0)
 
 
+def test_operations_that_are_kept_compiled_are_bounded(monkeypatch):
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
+    monkeypatch.delenv("LRU_CACHE_CAPACITY", raising=False)
+    served(monkeypatch)
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
+    assert os.environ["LRU_CACHE_CAPACITY"] == "64"
+
+
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "models.programs.server.app", None)
     monkeypatch.setitem(sys.modules, "fastapi", None)

@@ -5,6 +5,7 @@ again. A voice with phones of ARPAbet has those that are nearest to espeak-ng's.
 a lexicon and a table of tokens.
 """
 
+import re
 import shutil
 import unicodedata
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ from onnx.parser import parse_graph
 
 from models.programs.export.folder import ExportedVoice, copy_licences
 from models.programs.export.onnx_file import WeightType, to_onnx
-from processors.text.g2p import CMUDICT_PATH
+from processors.text.g2p import CMUDICT_PATH, pronounce
+from processors.text.normalisation.numbers import year_or_number
 from processors.text.symbols import (
     ARPABET,
     ARPABET_OF_IPA,
@@ -30,6 +32,7 @@ from processors.text.symbols import (
 from processors.text.voice_phones import PhoneSet, Vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json
+from utils.hub import origin_of
 
 N_DROPPED = 3  # ids 0, 1 and 2 are between phones and at both ends; those of phones follow
 # the pause of a mark; other punctuation has none
@@ -80,6 +83,13 @@ after (float[1, n] wav) => (float[1, 1, 1, n_samples] output) {
 """
 _AROUND = {"_": [0], "^": [1], "$": [2]}  # Piper's names of what is between phones and at the ends
 _BETWEEN_WORDS = " "
+# of languages whose name differs in capitals from that of the region where most speak them
+_WITH_REGION = """
+ar_JO ca_ES cmn_CN cs_CZ cy_GB da_DK el_GR en_US et_EE eu_ES fa_IR he_IL hi_IN ja_JP ka_GE kk_KZ
+ko_KR lb_LU ml_IN nb_NO ne_NP sl_SI sr_RS sv_SE sw_CD te_IN uk_UA ur_PK vi_VN"""
+_REGIONS = dict(pair.split("_") for pair in _WITH_REGION.split())
+_FAMILIES = {"cmn": "zh", "nb": "no"}  # of espeak-ng, where Piper has another code
+_N_NUMBERS = 10_000  # in a lexicon, read as years where they can be
 _NOISE_SCALE = 0.667  # what the programs pass by default; it stands for the voice's temperature
 
 
@@ -175,7 +185,7 @@ def _check_phones(
 
 
 def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes voice.onnx, voice.onnx.json and the licences into `target`, completely or not at all.
+    """Writes `piper_name`.onnx, its .onnx.json and the licences into `target`, or nothing.
 
     Raises:
         InputError: If the voice cannot speak in Piper, which needs phones of espeak-ng or ARPAbet,
@@ -193,21 +203,43 @@ def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "
             f"{voice.model.home}: Piper has one language per voice, this one has several"
         )
     with new_folder(target) as folder:
-        onnx.save(merged_graph(voice, weight_type), folder / "voice.onnx")
-        write_json(folder / "voice.onnx.json", piper_settings(voice))
+        path = folder / f"{piper_name(voice)}.onnx"
+        onnx.save(merged_graph(voice, weight_type), path)
+        write_json(path.with_suffix(".onnx.json"), piper_settings(voice))
         copy_licences(voice, folder)
 
 
+def piper_name(voice: ExportedVoice) -> str:
+    """Returns the name of a voice as Piper writes it: en_US-choir-medium."""
+    language, dataset, quality = _names(voice)
+    return f"{language['code']}-{dataset}-{quality}"
+
+
+def _names(voice: ExportedVoice) -> tuple[dict[str, str], str, str]:
+    """Returns language, dataset (the name of the voice) and quality, by its sample rate."""
+    family, *variants = voice.model.speakers[0].language.split("-")
+    region = next((v.upper() for v in variants if len(v) == 2), None)
+    region = region or _REGIONS.get(family, family.upper())
+    family = _FAMILIES.get(family, family)
+    language = {"code": f"{family}_{region}", "family": family, "region": region}
+    name = (origin_of(voice.model.folder) or voice.model.home.resolve().name).partition("@")[0]
+    dataset = re.sub(r"\W+", "_", name.rpartition("/")[2])
+    return language, dataset, "low" if voice.model.mel.sample_rate < 20_000 else "medium"
+
+
 def piper_settings(voice: ExportedVoice) -> dict[str, object]:
-    """Returns what voice.onnx.json holds."""
+    """Returns what the .onnx.json holds."""
     model = voice.model
     vocabulary = model.assets.required_vocabulary()
     spoken = _phones(model.config.preprocess.text.phone_extractor, vocabulary)
     pauses = {mark: (pause,) for mark, pause in PAUSE_OF_MARK.items()}
     ids = {sign: ids_of(voice, names) for sign, names in (spoken | pauses).items()}
+    language, dataset, quality = _names(voice)
     unspoken = dict.fromkeys((" ", "ˈ", "ˌ", "ː", "ʲ", "-"), _AROUND["_"])
     return {
-        "audio": {"sample_rate": model.mel.sample_rate},
+        "language": language,
+        "dataset": dataset,
+        "audio": {"sample_rate": model.mel.sample_rate, "quality": quality},
         "espeak": {"voice": model.speakers[0].language},
         "phoneme_type": "espeak",
         "num_symbols": N_DROPPED + len(vocabulary),
@@ -271,7 +303,7 @@ def _tokens(voice: ExportedVoice) -> str:
 
 
 def _lexicon(voice: ExportedVoice) -> str:
-    """Returns lines of a word and its phones: the user's words, then those of CMUdict.
+    """Returns lines of a word and its phones: the user's words, those of CMUdict, numbers.
 
     sherpa-onnx uses the first line of a word; other pronunciations of CMUdict have a "(".
     """
@@ -283,4 +315,7 @@ def _lexicon(voice: ExportedVoice) -> str:
         word, *phones = entry.split() or [""]
         if phones and "(" not in word and known.issuperset(phones):
             lines.setdefault(word.lower(), " ".join(phones))
+    for number in map(str, range(_N_NUMBERS)):
+        words = re.split("[ -]", year_or_number(number))
+        lines.setdefault(number, " ".join(p for word in words for p in pronounce(word) or ()))
     return "".join(f"{word} {phones}\n" for word, phones in lines.items())

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, get_args
@@ -29,8 +30,9 @@ from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from processors.audio.streams import FORMATS, encoded
+from processors.audio.streams import FORMATS, encoded, stream_delay_s
 from processors.durations.subtitles import subtitles
+from processors.records import later
 from processors.text.markup.formats import Markup
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -103,7 +105,7 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 async def _refused(_request: Request, error: Exception) -> Response:
     """Returns the response to a request that failed."""
     if isinstance(error, RequestValidationError):
-        error = explained(list(error.errors()))
+        error = explained(list(error.errors()), error.body)
     elif isinstance(error, InputError):
         error = ApiError(400, str(error))
     elif isinstance(error, HTTPException):
@@ -130,7 +132,9 @@ class _Synthesis:
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
-        parts = await self._in_thread(self._parts, request)
+        # held to the end of the request: what still speaks counts as memory
+        voice = await self._in_thread(self._voices.get, request.voice)
+        parts = await self._in_thread(self._parts, voice, request)
         while (part := await self._in_thread(next, parts, None)) is not None:
             if part:
                 yield part
@@ -148,16 +152,16 @@ class _Synthesis:
             with self._lock:
                 self._counters.synthesis_s += time.monotonic() - start
 
-    def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
+    def _parts(self, voice: Synthesizer, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
-        voice = self._voices.get(request.voice)
         format = "ssml" if request.ssml else request.format
         text = Markup(request.input, format, request.strict)
         pieces = voice.generate(text, _settings(request, voice))
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
-        return _events(data, pieces, request) if request.stream_format == "sse" else data
+        delay_s = stream_delay_s(request.response_format, sample_rate)
+        return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
@@ -187,30 +191,36 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
     )
 
 
-def _events(data: Iterator[bytes], stream: SpeechStream, request: SpeechRequest) -> Iterator[bytes]:
+def _events(
+    data: Iterator[bytes], stream: SpeechStream, request: SpeechRequest, delay_s: float
+) -> Iterator[bytes]:
     """Yields server-sent events: sound in base64, and the words that begin in it if asked for."""
     n_words = n_marks = 0  # that were sent
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
-            words, n_words = stream.words[n_words:], len(stream.words)
+            words, spans = later(stream.words[n_words:], delay_s), stream.spans[n_words:]
+            n_words = len(stream.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-            event |= _marks(stream, n_marks)
+            for row, span in zip(event["words"], spans, strict=False):
+                row["span"] = span
+            event |= _marks(stream, n_marks, delay_s)
             n_marks = len(stream.marks)
         yield _event(event) if sound or event.get("words") or event.get("marks") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
     done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
     if request.timestamps:
-        done |= _marks(stream, n_marks)
+        done |= _marks(stream, n_marks, delay_s)
     if request.subtitles is not None:
-        done["subtitles"] = subtitles(stream.sentences, stream.words, request.subtitles)
+        times = later(stream.sentences, delay_s), later(stream.words, delay_s)
+        done["subtitles"] = subtitles(*times, request.subtitles)
     yield _event(done)
 
 
-def _marks(stream: SpeechStream, n_sent: int) -> dict[str, Any]:
-    rows = [{"mark": mark.name, "time": mark.time_s} for mark in stream.marks[n_sent:]]
+def _marks(stream: SpeechStream, n_sent: int, delay_s: float) -> dict[str, Any]:
+    rows = [{"mark": mark.name, "time": mark.time_s + delay_s} for mark in stream.marks[n_sent:]]
     return {"marks": rows} if rows else {}
 
 
@@ -241,10 +251,10 @@ def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> u
 def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port)
-    store = VoiceStore(named_references(voices), memory_mb)
+    store = VoiceStore(partial(named_references, voices), memory_mb)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
-    # the log has no word of what clients send
-    for room in ("models.synthesizer", "processors"):
+    # the log has no word of what clients send, and a damaged voice is named at the start only
+    for room in ("models.checkpoint.voices", "models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
     uvicorn.Server(server_config(store, limits, host, port)).run()

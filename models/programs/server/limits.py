@@ -17,6 +17,7 @@ from utils.logging import get_logger
 
 _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
+CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
 
 
 @dataclass
@@ -78,19 +79,18 @@ class Guard:
             await self._serve(scope, receive, noted)
         except ApiError as error:
             if status == 0:
-                await error.response()(scope, receive, noted)
+                await error.response()(scope, receive, send)
             # else: the response ends early, which the client notices
+            status = error.status
         finally:
-            self._counters.requests[status or 499] += 1  # 499: the client left
+            self._counters.requests[status] += 1
             took_s = time.monotonic() - start
-            line = (scope["method"], scope["path"], status or 499, took_s)
+            line = (scope["method"], scope["path"], status, took_s)
             get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check_token(scope)
         body = await self._body(receive)
-        if body is None:
-            return
         if scope["method"] != "POST":
             await self._app(scope, _whole(body), send)
             return
@@ -113,20 +113,20 @@ class Guard:
             message = "this server needs its token as the API key"
             raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None if the client left."""
+    async def _body(self, receive: Receive) -> bytes:
+        """Returns the whole body."""
         try:
             return await asyncio.wait_for(self._read(receive), self._limits.patience_s)
         except asyncio.TimeoutError:
             message = f"the body did not arrive within {self._limits.patience_s:g} s"
             raise ApiError(408, message, headers={"Connection": "close"}) from None
 
-    async def _read(self, receive: Receive) -> bytes | None:
+    async def _read(self, receive: Receive) -> bytes:
         body = bytearray()
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return None
+                raise ApiError(CLIENT_LEFT, "the client left")
             body += message.get("body", b"")
             if len(body) > self._limits.body_bytes:
                 reason = f"the body is longer than {self._limits.body_bytes} bytes"
@@ -144,7 +144,9 @@ class Guard:
             )
             if work in done:
                 work.result()
-            elif not done:
+            elif gone in done:
+                raise ApiError(CLIENT_LEFT, "the client left")
+            else:
                 message = f"not done within {self._limits.deadline_s:g} s; send a shorter text"
                 raise ApiError(504, message)
         finally:

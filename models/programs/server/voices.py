@@ -1,19 +1,22 @@
 """The voices of a server: opened when first asked for, closed when memory is short."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from models.checkpoint.loading import open_model
-from models.checkpoint.voices import find_voice, installed_voices, voices_in
+from models.checkpoint.voices import find_voice, installed_voices, licence_in, voices_in
 from models.programs.server.requests import ApiError, SpeechRequest
 from models.synthesizer.synthesizer import Synthesizer
 from utils.errors import InputError, nearest
 from utils.files import user_path
 from utils.logging import get_logger
 
+Files = tuple[tuple[str, int, int], ...]  # name, time of the last change in ns, and size
 _COPIES = 2  # of the weights in memory at most: as loaded, and laid out for the CPU
 
 
@@ -24,51 +27,82 @@ class Description(NamedTuple):
     speakers: tuple[str, ...]
     languages: tuple[str, ...]  # of the speakers, espeak codes
     sample_rate: int
+    licence: str  # of the weights, else of the recordings, or "unknown"
 
 
 class VoiceStore:
     """Voices by name, opened by reference; the least recently used ones are closed first.
 
-    `memory_mb` bounds the weights of open voices; one voice is always kept.
+    Args:
+        find: Finds the references of voices by name; called again for voices that were added.
+        memory_mb: Bounds the weights of voices in memory; one voice is always kept.
     """
 
-    def __init__(self, references: Mapping[str, str | Path], memory_mb: float) -> None:
-        self._references = references
+    def __init__(self, find: Callable[[], Mapping[str, str | Path]], memory_mb: float) -> None:
+        self._find = find
         self._memory_mb = memory_mb
-        self._open: OrderedDict[str, Synthesizer] = OrderedDict()
-        self._lock = Lock()  # of `_open`
+        self._references: dict[str, str | Path] = {}
+        self._files: dict[str, Files] = {}  # of each voice when it was last read
+        self._refused: dict[str, Files] = {}  # that cannot be read; the voice before them goes on
+        self._kept: OrderedDict[tuple[str, Files], Synthesizer] = OrderedDict()
+        # those that a request still uses, too: they are neither opened twice nor forgotten
+        self._alive: WeakValueDictionary[tuple[str, Files], Synthesizer] = WeakValueDictionary()
+        self._lock = Lock()  # of `_kept`
         self.descriptions: dict[str, Description] = {}
+        if (fault := self.refresh()) and not self.descriptions:
+            raise fault
+
+    def refresh(self) -> InputError | None:
+        """Reads voices that were added or replaced, drops removed ones; returns the first fault."""
+        try:
+            references = self._find()
+        except InputError:
+            if not self.descriptions:
+                raise
+            return None  # a folder that is just being replaced
         faults: list[InputError] = []
         for name, reference in references.items():
+            files = _files(reference)
+            if files in (self._files.get(name), self._refused.get(name)):
+                continue
             try:
                 self.descriptions[name] = _describe(reference)
+                self._references[name], self._files[name] = reference, files
             except InputError as error:
+                self._refused[name] = files
                 faults.append(error)
                 get_logger(__name__).warning("voice %s left out: %s", name, error)
-        if faults and not self.descriptions:
-            raise faults[0]
+        for name in self.descriptions.keys() - references.keys():
+            if not user_path(self._references[name]).exists():
+                del self.descriptions[name], self._files[name]
+        return faults[0] if faults else None
 
     @property
     def n_open(self) -> int:
         """Voices in memory."""
-        return len(self._open)
+        return len(self._alive)
 
     @property
     def open_mb(self) -> float:
         """Memory of the weights of open voices; safe while another thread opens one."""
-        return sum(_COPIES * voice.weight_bytes / 1e6 for voice in [*self._open.values()])
+        voices = [ref() for ref in self._alive.valuerefs()]
+        return sum(_COPIES * voice.weight_bytes / 1e6 for voice in voices if voice is not None)
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Yields each voice for clients, and each of several speakers as a voice of its own."""
+        self.refresh()
         for name, about in self.descriptions.items():
             yield {"id": name, **about._asdict()}
             if len(about.speakers) > 1:
                 for speaker, language in zip(about.speakers, about.languages, strict=True):
-                    alone = Description(speaker, (speaker,), (language,), about.sample_rate)
+                    alone = about._replace(
+                        speaker=speaker, speakers=(speaker,), languages=(language,)
+                    )
                     yield {"id": f"{name}/{speaker}", **alone._asdict()}
 
     def resolved(self, request: SpeechRequest) -> SpeechRequest:
         """Returns the request with the voice and the speaker that its `voice` stands for."""
+        self.refresh()
         id, found = request.voice, [(request.voice, request.speaker)]
         if id not in self.descriptions:
             pairs = ((name, s) for name, about in self.descriptions.items() for s in about.speakers)
@@ -78,6 +112,9 @@ class VoiceStore:
             no_voice = f"no voice {id!r}{nearest(id, known)}"
             fault = f"several voices have a speaker {id!r}" if found else no_voice
             message = f"{fault} (expected one of {', '.join(known)})"
+            if not found and self.descriptions and not nearest(id, known):
+                voice = next(iter(self.descriptions))
+                message += f"; to serve one by this name: arion serve {id}={voice}"
             raise ApiError(400, message, param="voice")
         [(name, speaker)] = found
         if request.speaker not in (None, speaker):
@@ -88,16 +125,21 @@ class VoiceStore:
     def get(self, name: str) -> Synthesizer:
         """Returns a voice, opened if need be."""
         with self._lock:
-            if name not in self._open:
+            key = (name, self._files.get(name, ()))
+            voice = self._alive.get(key)
+            if voice is None:
                 try:
-                    self._open[name] = Synthesizer(self._references[name])
+                    voice = self._alive[key] = Synthesizer(self._references[name])
                 except InputError as error:
                     get_logger(__name__).error("voice %s: %s", name, error)
                     raise ApiError(500, f"the voice {name} cannot be opened") from error
-            self._open.move_to_end(name)
-            while self.n_open > 1 and self.open_mb > self._memory_mb:
-                self._open.popitem(last=False)
-            return self._open[name]
+                for replaced in [kept for kept in self._kept if kept[0] == name]:
+                    del self._kept[replaced]
+            self._kept[key] = voice
+            self._kept.move_to_end(key)
+            while len(self._kept) > 1 and self.open_mb > self._memory_mb:
+                self._kept.popitem(last=False)
+            return voice
 
 
 def named_references(words: Sequence[str]) -> dict[str, str | Path]:
@@ -125,6 +167,18 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
     return dict(named)
 
 
+def _files(reference: str | Path) -> Files:
+    """Lists the files by which a voice in a folder is read; empty for other references."""
+    folder = user_path(reference)
+    patterns = ("*.json", "*.safetensors", "checkpoints/step-*")
+    paths = sorted(path for pattern in patterns for path in folder.glob(pattern))
+    files = []
+    for path in paths:
+        with suppress(FileNotFoundError):  # training has just deleted it
+            files.append((path.name, path.stat().st_mtime_ns, path.stat().st_size))
+    return tuple(files)
+
+
 def _describe(reference: str | Path) -> Description:
     opened = open_model(reference)
     opened.require_task("tts", reference)
@@ -134,4 +188,5 @@ def _describe(reference: str | Path) -> Description:
         tuple(speaker.name for speaker in speakers),
         tuple(speaker.language for speaker in speakers),
         opened.assets.mel.sample_rate,
+        licence_in(opened.home / "history.json"),
     )

@@ -237,6 +237,10 @@ def test_alignments_of_speech_are_files_of_other_programs(long_speech, tmp_path)
     assert names == ["a.TextGrid", "a.json", "a.srt", "a.vtt"]
     sentences = read_json(tmp_path / "new" / "a.json")["sentences"]
     assert [tuple(one.values()) for one in sentences] == [*long_speech.sentences]
+    words = read_json(tmp_path / "new" / "a.json")["words"]
+    written = [long_speech.text[slice(*word["span"])] for word in words]
+    assert written.count("$3.50") == len(("three", "dollars", "and", "fifty", "cents"))
+    assert {"Dr", "Was"} < set(written)
     assert "\nIt cost $3.50; " in (tmp_path / "new" / "a.srt").read_text()
     with pytest.raises(InputError, match=r"a\.txt: unknown format of alignments; expected one of"):
         long_speech.save_alignment(tmp_path / "a.txt")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from processors.audio.streams import FORMATS, encoded, write_audio
+from processors.audio.streams import FORMATS, encoded, stream_delay_s, write_audio
 
 RATE = 22050
 WAV = (0.3 * np.sin(np.arange(2 * RATE) * 2 * np.pi * 440 / RATE)).astype(np.float32)
@@ -37,6 +37,23 @@ def test_a_stream_and_a_file_hold_the_whole_sound_at_its_pitch(tmp_path, format)
         assert len(wav) / rate == pytest.approx(2, abs=0.12)  # MP3 adds delay and padding
         assert tone_at(wav, rate) == pytest.approx(440, abs=1)
         assert np.sqrt(np.mean(wav**2)) == pytest.approx(0.3 / np.sqrt(2), rel=0.1)
+
+
+@pytest.mark.parametrize("rate", [16000, 22050, 44100])
+@pytest.mark.parametrize("format", ["mp3", "opus", "ogg"])
+def test_sound_comes_later_than_in_the_wav_by_the_delay_of_the_stream(tmp_path, format, rate):
+    wav = np.zeros(2 * rate, dtype=np.float32)
+    wav[rate : rate + 200] = 0.8 * np.sin(np.arange(200) / 3) * np.hanning(200)
+    write_audio(tmp_path / f"a.{format}", [wav], rate)
+    stream = b"".join(encoded(np.split(wav, [1000, 20000]), format, rate))
+    for data, delay_s in (
+        (stream, stream_delay_s(format, rate)),
+        ((tmp_path / f"a.{format}").read_bytes(), 0),
+    ):
+        heard, heard_rate = decoded(data, format)
+        centre = np.average(np.arange(len(heard)), weights=heard**2) / heard_rate
+        expected = np.average(np.arange(len(wav)), weights=wav**2) / rate
+        assert centre - expected == pytest.approx(delay_s, abs=5e-4)
 
 
 @pytest.mark.parametrize("format", ["wav", "flac"])

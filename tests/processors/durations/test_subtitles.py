@@ -9,6 +9,7 @@ from processors.durations.subtitles import (
     LINE,
     LONGEST_S,
     SHORTEST_S,
+    WrittenText,
     sentences_of,
     subtitles,
 )
@@ -40,6 +41,23 @@ def cues(content):
     ]
     rows = [block[1:] if block[0].isdigit() else block for block in blocks]
     return [(*map(seconds, row[0].split(" --> ")), row[1:]) for row in rows]
+
+
+def test_spoken_words_are_found_in_the_text_as_written():
+    text = "\n “It costs $5,”  she said; 10:30 a.m. — 😀\n\nIt is {T UW1} °C."
+    written = WrittenText(text)
+    first = "It costs five dollars she said ten thirty A M"
+    found = [
+        *written.spans("“It costs $5,” she said; 10:30 a.m. — 😀", spoken(first)),
+        *written.spans("It is", spoken("It is")),
+        *written.spans("not in the text", spoken("not")),
+        *written.spans("{T UW1} °C.", [TimedWord("T UW1", 0, 1), *spoken("degrees")]),
+    ]
+    shown = [text[slice(*span)] for span in found]
+    assert shown == [
+        *("It", "costs", "$5", "$5", "she", "said", "10:30", "10:30", "a.m", "a.m"),
+        *("It", "is", "", "T UW1", "°C"),
+    ]
 
 
 def test_a_text_is_shown_as_written_at_the_times_of_what_is_spoken():

@@ -6,6 +6,9 @@ token.hidden = true;
 token.innerHTML = 'Token <input name="token" type="password" autocomplete="off">';
 token.id = "token";
 form.voice.closest("div").append(token);
+document.getElementById("about").innerHTML =
+  'The endpoint is that of OpenAI\'s clients: <code>POST /v1/audio/speech</code>; voices are listed at'
+  + ' <code>/v1/audio/voices</code>. A text that begins with <code>&lt;speak&gt;</code> is SSML.';
 
 async function asked(path, options) {
   const headers = {
@@ -41,6 +44,7 @@ export async function listVoices() {
 export async function* speak({ text, voice, speed, pitch }, signal) {
   const body = JSON.stringify({
     model: "arion", input: text, voice, speed, ...(pitch !== 1 && { pitch }),
+    ssml: /^\s*<(speak[\s>]|\?xml)/.test(text),
     response_format: "pcm", stream_format: "sse", timestamps: true, subtitles: "srt",
   });
   const answer = await asked("/v1/audio/speech", { method: "POST", body, signal });

@@ -117,7 +117,8 @@ def test_the_inputs_of_the_flow_have_one_number(folder):
 
 
 @pytest.mark.parametrize(
-    ("export_graph", "name"), [(export_piper, "voice.onnx"), (export_sherpa, "model.onnx")]
+    ("export_graph", "name"),
+    [(export_piper, "en_US-flow-medium.onnx"), (export_sherpa, "model.onnx")],
 )
 def test_the_merged_graph_takes_the_temperature_from_the_noise_scale(
     opened, tmp_path, export_graph, name
@@ -138,9 +139,9 @@ def test_the_published_piper_speaks_with_the_temperature_of_the_voice(opened, tm
     from tests.models.programs.export.test_piper import phones_of
 
     export_piper(opened, tmp_path / "out")
-    settings = json.loads((tmp_path / "out" / "voice.onnx.json").read_text())
+    settings = json.loads((tmp_path / "out" / "en_US-flow-medium.onnx.json").read_text())
     assert settings["inference"]["noise_scale"] == 0.667
-    voice = piper.PiperVoice.load(tmp_path / "out" / "voice.onnx")
+    voice = piper.PiperVoice.load(tmp_path / "out" / "en_US-flow-medium.onnx")
     for noise_scale, temperature in ((None, 0.3), (2 * 0.667, 0.6)):
         config = piper.SynthesisConfig(speaker_id=1, noise_scale=noise_scale, normalize_audio=False)
         [chunk] = voice.synthesize("Hello, voice of a church!", config)

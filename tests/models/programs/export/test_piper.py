@@ -50,7 +50,7 @@ def folder(synthesizer, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def voice(folder):
-    return piper.PiperVoice.load(folder / "voice.onnx")
+    return piper.PiperVoice.load(folder / "en_US-two-medium.onnx")
 
 
 def phones_of(voice, vocabulary, phonemes):
@@ -88,7 +88,7 @@ def test_phones_and_pauses_are_those_of_the_toolkit(voice, synthesizer):
 
 
 def test_speakers_have_their_names(folder):
-    settings = json.loads((folder / "voice.onnx.json").read_text())
+    settings = json.loads((folder / "en_US-two-medium.onnx.json").read_text())
     assert settings["speaker_id_map"] == {"anna": 0, "bert": 1}
     assert (folder / "LICENSE").is_file()
 
@@ -97,7 +97,7 @@ def test_a_voice_of_arpabet_has_the_nearest_phones(tmp_path):
     home = make_voice(tmp_path / "arpabet", *SPEAKERS)
     vocoder = make_vocoder(tmp_path / "vocoder", rates=RATES)  # other files export both graphs too
     export_piper(open_voice(home, vocoder), tmp_path / "out")
-    arpabet = piper.PiperVoice.load(tmp_path / "out" / "voice.onnx")
+    arpabet = piper.PiperVoice.load(tmp_path / "out" / "en_US-arpabet-medium.onnx")
     [phonemes] = arpabet.phonemize("Hello, voice of a church!")
     said = " ".join(phones_of(arpabet, load_model(home).vocabulary, phonemes))
     assert said == "HH AH0 L OW1 <,> V OY1 S AH0 V AH0 CH ER1 CH <!>"

@@ -14,6 +14,7 @@ from models.programs.export.piper_sherpa import (
     export_sherpa,
     ids_of,
     merged_graph,
+    piper_name,
     piper_settings,
 )
 from processors.text.g2p import lookup
@@ -95,6 +96,9 @@ def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
         line.rsplit(" ", 1) for line in (exported / "tokens.txt").read_text().splitlines()
     )
     assert len(lexicon) > 120_000
+    years = (*lookup("nineteen"), *lookup("oh"), *lookup("five"))
+    assert tuple(lexicon["1905"].split()) == years
+    assert tuple(lexicon["42"].split()) == (*lookup("forty"), *lookup("two"))
     assert tokens[" "] == "0"
     for word in ("hello", "o'clock", "the"):
         phones = lexicon[word].split()
@@ -156,7 +160,7 @@ def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
 def test_a_voice_of_one_speaker_has_no_input_for_speakers(tmp_path):
     one = make_voice(tmp_path / "one")
     export_piper(open_voice(one, make_vocoder(tmp_path / "v", rates=RATES)), tmp_path / "out")
-    session = onnxruntime.InferenceSession(tmp_path / "out" / "voice.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "en_US-one-medium.onnx")
     assert [tensor.name for tensor in session.get_inputs()] == ["input", "input_lengths", "scales"]
 
 
@@ -170,6 +174,22 @@ def test_a_voice_of_arpabet_has_settings_for_piper(voice):
     assert ["t", "ʃ"] in settings["vowel_clusters"]
     assert settings["espeak"] == {"voice": "en-us"}
     assert settings["inference"]["noise_scale"] == 0.667
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [("en-gb-scotland", "en_GB"), ("de", "de_DE"), ("cs", "cs_CZ"), ("nb", "no_NO")],
+)
+def test_two_voices_have_names_by_which_piper_knows_them(tmp_path, language, code):
+    speaker = Speaker("anna", language)
+    folder = make_voice(tmp_path / "my-voice 2", speaker, phone_extractor="espeak")
+    voice = open_voice(folder, "griffin_lim")
+    assert piper_name(voice) == f"{code}-my_voice_2-medium"
+    settings = piper_settings(voice)
+    assert settings["language"]["code"] == code
+    assert settings["language"]["family"] == code[:2]
+    assert (settings["dataset"], settings["audio"]["quality"]) == ("my_voice_2", "medium")
+    assert settings["espeak"] == {"voice": language}
 
 
 def test_voices_that_the_formats_cannot_hold_are_refused(voice, tmp_path):

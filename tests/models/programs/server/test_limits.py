@@ -100,6 +100,7 @@ def test_work_without_a_listener_ends_within_a_second(folders, endless):
             next(response.iter_bytes())
         left = time.monotonic()
         wait_until(lambda: server.metric("arion_requests_active") == 0, seconds=1)
+        assert server.metric('arion_requests_total{status="499"}') == 1  # not 200, as it began
         wait_until(lambda: time.monotonic() > left + 1)
         assert endless[-1] < left + 1
 
@@ -138,6 +139,7 @@ def test_a_deadline_ends_requests(folders, endless):
         with request as response, pytest.raises(Exception, match=r"incomplete|closed"):
             list(response.iter_bytes())  # it has begun: the connection ends
         wait_until(lambda: server.metric("arion_requests_active") == 0, seconds=1)
+        assert server.metric('arion_requests_total{status="504"}') == 2
 
 
 def test_a_token_is_needed_for_all_but_the_page_and_health(folders):
@@ -168,12 +170,16 @@ def test_the_log_has_no_word_of_a_request_and_no_raw_control_characters(folders,
 
 
 def test_wrong_json_and_unknown_routes_are_refused(server):
-    for method, path, body, headers, status in (
-        ("POST", SPEECH, "{", JSON, 400),
-        ("POST", SPEECH, "[" * 60000, JSON, 400),
-        ("POST", SPEECH, json.dumps(BODY), {"Content-Type": "text/plain"}, 400),
-        ("GET", SPEECH, "", {}, 405),
-        ("GET", "/../../etc/passwd", "", {}, 404),
+    curl = {"Content-Type": "application/x-www-form-urlencoded"}
+    place, header = "at line 2, column 11", "send it with the header Content-Type: application/json"
+    for method, path, body, headers, status, message in (
+        ("POST", SPEECH, '{"model": "tts-1",\n "voice": tiny}', JSON, 400, place),
+        ("POST", SPEECH, "[" * 60000, JSON, 400, "parsing the body"),
+        ("POST", SPEECH, json.dumps(BODY), curl, 400, header),
+        ("POST", SPEECH, json.dumps(BODY), {}, 400, header),
+        ("GET", SPEECH, "", {}, 405, "Method Not Allowed"),
+        ("GET", "/../../etc/passwd", "", {}, 404, "Not Found"),
     ):
         found, text = server.request(method, path, body, **headers)
-        assert (found, set(json.loads(text))) == (status, {"error"})
+        assert found == status
+        assert message in json.loads(text)["error"]["message"]

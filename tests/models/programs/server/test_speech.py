@@ -1,6 +1,7 @@
 """Speech over HTTP, as the openai package asks for it, is the speech of Python."""
 
 import base64
+import io
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,10 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import openai
 import pytest
+import soundfile
+import soxr
 
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
 from processors.durations.subtitles import subtitles
+from processors.records import later
 from processors.text.markup.formats import Markup
 from processors.text.markup.ssml import Ssml
 from tests.models.programs.server.servers import running
@@ -110,13 +114,45 @@ def test_events_hold_the_sound_and_the_times_of_its_words(server, voice):
     *deltas, done = [json.loads(line.removeprefix("data: ")) for line in lines]
     sound = b"".join(base64.b64decode(delta["audio"]) for delta in deltas)
     assert sound == bytes_of(voice, format="pcm")
-    words = [tuple(word.values()) for delta in deltas for word in delta["words"]]
-    assert words == list(voice(TEXT).words)
+    words = [word for delta in deltas for word in delta["words"]]
+    assert [(word["word"], word["start"], word["end"]) for word in words] == [*voice(TEXT).words]
+    written = [TEXT[slice(*word["span"])] for word in words]
+    assert written == ["It", "was", "so", "Was", "it", "Yes", "in", *["1813"] * 2]
     assert [word["word"] for word in deltas[0]["words"]] == ["It", "was", "so"]
     assert done["type"] == "speech.audio.done"
     assert done["usage"]["input_tokens"] == len(TEXT)
     speech = voice(TEXT)
     assert done["subtitles"] == subtitles(speech.sentences, speech.words, "vtt")
+
+
+@pytest.mark.parametrize("format", ["mp3", "opus", "flac", "wav"])
+def test_words_have_their_times_in_the_decoded_sound(server, voice, format):
+    text = '<speak><mark name="a"/>Yes. <mark name="b"/>It was so.</speak>'
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1",
+        voice="tiny",
+        input=text,
+        response_format=format,
+        stream_format="sse",
+        extra_body={"ssml": True, "timestamps": True, "subtitles": "srt"},
+    ) as response:
+        events = [json.loads(line[6:]) for line in response.iter_lines() if line]
+    sound = b"".join(base64.b64decode(event.get("audio", "")) for event in events)
+    wav, rate = soundfile.read(io.BytesIO(sound))
+    speech = voice(Ssml(text))
+    expected = soxr.resample(speech.wav, RATE, rate)
+    n = 2 ** int(np.log2(len(wav) + len(expected)) + 1)
+    correlation = np.fft.irfft(np.fft.rfft(wav, n) * np.fft.rfft(expected, n).conj())
+    delay_s = correlation[: rate // 2].argmax() / rate  # of the sound
+    words = [word for event in events for word in event.get("words", ())]
+    marks = [mark for event in events for mark in event.get("marks", ())]
+    for name, rows in (("start", speech.words), ("end", speech.words)):
+        times = [getattr(row, f"{name}_s") + delay_s for row in rows]
+        assert [word[name] for word in words] == pytest.approx(times, abs=1e-3)
+    times = [mark.time_s + delay_s for mark in speech.marks]
+    assert [mark["time"] for mark in marks] == pytest.approx(times, abs=1e-3)
+    sentences, spoken = later(speech.sentences, delay_s), later(speech.words, delay_s)
+    assert events[-1]["subtitles"] == subtitles(sentences, spoken, "srt")
 
 
 def test_ssml_is_spoken_as_in_python_with_the_times_of_its_marks(server, voice):
@@ -207,6 +243,11 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
     [
         ({"voice": "tinny"}, openai.BadRequestError, "did you mean tiny"),
         (
+            {"voice": "alloy"},
+            openai.BadRequestError,
+            "; to serve one by this name: arion serve alloy=tiny",
+        ),
+        (
             {"voice": "bert"},
             openai.BadRequestError,
             r"several voices have a speaker 'bert' \(expected one of three/bert, two/bert\)",
@@ -224,7 +265,11 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
             openai.BadRequestError,
             "language: not 'en-gb'; this voice speaks en-us",
         ),
-        ({"model": "gpt"}, openai.BadRequestError, "model: .*'tts-1'.*found 'gpt'"),
+        (
+            {"model": "gpt"},
+            openai.BadRequestError,
+            "model: .*'tts-1'.*found 'gpt'; .* send 'arion'",
+        ),
         ({"response_format": "aac"}, openai.BadRequestError, "'mp3', 'opus'.*found 'aac'"),
         ({"speed": 4.5}, openai.BadRequestError, "speed: .* 4"),
         ({"input": "a" * 4097}, openai.BadRequestError, "input: .* 4096 characters"),
@@ -269,6 +314,7 @@ def test_models_voices_health_and_metrics(server):
     assert voices["three/carl"]["speakers"] == ["carl"]
     assert voices["three/carl"]["languages"] == ["en-gb"]
     assert voices["three/carl"]["sample_rate"] == RATE
+    assert voices["three/carl"]["licence"] == voices["tiny"]["licence"] == "unknown"
     assert server.request("GET", "/health") == (200, '{"status":"ok"}')
     before = server.metric("arion_sound_seconds_total")
     samples = np.frombuffer(speak(server)[44:], dtype="<i2")
