@@ -31,8 +31,9 @@ class SpeechStream(Iterator[np.ndarray]):
 
     def __init__(self, clauses: Iterable[Clause], n_faded: int, text: str | None = None) -> None:
         self.words: list[TimedWord] = []
-        self.spans: list[CharacterSpan] = []  # of each word in the text, if that is given
         self._text = None if text is None else WrittenText(text)
+        self._clauses: list[tuple[str, Sequence[TimedWord]]] = []  # to be found in the text
+        self._spans: list[CharacterSpan] = []
         self.sentences: list[TimedSentence] = []
         self.marks: list[TimedMark] = []
         self._pieces = faded_out(self._clipped(clauses), n_faded)
@@ -40,11 +41,18 @@ class SpeechStream(Iterator[np.ndarray]):
     def __next__(self) -> np.ndarray:
         return next(self._pieces)
 
+    @property
+    def spans(self) -> list[CharacterSpan]:
+        """Characters of the text that each of `words` was read from; empty for SSML."""
+        clauses, self._clauses = self._clauses, []
+        if self._text is not None:
+            self._spans += [span for clause in clauses for span in self._text.spans(*clause)]
+        return self._spans
+
     def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:
         for clause, pieces in clauses:
             self.words += clause.words
-            if self._text is not None:
-                self.spans += self._text.spans(clause.text, clause.words)
+            self._clauses.append((clause.text, clause.words))
             self.sentences += clause.sentences
             self.marks += clause.marks
             for piece in pieces:

@@ -3,13 +3,14 @@
 import base64
 import io
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.streams import FORMATS, write_audio
-from processors.durations.subtitles import CharacterSpan
+from processors.durations.subtitles import CharacterSpan, WrittenText
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones
 from utils.errors import InputError
 
@@ -39,14 +40,20 @@ class Speech:
     out_of_vocabulary: tuple[str, ...] = ()  # words that no lexicon holds, pronounced by rule
     attention: tuple[AttentionQuality, ...] = ()  # of each sentence, if the model has attention
     marks: tuple[TimedMark, ...] = ()  # of SSML, in order
-    # characters of `text` that each word was read from, "$5" for "five dollars"; empty for markup
-    spans: tuple[CharacterSpan, ...] = ()
+    clauses: tuple[tuple[str, int], ...] = ()  # of the text as given, with their numbers of words
     gain: float = 1.0  # what the wav was multiplied by to keep it within [-1, 1]; 1 for most
 
     @property
     def seconds(self) -> float:
         """Length of the wav."""
         return len(self.wav) / self.sample_rate
+
+    @property
+    def spans(self) -> tuple[CharacterSpan, ...]:
+        """Characters of `text` that each word was read from, "$5" for "five dollars"."""
+        written, words = WrittenText(self.text), iter(self.words)
+        clauses = ((text, list(islice(words, n_words))) for text, n_words in self.clauses)
+        return tuple(span for clause in clauses for span in written.spans(*clause))
 
     @property
     def phones(self) -> tuple[TimedPhone, ...]:

@@ -31,8 +31,7 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
-from processors.durations.subtitles import CharacterSpan, WrittenText
-from processors.text.markup.formats import Markup, Text, read_runs, source_of
+from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
 from processors.text.passages import (
@@ -155,16 +154,10 @@ class Synthesizer:
         warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
         warn_if_rushed(speech, settings.duration_control * min(1, fastest))
-        spans: list[CharacterSpan] = []
-        if isinstance(text, str):
-            written = WrittenText(text)
-            spans = [
-                span for clause in clauses for span in written.spans(clause.text, clause.words)
-            ]
-        text = text if isinstance(text, str) else speech.text
         faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
         log_gain(speech.gain)
-        return replace(speech, text=text, spans=tuple(spans), wav=faded)
+        texts = tuple((clause.text, len(clause.words)) for clause in clauses)
+        return replace(speech, text=_written(text) or speech.text, clauses=texts, wav=faded)
 
     def generate(
         self,
@@ -193,7 +186,7 @@ class Synthesizer:
         speaker, passages = self._read(text, settings)
         clauses = self._passages.speak(passages, speaker, settings, streamed=True)
         n_faded = settings.fade_out * self._hop_length
-        return SpeechStream(clauses, n_faded, text if isinstance(text, str) else None)
+        return SpeechStream(clauses, n_faded, _written(text))
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
@@ -253,8 +246,10 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        source = source_of(text)
+        source = text if isinstance(text, str) else text.source
         check_text(source)
+        if isinstance(text, str) and not PAUSE.search(text):
+            return speaker, self._plain(text, language, settings)
         voice = SsmlVoice(
             model=self.config.model_type,
             language=language,
@@ -281,3 +276,10 @@ class Synthesizer:
             return pitched_passages(sentences, settings.pitch, pauses=pauses)
         clauses = [(clause, i == 0) for row in sentences for i, clause in enumerate(row)]
         return [Passage(clause, starts) for clause, starts in clauses]
+
+
+def _written(text: Text) -> str | None:
+    """Returns the text in which spoken words are found; None for SSML."""
+    if isinstance(text, Ssml) or (isinstance(text, Markup) and text.format == "ssml"):
+        return None
+    return text if isinstance(text, str) else text.source

@@ -55,11 +55,6 @@ class Markup(NamedTuple):
 Text = str | Ssml | Markup
 
 
-def source_of(text: Text) -> str:
-    """Returns a text as it is written."""
-    return text if isinstance(text, str) else text.source
-
-
 def read_runs(text: Text, voice: SsmlVoice) -> list[list[TextRun]] | None:
     """Reads a text: its runs, or None if it is plain and without pauses.
 
@@ -68,7 +63,7 @@ def read_runs(text: Text, voice: SsmlVoice) -> list[list[TextRun]] | None:
     Raises:
         InputError: As `read_ssml`; or if elements or lists are nested too deeply.
     """
-    source = source_of(text)
+    source = text if isinstance(text, str) else text.source
     if isinstance(text, Markup):
         format = recognised(source) if text.format == "auto" else text.format
         if format == "ssml":
