@@ -156,8 +156,8 @@ def update_card(folder: Path, card: Card, position: Position, losses: Mapping[st
     """
     measured = {**card.history.losses, **losses}
     finite = {name: value for name, value in measured.items() if math.isfinite(value)}
-    best = {"best": position.best, "best_step": position.best_step}
-    history = replace(card.history, step=position.step, losses=finite, **best)
+    history = replace(card.history, step=position.step, losses=finite)
+    history = replace(history, best=position.best, best_step=position.best_step)
     write_card(folder, replace(card, history=history))
 
 
