@@ -147,10 +147,10 @@ def update_card(folder: Path, card: Card, position: Position, losses: Mapping[st
     Args:
         losses: Losses and scores of the last validation, by name; others are those of `card`.
     """
-    losses = {**card.history.losses, **losses}
-    finite = {name: value for name, value in losses.items() if math.isfinite(value)}
-    best = {"best": position.best, "best_step": position.best_step}
-    history = replace(card.history, step=position.step, losses=finite, **best)
+    measured = {**card.history.losses, **losses}
+    finite = {name: value for name, value in measured.items() if math.isfinite(value)}
+    history = replace(card.history, step=position.step, losses=finite)
+    history = replace(history, best=position.best, best_step=position.best_step)
     write_card(folder, replace(card, history=history))
 
 
