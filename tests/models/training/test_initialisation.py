@@ -313,7 +313,7 @@ def test_statistics_of_the_new_speaker_are_those_of_the_data(tmp_path):
     old = voice_of(tmp_path / "old", ("anna",))
     after = load_model(add_speaker(tmp_path / "new", old))
 
-    means = [after.stats.speakers[name].f0_phone.mean for name in ("anna", "cara")]
+    means = [after.assets.stats.speakers[name].f0_phone.mean for name in ("anna", "cara")]
     assert after.network.pitch.norm.mean.tolist() == pytest.approx(means)
 
 
