@@ -283,10 +283,10 @@ def test_document_types_and_their_entities_are_refused_unread(declaration):
 def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
     with pytest.raises(InputError, match="at most 1000000 are read"):
         read("a" * MAX_CHARACTERS)
-    start = time.monotonic()
+    start = time.process_time()
     assert len(read("<p>a</p>" * 40_000)) == 40_000
     assert len(read("a<break time='1ms'/>" * 45_000)[0]) == 90_000
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_the_documentation_lists_the_elements():
