@@ -39,15 +39,11 @@ def score_of(
     """Scores how well a recording fits its words, whose phones are those of the segments."""
     edit = best_edit(aligned.emissions, aligned.background, chain, segments)
     start_s, end_s = round(edit.start * FRAME_S, 3), round(edit.end * FRAME_S, 3)
-    return AlignmentScore(round(edit.gain, 2), _described(edit, words), start_s, end_s)
-
-
-def _described(edit: Edit, words: Sequence[str]) -> str:
-    """Returns the words that are replaced; the neighbours where sound is inserted between words."""
-    if edit.first < edit.past:
-        return " ".join(words[edit.first : edit.past])
-    before, after = words[: edit.first][-1:], words[edit.past :][:1]
-    return " ... ".join([*before, *after] if before and after else [*before, "", *after])
+    replaced = " ".join(words[edit.first : edit.past])
+    if not replaced:  # sound between two words, or before the first or after the last
+        before, after = words[: edit.first][-1:], words[edit.past :][:1]
+        replaced = " ... ".join([*before, *([] if before and after else [""]), *after])
+    return AlignmentScore(round(edit.gain, 2), replaced, start_s, end_s)
 
 
 def best_edit(
