@@ -12,10 +12,9 @@ from preprocessors.manifest import Listing, Rejection, UnusableCorpus, Utterance
 from utils.errors import InputError, control_characters, listed
 from utils.files import is_utf_16
 
-AUDIO_SUFFIXES = (  # that libsndfile reads
-    *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus"),
-    *(".aiff", ".aif", ".au", ".caf", ".rf64", ".w64"),
-)
+# that libsndfile reads
+AUDIO_SUFFIXES: tuple[str, ...] = (".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus")
+AUDIO_SUFFIXES += (".aiff", ".aif", ".au", ".caf", ".rf64", ".w64")
 # that it does not read, and telephones and browsers write
 UNREADABLE_SUFFIXES = (".m4a", ".aac", ".mp4", ".3gp", ".amr", ".wma", ".webm")
 _NOT_TEXT = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined"}
@@ -52,7 +51,6 @@ class Collector:
 
         Args:
             id: The name that `safe_id` makes an id of.
-            audio: The recordings of this id.
             source: The place of the text, for messages.
             phones: The phones of the text in braces, spoken in its place.
             name: The recording's name in the corpus; empty: `id`.

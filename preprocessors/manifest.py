@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from config.preprocess import SplitConfig
 from utils.errors import InputError
@@ -139,7 +139,9 @@ def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
     """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
     all_ids = set(ids)
 
-    among = {key: tuple(id for id in getattr(options, key) if id in all_ids) for key in _LISTS}
+    among: dict[str, Any] = {
+        key: tuple(id for id in getattr(options, key) if id in all_ids) for key in _LISTS
+    }
     return replace(options, **among)
 
 

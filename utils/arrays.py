@@ -37,9 +37,8 @@ def read_array(path: Path) -> np.ndarray:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (ValueError, EOFError, TokenError, zipfile.BadZipFile, MemoryError):
         # NumPy's own message advises to allow pickles, which may run code
-        raise InputError(
-            f"{path}: not a complete .npy file of numbers; make it again by numpy.save"
-        ) from None
+        fault = f"{path}: not a complete .npy file of numbers"
+        raise InputError(f"{fault}; make it again by numpy.save") from None
 
 
 def _read_tensor(path: Path) -> np.ndarray:

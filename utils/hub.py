@@ -43,10 +43,8 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
             never requested from the Hub.
     """
     if not isinstance(reference, str | Path):
-        raise InputError(
-            f"the model is of the type {type(reference).__name__}; expected a path, or the name of"
-            " a repository on the Hub"
-        )
+        fault = f"the model is of the type {type(reference).__name__}"
+        raise InputError(f"{fault}; expected a path, or the name of a repository on the Hub")
     path = os.path.expanduser(reference)  # noqa: PTH111  (that of Path raises for unknown users)
     if os.path.exists(path):  # noqa: PTH110  (for names too long)
         return Path(path)

@@ -88,10 +88,7 @@ def progress(
 ) -> Iterator[Progress]:
     """Shows the progress of a loop: a bar on a terminal, else a log line every ten seconds.
 
-    Args:
-        description: What is counted, such as `stage 1: utterances`.
-        initial: Items done by an earlier, interrupted run.
-        clock: Monotonic time in seconds.
+    Of `total` items, such as `stage 1: utterances`, an earlier, interrupted run did `initial`.
     """
     if not (total and sys.stderr.isatty()):
         yield Progress(total, description, initial, clock)

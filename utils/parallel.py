@@ -74,7 +74,6 @@ def run_chunks(
 
     Args:
         function: Importable by name; what it raises ends the run.
-        chunks: Items by name of the chunk.
         n_jobs: Worker processes; no more than chunks are started.
         backend: `sequential` runs in this process, without protection against crashes.
 

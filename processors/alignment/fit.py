@@ -45,11 +45,10 @@ def list_misfits(
     write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in worst_first))
     suspects = [f"\n  {id}: {_described(s)}" for id, s in worst_first if s.misfit > SUSPECT]
     if suspects:
-        get_logger(__name__).warning(
-            "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"
-            " the places that %s lists:%s",
-            *(len(suspects), len(scores), SUSPECT, path, "".join(suspects[:_SHOWN])),
-        )
+        count = f"{len(suspects)} of {len(scores)} recordings"
+        fault = f"{count} may differ from their texts (misfit above {SUSPECT:g})"
+        remedy = f"listen to them at the places that {path} lists"
+        get_logger(__name__).warning("%s; %s:%s", fault, remedy, "".join(suspects[:_SHOWN]))
 
 
 def _described(score: AlignmentScore) -> str:

@@ -136,10 +136,8 @@ def file_aligner(
 ) -> aligner.Aligner:
     """Returns an aligner that reads the alignment of each utterance from a file.
 
-    Args:
-        folder_of: The folder of the files, given the configuration and the folder of the corpus.
-        find: The file of an utterance in it.
-        remedy: What to do if the folder is missing.
+    `folder_of` gets the configuration and the folder of the corpus, `find` the folder of the files;
+    `remedy` is what to do without that folder.
     """
 
     def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> aligner.Align:

@@ -51,13 +51,9 @@ def align(
     wav: np.ndarray,
     spoken: SpokenText,
 ) -> Alignment:
-    """Aligns one utterance in any language by a trained model, with a score.
+    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score.
 
-    Args:
-        wav: The recording, (S,) float32 in [-1, 1] at the rate of the configuration.
-
-    Raises:
-        AlignmentError: If the recording is too short for the text or does not fit it.
+    Raises AlignmentError if the recording is too short for the text or does not fit it.
     """
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
     rate = config.sample_rate

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from processors.alignment.hmm import tying
 from processors.alignment.hmm.chain import (
     N_STATES,
     SILENCE_PLACES,
@@ -28,14 +29,6 @@ from processors.alignment.hmm.mixtures import (
     split_gaussians,
 )
 from processors.alignment.hmm.model import OTHER, PhoneHmm, norm_of, unit_of
-from processors.alignment.hmm.tying import (
-    Contexts,
-    accumulate_contexts,
-    merge_contexts,
-    n_states,
-    no_context,
-    tie,
-)
 from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -119,11 +112,12 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     for example in examples:
         frames.setdefault(example.speaker, []).append(example.frames)
     norms = {speaker: norm_of(np.concatenate(parts)) for speaker, parts in sorted(frames.items())}
-    P, D = n_states(len(units)), examples[0].frames.shape[1] if examples else 1
+    P, D = tying.n_states(len(units)), examples[0].frames.shape[1] if examples else 1
     zeros, ones = np.zeros((P, 1, D), np.float32), np.ones((P, 1, D), np.float32)
     mixtures = Mixtures(np.ones((P, 1)), zeros, ones)
     shares: dict[SilencePlace, float] = {"edge": 0.8, "punctuation": 0.5, "word": 0.1}
-    return PhoneHmm(units, no_context(len(units)), mixtures, np.full(P, 0.5), shares, norms)
+    states = tying.no_context(len(units))
+    return PhoneHmm(units, states, mixtures, np.full(P, 0.5), shares, norms)
 
 
 def _train_growing(
@@ -167,18 +161,18 @@ def _tie_states(
 ) -> PhoneHmm:
     """Builds the model with one Gaussian for each state in each context of the trees."""
 
-    def contexts_of(part: int) -> Contexts:
-        contexts: Contexts = {}
+    def contexts_of(part: int) -> tying.Contexts:
+        contexts: tying.Contexts = {}
         for frames, segments in utterances[part::_PARTS]:
             posteriors = model.posteriors(frames, model.chain(segments))
             if np.isfinite(posteriors.log_likelihood):
-                accumulate_contexts(contexts, frames, posteriors.occupancy, segments)
+                tying.accumulate_contexts(contexts, frames, posteriors.occupancy, segments)
         return contexts
 
-    contexts = merge_contexts(pool.map(contexts_of, range(_PARTS)))
+    contexts = tying.merge_contexts(pool.map(contexts_of, range(_PARTS)))
     if not contexts:
         raise _nothing_fits()
-    tied = tie(contexts, len(model.units))
+    tied = tying.tie(contexts, len(model.units))
     mixtures = single_gaussians(tied.sums)
     return replace(model, tying=tied.tying, mixtures=mixtures, stay=model.stay[tied.states])
 
