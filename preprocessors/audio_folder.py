@@ -64,7 +64,7 @@ def _refuse(error: OSError) -> None:
 
 
 def recording_id(name: str) -> str:
-    """The id of a recording: a function of its path relative to the corpus, with `/`."""
+    """Makes the id of a recording from its path relative to the corpus, with `/`."""
     return safe_id(os.path.splitext(name)[0])  # noqa: PTH122  (a name, not a path on this machine)
 
 

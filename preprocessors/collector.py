@@ -12,10 +12,9 @@ from preprocessors.manifest import Listing, Rejection, UnusableCorpus, Utterance
 from utils.errors import InputError, control_characters, listed
 from utils.files import is_utf_16
 
-AUDIO_SUFFIXES = (  # that libsndfile reads
-    *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus"),
-    *(".aiff", ".aif", ".au", ".caf", ".rf64", ".w64"),
-)
+# that libsndfile reads
+AUDIO_SUFFIXES: tuple[str, ...] = (".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus")
+AUDIO_SUFFIXES += (".aiff", ".aif", ".au", ".caf", ".rf64", ".w64")
 # that it does not read, and telephones and browsers write
 UNREADABLE_SUFFIXES = (".m4a", ".aac", ".mp4", ".3gp", ".amr", ".wma", ".webm")
 _NOT_TEXT = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined"}
@@ -52,7 +51,6 @@ class Collector:
 
         Args:
             id: The name that `safe_id` makes an id of.
-            audio: The recordings of this id.
             source: The place of the text, for messages.
             phones: The phones of the text in braces, spoken in its place.
             name: The recording's name in the corpus; empty: `id`.
@@ -108,11 +106,11 @@ class Collector:
         if names := self.unlisted:
             files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
             self.notices.append(f"{self._dataset}: {files}")
-        doubled = {id: places for id, places in self._sources.items() if len(places) > 1}
-        # counted once, also if one of the places has another fault
+        doubled = {id: sources for id, sources in self._sources.items() if len(sources) > 1}
+        # counted once, also if one of the entries has another fault
         self._rejected = [item for item in self._rejected if item.id not in doubled]
-        for id, places in doubled.items():
-            fault = f"the id {id} occurs {len(places)} times: {listed(places, 3)}"
+        for id, sources in doubled.items():
+            fault = f"the id {id} occurs {len(sources)} times: {listed(sources, 3)}"
             self.reject(id, f"{fault}; remove or rename all but one")
         usable = [utterance for utterance in self._utterances if utterance.id not in doubled]
         usable.sort(key=lambda utterance: utterance.id)
@@ -125,7 +123,7 @@ class Collector:
 
 
 def _fault_of(audio: Sequence[Path], name: str) -> str:
-    """The reason why these are not the one readable recording of an utterance; empty if it is."""
+    """Returns why these are not the one readable recording of an utterance; empty if they are."""
     if not audio:
         return f"no audio file {without_suffix(name)} ({', '.join(AUDIO_SUFFIXES[:3])} ...)"
     if len(audio) > 1:
@@ -143,24 +141,21 @@ def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> Non
     Raises:
         InputError: Otherwise; it names the key of the folder, and a folder near it that fits.
     """
-    if _fits(root, patterns):
+
+    def fits(folder: Path) -> bool:
+        return all(any(folder.glob(pattern)) for pattern in patterns)
+
+    if fits(root):
         return
     message = f"{dataset}: expected {wanted} in {root}; set dataset_path.{dataset} to that folder"
-    near = [folder for folder in [root.parent, *sorted(root.glob("*/"))] if _fits(folder, patterns)]
-    message += f"; {near[0]} looks right" if near else ""
-    raise InputError(f"{message}; {root} holds {_contents(root)}")
-
-
-def _fits(folder: Path, patterns: tuple[str, ...]) -> bool:
-    return all(any(folder.glob(pattern)) for pattern in patterns)
-
-
-def _contents(root: Path) -> str:
-    """The kinds of files below a folder, with one of each: `40 .txt (txt/p225_001.txt)`."""
+    near = next(filter(fits, [root.parent, *sorted(root.glob("*/"))]), None)
+    message += f"; {near} looks right" if near else ""
+    # the suffixes of the files, with a file of each: 40 .txt (txt/p225_001.txt)
     files = [path for path in islice(root.rglob("*"), _MOST_FILES) if path.is_file()]
     names = {path.suffix: path.relative_to(root).as_posix() for path in reversed(files)}
-    kinds = Counter(path.suffix for path in files).most_common(4)
-    return ", ".join(f"{n} {suffix} ({names[suffix]})" for suffix, n in kinds) or "no files"
+    counts = Counter(path.suffix for path in files).most_common(4)
+    content = ", ".join(f"{n} {suffix} ({names[suffix]})" for suffix, n in counts) or "no files"
+    raise InputError(f"{message}; {root} holds {content}")
 
 
 def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
@@ -197,20 +192,20 @@ class AudioFiles:
         self._used: set[Path] = set()
 
     def find(self, name: str) -> list[Path]:
-        """The audio files called `name`, a relative path with or without its suffix.
+        """Finds the audio files called `name`, a relative path with or without its suffix.
 
-        Of several, those are returned that have the suffix of `name`, if any has.
+        Of several, it returns those with the suffix of `name`, if any has it.
         """
         path = PurePosixPath(name)
         stem = without_suffix(path.name)
-        places = [self.root / folder / path.parent for folder in self._folders]
-        files = [file for place in places for file in self._files(place).get(stem, [])]
+        folders = [self.root / folder / path.parent for folder in self._folders]
+        files = [file for folder in folders for file in self._files(folder).get(stem, [])]
         self._used |= {*files}
         exact = [file for file in files if file.suffix.lower() == path.suffix.lower()]
         return exact or files
 
     def has_folder(self, path: str) -> bool:
-        """Whether one of the folders holds a folder of this name, which may be empty."""
+        """Returns whether one of the folders holds a folder of this name, which may be empty."""
         return any((self.root / folder / path).is_dir() for folder in self._folders)
 
     def unlisted(self) -> list[str]:
@@ -228,14 +223,14 @@ class AudioFiles:
 
 
 def without_suffix(name: str) -> str:
-    """The name of a recording without the suffix of audio, in composed characters (NFC)."""
+    """Returns the name of a recording without a suffix of audio, in composed characters (NFC)."""
     suffix = PurePosixPath(name).suffix.lower()
     stem = name[: -len(suffix)] if suffix in AUDIO_SUFFIXES + UNREADABLE_SUFFIXES else name
     return unicodedata.normalize("NFC", stem)  # disks of macOS write é as two characters
 
 
 def audio_in(folder: Path) -> dict[str, list[Path]]:
-    """The audio files of a folder by name without suffix, sorted.
+    """Lists the audio files of a folder by name without suffix, sorted.
 
     Hidden files are left out, and those that cannot be read where another of the same name can.
     """

@@ -59,7 +59,7 @@ def find_format(dataset: str, options: CorpusConfig) -> Corpus:
 
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
     """Returns the published archive of a dataset; None for a dataset that only borrows a format."""
-    find_format(dataset, options)
+    find_format(dataset, options)  # refuses an unknown one
     corpus = published(dataset, options)
     return corpus.archive if corpus else None
 
@@ -112,10 +112,10 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
         check_id(dataset)
     except InputError as error:
         raise InputError(f"dataset: {error}") from None
-    reader = find_format(dataset, options)
+    corpus = find_format(dataset, options)
     if not root.is_dir():
         fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""
         fault = f"{dataset}: no folder {root}"
         raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the corpus{fetch}")
     origin = read_origin(root / ORIGIN)
-    return reader.utterances(root, dataset, options)._replace(origin=origin)
+    return corpus.utterances(root, dataset, options)._replace(origin=origin)

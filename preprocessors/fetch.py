@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from time import sleep
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from utils.errors import InputError
 from utils.files import sha256_of
@@ -106,35 +106,44 @@ def _continue(url: str, part: Path) -> None:
         if response.status != http.client.PARTIAL_CONTENT:
             start = 0  # the server sends the whole file again
         total = start + int(response.headers.get("Content-Length", 0))
-        with part.open("r+b" if start else "wb") as file:
+        done, name = start, f"{part.stem} (MB)"
+        with (
+            part.open("r+b" if start else "wb") as file,
+            progress(total // _MEGABYTE, name, initial=start // _MEGABYTE) as bar,
+        ):
             file.seek(start)
-            _copy(response, file, start, total, part.name.removesuffix(".part"))
-
-
-def _copy(source: IO[bytes], target: IO[bytes], start: int, total: int, name: str) -> None:
-    done = start
-    with progress(total // _MEGABYTE, f"{name} (MB)", initial=start // _MEGABYTE) as bar:
-        while block := source.read(_BLOCK):
-            target.write(block)
-            bar.advance((done + len(block)) // _MEGABYTE - done // _MEGABYTE)
-            done += len(block)
+            while block := response.read(_BLOCK):
+                file.write(block)
+                bar.advance((done + len(block)) // _MEGABYTE - done // _MEGABYTE)
+                done += len(block)
     if done < total:
         raise ConnectionError(f"the connection ended after {done} of {total} bytes")
 
 
 def _unpack(path: Path, root: Path, complete: str) -> None:
     """Unpacks next to `root`, then moves in; `complete` last, as the proof of a whole corpus."""
-    folder = root.with_name(f"{root.name}.unpacking")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    unpacked = root.with_name(f"{root.name}.unpacking")
+    shutil.rmtree(unpacked, ignore_errors=True)
+    unpacked.mkdir()
     _log.info("unpacking %s", path)
     try:
-        _extract(path, folder)
-        _move_in(_corpus_in(folder, complete), root, complete)
+        _extract(path, unpacked)
+        folder = unpacked
+        while not (folder / complete).exists():
+            inside = [path for path in folder.iterdir() if path.is_dir()]
+            if len(inside) != 1:
+                raise InputError(f"it holds no {complete}; is it another corpus?")
+            folder = inside[0]
+        root.mkdir(exist_ok=True)
+        for entry in folder.iterdir():
+            if (target := root / entry.name).exists():
+                raise InputError(f"{target} is in the way; remove it and run stage 0 again")
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name == complete):
+            entry.rename(root / entry.name)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, InputError) as error:
         raise InputError(f"{path} cannot be unpacked: {error}") from error
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(unpacked)
 
 
 def _extract(path: Path, folder: Path) -> None:
@@ -147,21 +156,3 @@ def _extract(path: Path, folder: Path) -> None:
         # early releases of Python 3.10 and 3.11 have no filter; the checksum was compared before
         tar.extraction_filter = getattr(tarfile, "data_filter", None)
         tar.extractall(folder)
-
-
-def _corpus_in(folder: Path, complete: str) -> Path:
-    while not (folder / complete).exists():
-        inside = [path for path in folder.iterdir() if path.is_dir()]
-        if len(inside) != 1:
-            raise InputError(f"it holds no {complete}; is it another corpus?")
-        folder = inside[0]
-    return folder
-
-
-def _move_in(folder: Path, root: Path, complete: str) -> None:
-    root.mkdir(exist_ok=True)
-    for path in folder.iterdir():
-        if (root / path.name).exists():
-            raise InputError(f"{root / path.name} is in the way; remove it and run stage 0 again")
-    for path in sorted(folder.iterdir(), key=lambda path: path.name == complete):
-        path.rename(root / path.name)

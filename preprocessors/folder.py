@@ -26,19 +26,13 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import NoneType
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from config.preprocess import CorpusConfig
-from preprocessors.collector import (
-    AudioFiles,
-    Collector,
-    read_text,
-    require_layout,
-    without_suffix,
-)
+from preprocessors.collector import AudioFiles, Collector, read_text, require_layout, without_suffix
 from preprocessors.corpora import Corpus
 from preprocessors.manifest import Listing
-from preprocessors.parquet import ParquetRow, read_parquet
+from preprocessors.parquet import read_parquet
 from utils.errors import InputError, control_characters, listed, nearest
 
 _COLUMNS = ("id", "text", "normalized", "phones", "speaker", "-")  # "-" is a column to ignore
@@ -78,12 +72,11 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     if len(options.delimiter) != 1:
         fault = f"{key}.delimiter is {options.delimiter!r}"
         raise InputError(f'{fault}; expected one character, such as "|" or ","')
-    if options.columns:
-        _check_columns(options.columns, f"{key}.columns")
+    _check_columns(options.columns, f"{key}.columns")
     tables = [root / options.table] if (root / options.table).is_file() else []
     if not tables and options.table == CorpusConfig.table:
         matches = (sorted(root.glob(pattern)) for pattern in _OTHER_TABLES)
-        tables = next((found for found in matches if found), [])
+        tables = next((paths for paths in matches if paths), [])
     if not tables:
         require_layout(root, dataset, f"the table {options.table}", options.table)
     return list_table(dataset, options, AudioFiles(root, (".", "wavs")), tables)
@@ -95,7 +88,8 @@ def _check_columns(columns: tuple[str, ...], key: str) -> None:
             fault = f"{key}: unknown column {name!r}"
             raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
     named = [name for name in columns if name != "-"]
-    if len({*named}) < len(named) or "id" not in named or not _SPOKEN & {*named}:
+    is_complete = "id" in named and _SPOKEN & {*named}
+    if columns and (len({*named}) < len(named) or not is_complete):
         rule = 'needs "id" and "text" (or "normalized" or "phones"), each column once'
         raise InputError(f"{key}: {rule}, found {list(columns)}")
 
@@ -115,25 +109,27 @@ def list_table(
         folder = Path()
         if table.name in _TABLES:  # not a list elsewhere that the config names
             folder = table.parent.relative_to(files.root)
-        place = (folder / table.name).as_posix()
+        name = (folder / table.name).as_posix()
         if table.suffix == ".parquet":
             unpacked = enumerate(read_parquet(table), 1)
-            rows = _read_rows(place, {f"{place}:{n}": row for n, row in unpacked}, collector)
+            rows = _read_rows(name, {f"{name}:{n}": row for n, row in unpacked}, collector)
         else:
             # Not splitlines: in latin-1, 0x85 is a character and no end of a line.
             numbered = enumerate(read_text(table, dataset, options).split("\n"), 1)
-            lines = {f"{place}:{number}": line for number, line in numbered if line.strip()}
+            lines = {f"{name}:{number}": line for number, line in numbered if line.strip()}
             if table.suffix in _JSON:
-                rows = _read_rows(place, _json_objects(lines, collector), collector)
+                rows = _read_rows(name, _json_objects(lines, collector), collector)
             else:
-                rows = _csv_rows(place, lines, dataset, options, collector)
+                rows = _csv_rows(name, lines, dataset, options, collector)
         _add(rows, folder.as_posix(), collector, files)
     collector.unlisted += files.unlisted()
     return collector.listing()
 
 
-def _json_objects(lines: Mapping[str, str], collector: Collector) -> dict[str, ParquetRow]:
-    """The objects of JSON lines by their place."""
+def _json_objects(
+    lines: Mapping[str, str], collector: Collector
+) -> dict[str, tuple[dict[str, Any], None]]:
+    """Parses JSON lines, by their place."""
     objects = {}
     for source, line in lines.items():
         try:
@@ -141,33 +137,35 @@ def _json_objects(lines: Mapping[str, str], collector: Collector) -> dict[str, P
         except (ValueError, RecursionError):
             cells = None
         if isinstance(cells, dict):
-            objects[source] = ParquetRow(cells)
+            objects[source] = cells, None
         else:
             form = '{"file_name": "a.wav", "text": "One."}'
             collector.reject(source, f"{source}: not a JSON object, as {form}; correct this line")
     return objects
 
 
-def _read_rows(table: str, rows: Mapping[str, ParquetRow], collector: Collector) -> Iterator[Row]:
+def _read_rows(
+    table: str, rows: Mapping[str, tuple[dict[str, Any], Path | None]], collector: Collector
+) -> Iterator[Row]:
     """Yields rows whose columns have names, in the columns of this file."""
-    names = [*dict.fromkeys(name for row in rows.values() for name in row.cells)]
+    names = [*dict.fromkeys(name for values, _ in rows.values() for name in values)]
     columns = _named_columns(names)
     if not columns:
         fault = f"{table}: needs file_name and text, found {listed(names) or 'no rows'}"
         raise InputError(f"{fault}; rename its columns")
     _report_ignored(table, names, columns, collector)
-    for source, row in rows.items():
-        named = [pair for pair in zip(columns, names, strict=True) if pair[0] != "-"]
-        cells = {column: _as_text(row.cells.get(name)) for column, name in named}
+    named = [pair for pair in zip(columns, names, strict=True) if pair[0] != "-"]
+    for source, (values, audio) in rows.items():
+        cells = {column: _as_text(values.get(name)) for column, name in named}
         if wrong := [name for column, name in named if cells[column] is None]:
-            fault = f"{source}: {wrong[0]} is {row.cells[wrong[0]]!r:.60}"
+            fault = f"{source}: {wrong[0]} is {values[wrong[0]]!r:.60}"
             collector.reject(source, f"{fault}, expected a text; correct this row")
-            continue
-        yield Row(source, cast("dict[str, str]", cells), row.audio)
+        else:
+            yield Row(source, cast("dict[str, str]", cells), audio)
 
 
 def _as_text(value: object) -> str | None:
-    """A value of JSON or Parquet as a cell; None if it is no text that can be written."""
+    """Converts a value of JSON or Parquet to a cell; None if it is no text that can be written."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = " ".join(value)  # phones
     if not isinstance(value, (str, int, float, NoneType)) or isinstance(value, bool):
@@ -207,7 +205,7 @@ def _csv_rows(
 def _cells(
     table: str, lines: Mapping[str, str], delimiter: str, notices: list[str]
 ) -> dict[str, list[str]]:
-    """The stripped cells of each line by its place."""
+    """Splits each line into stripped cells, by its place."""
     preferred, first = delimiter, next(iter(lines.values()), "").replace('"', "")
     marks = (mark for mark in (delimiter, *_DELIMITERS) if _named_columns(first.split(mark)))
     if head := next(marks, ""):  # a first line that names the columns; texts may hold other marks
@@ -236,11 +234,11 @@ def _cells(
 
 
 def _named_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """The column that each name means, "-" for none; empty if recordings or texts have no name."""
+    """Returns the column of each name, "-" for none; empty if recordings or texts lack a name."""
     words = ["_".join(name.lower().split()) for name in names]
     columns = ["-"] * len(words)
-    for column, known in _WORDS.items():
-        if present := [word for word in known.split() if word in words]:
+    for column, synonyms in _WORDS.items():
+        if present := [word for word in synonyms.split() if word in words]:
             columns[words.index(present[0])] = column
     return tuple(columns) if "id" in columns and _SPOKEN & {*columns} else ()
 
@@ -269,17 +267,17 @@ def _columns_by_count(table: str, dataset: str, rows: Collection[list[str]]) -> 
 
 
 def _has_speakers(table: str, dataset: str, rows: Collection[list[str]]) -> bool:
-    """Whether it is a list path|speaker|text; refuses id|speaker|text without column names."""
-    whole = [cells for cells in rows if len(cells) == 3]
-    middle = Counter(cells[1] for cells in whole)
+    """Recognises a list path|speaker|text; refuses id|speaker|text without column names."""
+    rows = [cells for cells in rows if len(cells) == 3]
+    middle = Counter(cells[1] for cells in rows)
     # The name of a speaker is one word and repeats in many lines; few texts repeat.
     in_one_word = all(len(name.split()) == 1 for name in middle)
-    repeats = len(whole) >= 4 and len(middle) <= len(whole) / 2
-    n_paths = sum(without_suffix(cells[0]) != cells[0] for cells in whole)
-    n_sentences = sum(len(cells[2].split()) > 1 for cells in whole)
-    is_text = len({(cells[1], cells[2]) for cells in whole}) == len(middle)  # not of many texts
-    is_list = in_one_word and 2 * n_paths > len(whole)
-    if is_list and (not is_text if repeats else 2 * n_sentences > len(whole)):
+    repeats = len(rows) >= 4 and len(middle) <= len(rows) / 2
+    n_paths = sum(without_suffix(cells[0]) != cells[0] for cells in rows)
+    n_sentences = sum(len(cells[2].split()) > 1 for cells in rows)
+    is_text = len({(cells[1], cells[2]) for cells in rows}) == len(middle)  # not of many texts
+    is_list = in_one_word and 2 * n_paths > len(rows)
+    if is_list and (not is_text if repeats else 2 * n_sentences > len(rows)):
         return True
     if in_one_word and repeats:
         shown = ", ".join(name for name, _ in middle.most_common(3))
@@ -335,7 +333,7 @@ def _fault_of_name(name: str) -> str:
 
 
 def _portable(name: str, root: Path, folder: str) -> str:
-    """A path of any system with `/`: in the corpus folder if it leads there, else absolute."""
+    """Converts a path of any system to `/`, relative to the corpus folder if it leads there."""
     path = PurePosixPath(name)
     if "\\" in name or re.match("[A-Za-z]:/", name):
         windows = PureWindowsPath(name)
@@ -349,7 +347,7 @@ def _portable(name: str, root: Path, folder: str) -> str:
 
 
 def _missing_start(paths: Collection[str], is_absolute: bool, files: AudioFiles) -> str:
-    """The start that all paths have and the corpus lacks: folders of another computer."""
+    """Returns the start that all paths share and the corpus lacks: folders of another computer."""
     if not paths:
         return ""
     parts = PurePosixPath(posixpath.commonpath([*map(posixpath.dirname, paths)])).parts
@@ -360,7 +358,7 @@ def _missing_start(paths: Collection[str], is_absolute: bool, files: AudioFiles)
 
 
 def _in_braces(phones: str) -> str:
-    """A cell of phones as the text front end reads them: `{HH AY1} {DH EH1 R}, {B AA1 B}`.
+    """Writes a cell of phones as the text front end reads them: `{HH AY1} {DH EH1 R}, {B AA1 B}`.
 
     Words are as far apart as the cell has them: by `|`, `/`, `_`, `#` or two spaces.
     """

@@ -5,16 +5,17 @@ Splits for training, validation and test are functions of ids and seed, never of
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from config.preprocess import SplitConfig
 from utils.errors import InputError
 from utils.files import iterate_jsonl, read_json, write_json, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
+_LISTS = ("test_ids", "valid_ids", "golden_ids")  # of SplitConfig
 _LONGEST_STEM = 100  # characters of a name that are kept before its checksum
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -87,7 +88,7 @@ def is_safe_id(id: str) -> bool:
 
 
 def safe_id(name: str) -> str:
-    """The id of a name: the name with `_` for `/`.
+    """Makes an id of a name: the name with `_` for `/`.
 
     If other characters remain than an id may have, they become `_`, and the first digits of the
     SHA-256 of the name are added, so that different names have different ids.
@@ -138,15 +139,10 @@ def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
     """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
     all_ids = set(ids)
 
-    def among(listed: Sequence[str]) -> tuple[str, ...]:
-        return tuple(id for id in listed if id in all_ids)
-
-    return replace(
-        options,
-        test_ids=among(options.test_ids),
-        valid_ids=among(options.valid_ids),
-        golden_ids=among(options.golden_ids),
-    )
+    among: dict[str, Any] = {
+        key: tuple(id for id in getattr(options, key) if id in all_ids) for key in _LISTS
+    }
+    return replace(options, **among)
 
 
 def split_ids(
@@ -176,19 +172,19 @@ def split_ids(
         return hashlib.sha256(f"{options.seed}\n{id}".encode()).digest()
 
     ranked = sorted(seconds.keys() - (test | valid), key=rank)
-    n_test = 0 if options.test_ids else _size(options.test, seconds)
-    n_held = n_test + (0 if options.valid_ids else _size(options.valid, seconds))
-    test, valid = test | {*ranked[:n_test]}, valid | {*ranked[n_test:n_held]}
-    if not ranked[n_held:]:
+    n_test = 0 if options.test_ids else max(1, round(options.test * len(seconds)))
+    n_valid = 0 if options.valid_ids else max(1, round(options.valid * len(seconds)))
+    held_out, train = ranked[: n_test + n_valid], set(ranked[n_test + n_valid :])
+    test, valid = test | {*held_out[:n_test]}, valid | {*held_out[n_test:]}
+    if not train:
         raise InputError(
             f"preprocess.split: of {len(seconds)} utterances, {len(test)} test and {len(valid)}"
             " validate, none are left to train on; at least 3 are needed"
         )
-    train = set(ranked[n_held:])
     if speakers is not None:
         trained = {speakers[id] for id in train}
         # the last of the ranked utterances of each speaker without a training utterance
-        last = {speakers[id]: id for id in ranked[:n_held] if speakers[id] not in trained}
+        last = {speakers[id]: id for id in held_out if speakers[id] not in trained}
         train |= set(last.values())
     test, valid = test - train, valid - train
     return Splits(sorted(train), sorted(valid), sorted(test), _golden(seconds, test, options))
@@ -197,7 +193,7 @@ def split_ids(
 def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
     """Refuses listed ids that are not among `ids`, which are of all datasets (InputError)."""
     all_ids = set(ids)
-    for key in ("test_ids", "valid_ids", "golden_ids"):
+    for key in _LISTS:
         _checked(all_ids, getattr(options, key), key)
 
 
@@ -209,10 +205,6 @@ def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set
             f" {', '.join(unknown[:5])}; correct the key, or see rejected.jsonl"
         )
     return set(wanted)
-
-
-def _size(share: float, seconds: Mapping[str, float]) -> int:
-    return max(1, round(share * len(seconds)))
 
 
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:

@@ -8,7 +8,7 @@ called by its path; where paths are missing or occur twice, by the name of the f
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from preprocessors.manifest import safe_id
 from utils.errors import InputError
@@ -20,18 +20,14 @@ _BATCH = 32  # rows in memory, with their recordings
 _SUFFIXES = {b"RIFF": ".wav", b"RF64": ".wav", b"fLaC": ".flac", b"OggS": ".ogg", b"FORM": ".aiff"}
 
 
-class ParquetRow(NamedTuple):
-    """A row of a file."""
+def read_parquet(path: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
+    """Yields rows and their recordings, which are unpacked unless that was done before.
 
-    cells: dict[str, Any]  # by column; `audio` is the name of the recording, if the row has it
-    audio: Path | None = None  # its recording
-
-
-def read_parquet(path: Path) -> Iterator[ParquetRow]:
-    """Yields the rows of a file, and unpacks their recordings unless that was done before."""
+    The value of `audio` is the name of the recording, if the row has one.
+    """
     rows = list(_read(path, "path"))
     if not any(isinstance(row.get(_AUDIO), dict) for row in rows):
-        yield from map(ParquetRow, rows)
+        yield from ((row, None) for row in rows)
         return
     names = [(row[_AUDIO] or {}).get("path") or "" for row in rows]
     if not all(names) or len({*names}) < len(names):
@@ -40,7 +36,7 @@ def read_parquet(path: Path) -> Iterator[ParquetRow]:
     _unpack(path, names, folder)
     files = {file.stem: file for file in folder.iterdir()}
     for name, row in zip(names, rows, strict=True):
-        yield ParquetRow({**row, _AUDIO: name}, files.get(safe_id(name)))
+        yield {**row, _AUDIO: name}, files.get(safe_id(name))
 
 
 def _unpack(path: Path, names: list[str], folder: Path) -> None:
@@ -69,8 +65,9 @@ def _read(path: Path, field: str) -> Iterator[dict[str, Any]]:
     try:
         file = ParquetFile(path)
         types = {column.name: column.type for column in file.schema_arrow}
-        is_held = {name: name == _AUDIO and arrow.types.is_struct(types[name]) for name in types}
-        columns = [f"{name}.{field}" if held else name for name, held in is_held.items()]
+        columns = list(types)
+        if _AUDIO in types and arrow.types.is_struct(types[_AUDIO]):
+            columns[columns.index(_AUDIO)] = f"{_AUDIO}.{field}"
         for batch in file.iter_batches(_BATCH, columns=columns):
             yield from batch.to_pylist()
     except (arrow.ArrowException, OSError) as error:

@@ -30,7 +30,16 @@ _REMEDY = (  # for checkpoints
 
 def read_array(path: Path) -> np.ndarray:
     """Reads one array from a `.npy` file, or one tensor from a `.pt` or `.pth` file."""
-    return _read_tensor(path) if path.suffix.lower() in TENSOR_SUFFIXES else _read_npy(path)
+    if path.suffix.lower() in TENSOR_SUFFIXES:
+        return _read_tensor(path)
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, EOFError, TokenError, zipfile.BadZipFile, MemoryError):
+        # NumPy's own message advises to allow pickles, which may run code
+        fault = f"{path}: not a complete .npy file of numbers"
+        raise InputError(f"{fault}; make it again by numpy.save") from None
 
 
 def write_array(path: Path, values: np.ndarray) -> None:
@@ -39,19 +48,6 @@ def write_array(path: Path, values: np.ndarray) -> None:
     np.save(content, values, allow_pickle=False)
     with replacing(path, flush=False) as temporary:
         temporary.write_bytes(content.getbuffer())
-
-
-def _read_npy(path: Path) -> np.ndarray:
-    try:
-        values = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, TokenError, zipfile.BadZipFile, MemoryError):
-        # NumPy's own message advises to allow pickles, which may run code
-        raise InputError(
-            f"{path}: not a complete .npy file of numbers; make it again by numpy.save"
-        ) from None
-    return np.asarray(values)
 
 
 def _read_tensor(path: Path) -> np.ndarray:
@@ -90,16 +86,11 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _
         # torch seeks beyond the end of a file that was cut: an invalid argument
         if isinstance(error, OSError) and error.strerror and error.errno != errno.EINVAL:
             raise InputError(f"{path}: {error.strerror}") from error
-        raise InputError(f"{path}: {_fault(error)}; {remedy}") from error
-
-
-def _fault(error: Exception) -> str:
-    if (match := _FORBIDDEN.search(str(error))) is not None:
-        return (
-            f"refused: it names {match[1]}, which is no tensor and might run code; nothing of it"
-            " was run"
-        )
-    return f"not a file of tensors that torch can read ({type(error).__name__})"
+        fault = f"not a file of tensors that torch can read ({type(error).__name__})"
+        if match := _FORBIDDEN.search(str(error)):
+            why = "which is no tensor and might run code; nothing of it was run"
+            fault = f"refused: it names {match[1]}, {why}"
+        raise InputError(f"{path}: {fault}; {remedy}") from error
 
 
 def read_numbers(path: Path) -> dict[int, float]:
@@ -113,8 +104,8 @@ def read_numbers(path: Path) -> dict[int, float]:
     return numbers
 
 
-def parse_number(text: str, place: str) -> float:
-    """Parses a finite decimal number; anything else is an InputError that names the place."""
+def parse_number(text: str, source: str) -> float:
+    """Parses a finite decimal number; anything else is an InputError that names its source."""
     if not (_NUMBER.fullmatch(text) and np.isfinite(float(text))):
-        raise InputError(f"{place}: {text[:40]!r}; expected a finite number such as 1.2")
+        raise InputError(f"{source}: {text[:40]!r}; expected a finite number such as 1.2")
     return float(text)

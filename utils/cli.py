@@ -64,21 +64,18 @@ class Parser(argparse.ArgumentParser):
                     self.error(f"{flag} takes no value")
                 joined.append(flag)
             else:
-                value = value if equals else self._next_value(flag, left)
+                if not equals:
+                    if not left:
+                        self.error(f"{flag} needs a value")
+                    value = left.popleft()
+                    # a forgotten value must not swallow the next flag
+                    if value.startswith("--") and " " not in value and flag not in self.free_text:
+                        self.error(f"{flag} needs a value, found the flag {value}")
                 if value == "--":  # which argparse drops
                     self.error(f"{flag} needs a value, found --")
                 several = action.nargs is not None and not equals  # argparse takes the others
                 joined += [flag, value] if several else [f"{action.option_strings[-1]}={value}"]
         return joined
-
-    def _next_value(self, flag: str, left: deque[str]) -> str:
-        if not left:
-            self.error(f"{flag} needs a value")
-        value = left.popleft()
-        # a forgotten value must not swallow the next flag
-        if value.startswith("--") and " " not in value and flag not in self.free_text:
-            self.error(f"{flag} needs a value, found the flag {value}")
-        return value
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with 2."""
@@ -115,7 +112,12 @@ def run(main: Callable[[], None]) -> None:
     its traceback.
     """
     interrupts: list[int] = []
-    atexit.register(_exit_if, interrupts)  # registered first, so it runs last
+
+    @atexit.register  # first, so it runs last
+    def exit_if_interrupted() -> None:
+        if interrupts:
+            _exit(130)
+
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     previous = on_termination(_terminate)
@@ -131,18 +133,16 @@ def run(main: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         _stop("interrupted", 130)
     except OSError as error:
-        _stop(_describe(error), 1)
+        message = str(error)
+        if error.filename is not None and error.strerror is not None:
+            message = f"{error.filename}: {error.strerror}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            message += "; free some space, then run the same command again"
+        _stop(message, 1)
     finally:
         # all work is done, and an exit handler that Ctrl-C interrupts prints a traceback
         signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
         restore_handlers(previous)
-
-
-def _exit_if(interrupts: Sequence[int]) -> None:
-    if interrupts:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(130)
 
 
 def bound_operation_caches() -> None:
@@ -194,6 +194,10 @@ def leave(code: int) -> NoReturn:
     Python is being finalised, the process aborts (pytorch/pytorch#190489).
     """
     atexit._run_exitfuncs()
+    _exit(code)
+
+
+def _exit(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -215,14 +219,6 @@ def print_bytes(data: bytes) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         raise OSError(error.errno, error.strerror, "standard output") from error
-
-
-def _describe(error: OSError) -> str:
-    message = str(error)
-    if error.filename is not None and error.strerror is not None:
-        message = f"{error.filename}: {error.strerror}"
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return f"{message}; free some space, then run the same command again" if full else message
 
 
 def _stop(message: str, code: int) -> NoReturn:

@@ -31,7 +31,6 @@ def build(
     that is left out has its defaults.
 
     Args:
-        tree: The result of `read_tree`.
         sections: Class of each top-level field that `cls` annotates as `object`.
         check: Raises a ValueError if the values do not go together.
 
@@ -160,15 +159,15 @@ class _Builder:
             if value is None and type(None) in arguments:
                 return None
             is_list = isinstance(value, list | tuple)
-            tuples = [kind for kind in arguments if typing.get_origin(kind) is tuple]
+            tuples = [hint for hint in arguments if typing.get_origin(hint) is tuple]
             return self.value(tuples[0] if tuples and is_list else arguments[0], value, keys)
         return self._plain(hint, value, keys)
 
-    def _plain(self, kind: type, value: object, keys: Keys) -> object:
-        if kind is float and type(value) is int:
+    def _plain(self, expected: type, value: object, keys: Keys) -> object:
+        if expected is float and type(value) is int:
             value = float(value)
-        if type(value) is not kind:
-            raise self._wrong(value, keys, _KINDS[kind])
+        if type(value) is not expected:
+            raise self._wrong(value, keys, _KINDS[expected])
         if isinstance(value, float) and not math.isfinite(value):
             raise self._wrong(value, keys, "a finite number")
         if isinstance(value, str) and "\0" in value:  # no path may hold it
@@ -185,15 +184,15 @@ class _Builder:
         expected = "one of " + ", ".join(map(str, choices))
         raise self._wrong(value, keys, expected + nearest(str(value), map(str, choices)))
 
-    def _tuple(self, kinds: tuple[Any, ...], value: object, keys: Keys) -> tuple[object, ...]:
+    def _tuple(self, hints: tuple[Any, ...], value: object, keys: Keys) -> tuple[object, ...]:
         if not isinstance(value, list | tuple):
             raise self._wrong(value, keys, "a list [ ... ]")
-        if kinds[-1] is Ellipsis:
-            kinds = kinds[:1] * len(value)
-        if len(kinds) != len(value):
-            raise self._wrong(value, keys, f"a list of {len(kinds)} values")
-        pairs = enumerate(zip(kinds, value, strict=True))
-        return tuple(self.value(kind, v, (*keys, str(i))) for i, (kind, v) in pairs)
+        if hints[-1] is Ellipsis:
+            hints = hints[:1] * len(value)
+        if len(hints) != len(value):
+            raise self._wrong(value, keys, f"a list of {len(hints)} values")
+        pairs = enumerate(zip(hints, value, strict=True))
+        return tuple(self.value(hint, v, (*keys, str(i))) for i, (hint, v) in pairs)
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
         here = (*keys, name)

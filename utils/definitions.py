@@ -12,13 +12,8 @@ R = TypeVar("R")
 _REPOSITORY = Path(__file__).parents[1]
 
 
-def load_definition(module: str, name: str, kind: type[R]) -> R:
-    """Imports a module and returns the record that it ends with.
-
-    Args:
-        module: Dotted name of the module.
-        name: That of the record in the module.
-        kind: A dataclass; mypy checks its fields, and their names are checked here.
+def load_definition(module: str, name: str, record_type: type[R]) -> R:
+    """Imports a module by its dotted name and returns the record that it ends with, a dataclass.
 
     Raises:
         InputError: If there is no such record, or the module itself, not a function that it calls,
@@ -33,7 +28,9 @@ def load_definition(module: str, name: str, kind: type[R]) -> R:
         if frame.f_globals["__name__"] != module or frame.f_code.co_name != "<module>":
             raise
         raise InputError(f"{file}, line {line}: {error}") from error
-    if not isinstance(record, kind):
-        source = Path(inspect.getfile(kind)).relative_to(_REPOSITORY).as_posix()
-        raise InputError(f"{file} does not end with {name} = {kind.__name__}(...) of {source}")
+    if not isinstance(record, record_type):
+        source = Path(inspect.getfile(record_type)).relative_to(_REPOSITORY).as_posix()
+        raise InputError(
+            f"{file} does not end with {name} = {record_type.__name__}(...) of {source}"
+        )
     return record

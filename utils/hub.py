@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from utils.errors import InputError
 from utils.logging import get_logger
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi, ModelInfo
 
 _log = get_logger(__name__)
 
@@ -46,10 +43,8 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
             never requested from the Hub.
     """
     if not isinstance(reference, str | Path):
-        raise InputError(
-            f"the model is of the type {type(reference).__name__}; expected a path, or the name of"
-            " a repository on the Hub"
-        )
+        fault = f"the model is of the type {type(reference).__name__}"
+        raise InputError(f"{fault}; expected a path, or the name of a repository on the Hub")
     path = os.path.expanduser(reference)  # noqa: PTH111  (that of Path raises for unknown users)
     if os.path.exists(path):  # noqa: PTH110  (for names too long)
         return Path(path)
@@ -217,7 +212,13 @@ def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str
         )
     api = HfApi()
     try:
-        before = _prepare(api, target)
+        api.create_repo(target.repository, private=target.private or None, exist_ok=True)
+        if target.branch != _MAIN:
+            api.create_branch(target.repository, branch=target.branch, exist_ok=True)
+        before = api.model_info(target.repository, revision=target.branch)
+        if target.private and not before.private:
+            fault = "exists and is public; make it private on its page, or choose another name"
+            raise InputError(f"{target}: {fault}")
         commit = api.upload_folder(
             repo_id=target.repository,
             folder_path=folder,
@@ -234,16 +235,3 @@ def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str
     same = "nothing has changed, " if commit == before.sha else ""
     _log.info("%s: %scommit %s", target, same, commit)
     return commit
-
-
-def _prepare(api: "HfApi", target: Target) -> "ModelInfo":
-    """Creates repository and branch where missing, and returns their state."""
-    api.create_repo(target.repository, private=target.private or None, exist_ok=True)
-    if target.branch != _MAIN:
-        api.create_branch(target.repository, branch=target.branch, exist_ok=True)
-    info = api.model_info(target.repository, revision=target.branch)
-    if target.private and not info.private:
-        raise InputError(
-            f"{target}: exists and is public; make it private on its page, or choose another name"
-        )
-    return info

@@ -11,6 +11,7 @@ from typing import Any
 from utils.errors import printable
 
 _ROOT = "arion"
+_SECONDS_BETWEEN_LINES = 10.0
 
 
 def get_logger(name: str) -> logging.Logger:
@@ -56,16 +57,13 @@ class Progress:
         # A log file needs a line from time to time, not one for each item.
         if self._done >= self._total or now - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = now
-            get_logger(__name__).info("%s", self._line(now - self._start))
-
-    def _line(self, seconds: float) -> str:
-        share = 100 * self._done / max(1, self._total)
-        line = f"{self._description}: {self._done}/{self._total} ({share:.0f} %)"
-        fresh = self._done - self._initial
-        if fresh <= 0 or seconds <= 0:
-            return line
-        remaining = (self._total - self._done) * seconds / fresh
-        return f"{line}, {fresh / seconds:.2f}/s, {clock_face(remaining)} left"
+            share = 100 * self._done / max(1, self._total)
+            line = f"{self._description}: {self._done}/{self._total} ({share:.0f} %)"
+            fresh, seconds = self._done - self._initial, now - self._start
+            if fresh > 0 and seconds > 0:
+                remaining = (self._total - self._done) * seconds / fresh
+                line += f", {fresh / seconds:.2f}/s, {clock_face(remaining)} left"
+            get_logger(__name__).info("%s", line)
 
 
 class _Bar(Progress):
@@ -76,9 +74,6 @@ class _Bar(Progress):
 
     def advance(self, n: int = 1) -> None:
         self._bar.update(n)
-
-
-_SECONDS_BETWEEN_LINES = 10.0
 
 
 def clock_face(seconds: float) -> str:
@@ -93,10 +88,7 @@ def progress(
 ) -> Iterator[Progress]:
     """Shows the progress of a loop: a bar on a terminal, else a log line every ten seconds.
 
-    Args:
-        description: What is counted, such as `stage 1: utterances`.
-        initial: Items done by an earlier, interrupted run.
-        clock: Monotonic time in seconds.
+    Of `total` items, such as `stage 1: utterances`, an earlier, interrupted run did `initial`.
     """
     if not (total and sys.stderr.isatty()):
         yield Progress(total, description, initial, clock)

@@ -74,7 +74,6 @@ def run_chunks(
 
     Args:
         function: Importable by name; what it raises ends the run.
-        chunks: Items by name of the chunk.
         n_jobs: Worker processes; no more than chunks are started.
         backend: `sequential` runs in this process, without protection against crashes.
 
@@ -120,12 +119,9 @@ def _culprits(
             return [(key, items[0])]
     else:
         return []
-    if len(suspects) > 1:
-        middle = len(suspects) // 2
-        halves = suspects[:middle], suspects[middle:]
-    else:
-        middle = len(items) // 2
-        halves = [(key, items[:middle])], [(key, items[middle:])]
+    if len(suspects) == 1:  # one chunk: halve its items
+        suspects = [(key, items[: len(items) // 2]), (key, items[len(items) // 2 :])]
+    halves = suspects[: len(suspects) // 2], suspects[len(suspects) // 2 :]
     return [culprit for half in halves for culprit in _culprits(function, half, n_jobs)]
 
 
@@ -262,10 +258,7 @@ def _ray_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
 
 
 def _this_process(function: Function, chunks: Chunks, _n_jobs: int) -> Results:
-    """Runs one chunk after another in this process.
-
-    With one thread, as in workers, so that sums round the same way.
-    """
+    """Runs one chunk after another, with one thread as in workers: sums round the same way."""
     for key, items in chunks.items():
         yield _in_worker(function, key, items)
 

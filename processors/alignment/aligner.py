@@ -82,13 +82,13 @@ def check_length(n_phones: int, shortest_s: float, duration_s: float) -> None:
 
 
 @contextmanager
-def naming(place: Path | str) -> Iterator[None]:
+def naming(source: Path | str) -> Iterator[None]:
     """Adds a file, or a place in it, to the messages of alignment errors that lack it."""
     try:
         yield
     except AlignmentError as error:
         if not error.names_file:
-            error.args, error.names_file = (f"{place}: {error}",), True
+            error.args, error.names_file = (f"{source}: {error}",), True
         raise
 
 
@@ -119,8 +119,8 @@ def is_punctuated(spoken: SpokenText) -> list[bool]:
 
 def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) -> list[AlignedWord]:
     """Joins the words and the punctuation of a text with the timed phones of each word."""
-    rows = zip(spoken.words, phones, pauses_after(spoken), strict=True)
-    return [AlignedWord(word.text, tuple(timed), pause) for word, timed, pause in rows]
+    tiers = zip(spoken.words, phones, pauses_after(spoken), strict=True)
+    return [AlignedWord(word.text, tuple(timed), pause) for word, timed, pause in tiers]
 
 
 def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float) -> Alignment:

@@ -45,11 +45,10 @@ def list_misfits(
     write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in worst_first))
     suspects = [f"\n  {id}: {_described(s)}" for id, s in worst_first if s.misfit > SUSPECT]
     if suspects:
-        get_logger(__name__).warning(
-            "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"
-            " the places that %s lists:%s",
-            *(len(suspects), len(scores), SUSPECT, path, "".join(suspects[:_SHOWN])),
-        )
+        count = f"{len(suspects)} of {len(scores)} recordings"
+        fault = f"{count} may differ from their texts (misfit above {SUSPECT:g})"
+        remedy = f"listen to them at the places that {path} lists"
+        get_logger(__name__).warning("%s; %s:%s", fault, remedy, "".join(suspects[:_SHOWN]))
 
 
 def _described(score: AlignmentScore) -> str:
@@ -64,9 +63,13 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
         A notice for each end with less speech, or with other sound as loud, such as a breath.
     """
     audible, vowels = speech_frames(wav, sample_rate)  # (T,)
-    places = _between_phones(alignment)
+    edges = alignment.boundaries_s.tolist()
+    phones = [n for n, name in enumerate(alignment.phones) if name not in PAUSES]
+    # the pauses; the first and the last reach to the ends
+    starts = [0.0, *(edges[n + 1] for n in phones)]
+    ends = [*(edges[n] for n in phones), np.inf]
     notices = []
-    for place, (start_s, end_s) in enumerate(places):
+    for number, (start_s, end_s) in enumerate(zip(starts, ends, strict=True)):
         span = slice(round(max(start_s, 0) / FRAME_S), round(min(end_s / FRAME_S, len(audible))))
         frames = span.start + np.flatnonzero(audible[span])
         unaligned_s = FRAME_S * len(frames)
@@ -77,16 +80,7 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
                 f" {FRAME_S * frames[0]:.2f} to {FRAME_S * (frames[-1] + 1):.2f} s, where the"
                 " recording is as loud as its speech; align this recording again"
             )
-        if unaligned_s > _REPORTED_S and place in (0, len(places) - 1):
-            end = "after the last" if place else "before the first"
+        if unaligned_s > _REPORTED_S and number in (0, len(phones)):
+            end = "after the last" if number else "before the first"
             notices.append(f"sound as loud as speech {end} phone is not aligned")
     return tuple(notices)
-
-
-def _between_phones(alignment: Alignment) -> list[tuple[float, float]]:
-    """Returns start and end of the pauses, s; the first and the last reach to the ends."""
-    edges = alignment.boundaries_s.tolist()
-    phones = [n for n, name in enumerate(alignment.phones) if name not in PAUSES]
-    starts = [0.0, *(edges[n + 1] for n in phones)]
-    ends = [*(edges[n] for n in phones), np.inf]
-    return [*zip(starts, ends, strict=True)]

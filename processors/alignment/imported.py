@@ -47,8 +47,8 @@ def read_alignment(path: Path, utterance: Utterance | None = None) -> timed.Grid
     return grid._replace(f0_hz=f0_hz) if len(f0_hz) == len(grid.phones) else grid
 
 
-def _intervals(rows: Iterable[Mapping[str, Any]], kind: str) -> list[timed.Span]:
-    return [(str(row[kind]), float(row["start_s"]), float(row["end_s"])) for row in rows]
+def _intervals(rows: Iterable[Mapping[str, Any]], label: str) -> list[timed.Span]:
+    return [(str(row[label]), float(row["start_s"]), float(row["end_s"])) for row in rows]
 
 
 ALIGNER = timed.file_aligner(

@@ -38,7 +38,12 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
 
 def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
     """Returns whether two transcripts are both words of one writing system."""
-    return bool(_scripts(_spelt(words)) & _scripts(_spelt(others)))
+    # by the first words of the names of their letters, such as LATIN
+    scripts, other_scripts = (
+        {unicodedata.name(char, "").partition(" ")[0] for word in _spelt(text) for char in word}
+        for text in (words, others)
+    )
+    return not scripts.isdisjoint(other_scripts)
 
 
 def first_missing_word(
@@ -69,14 +74,14 @@ def _edits(text: Symbols, other: Symbols) -> np.ndarray:
     """Counts edits from each beginning of the text to each of the other, (S + 1, U + 1)."""
     symbols = np.array(other, dtype=object)  # (U,)
     is_unknown = symbols == UNKNOWN
-    places = np.arange(len(other) + 1)
-    rows = [places]
+    columns = np.arange(len(other) + 1)
+    edits = [columns]
     for symbol in text:
-        above = rows[-1]
+        above = edits[-1]
         swapped = above[:-1] + ((symbols != symbol) & ~is_unknown)
-        row = np.array([above[0] + 1, *np.minimum(swapped, above[1:] + ~is_unknown)])
-        rows.append(np.minimum.accumulate(row - places) + places)
-    return np.array(rows)
+        removed = np.array([above[0] + 1, *np.minimum(swapped, above[1:] + ~is_unknown)])
+        edits.append(np.minimum.accumulate(removed - columns) + columns)
+    return np.array(edits)
 
 
 def symbols_of(word: str) -> Symbols:
@@ -100,12 +105,7 @@ def _letters(word: str) -> str:
 
 
 def _spelt(words: Sequence[str]) -> list[str]:
-    return [letters for letters in map(_letters, words) if letters]
-
-
-def _scripts(words: Sequence[str]) -> set[str]:
-    """Returns writing systems, by the first words of the letters' names: `LATIN`, `CJK`."""
-    return {unicodedata.name(char, "").partition(" ")[0] for word in words for char in word}
+    return [*filter(None, map(_letters, words))]
 
 
 def match_boundaries(words: Sequence[Symbols], units: Sequence[Symbols]) -> list[int]:
@@ -113,24 +113,17 @@ def match_boundaries(words: Sequence[Symbols], units: Sequence[Symbols]) -> list
 
     Both are given by their symbols. The ends never decrease, and the last one is len(units).
     """
-    ends = [0, *accumulate(len(unit) for unit in units)]  # in symbols, after so many units
-    place_of = _places([*chain(*words)], [*chain(*units)])
-    matched = [0]
-    for word_end in accumulate(len(word) for word in words):
-        place = place_of[word_end]
-        nearest = min(range(len(ends)), key=lambda count: abs(ends[count] - place))
-        matched.append(max(nearest, matched[-1]))
-    return [*matched[1:-1], len(units)]
-
-
-def _places(first: Symbols, second: Symbols) -> list[float]:
-    """Finds for each boundary between symbols of `first` its place in `second`.
-
-    Where the two differ, boundaries are spread evenly.
-    """
-    places = [0.0] * (len(first) + 1)
+    first, second = [*chain(*words)], [*chain(*units)]
+    # each boundary between symbols of the text in the other transcript, spread evenly where they
+    # differ
+    boundaries = [0.0] * (len(first) + 1)
     for _, start, end, other_start, other_end in _matcher(first, second).get_opcodes():
         step = (other_end - other_start) / max(end - start, 1)
         for offset in range(end - start + 1):
-            places[start + offset] = other_start + offset * step
-    return places
+            boundaries[start + offset] = other_start + offset * step
+    ends = [0, *accumulate(map(len, units))]  # in symbols, after so many units
+    matched = [0]
+    for word_end in accumulate(map(len, words)):
+        distances = [abs(end - boundaries[word_end]) for end in ends]
+        matched.append(max(distances.index(min(distances)), matched[-1]))
+    return [*matched[1:-1], len(units)]

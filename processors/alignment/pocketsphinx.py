@@ -133,7 +133,7 @@ class _Recogniser:
             pbeam=beam,
         )
         self._decoder = Decoder(config)
-        self._known: set[Phones] = set()
+        self._added: set[Phones] = set()
 
     def align(self, words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
         """Finds words in 16-bit samples, and then the phones in them.
@@ -141,9 +141,9 @@ class _Recogniser:
         Raises RuntimeError if the decoder finds no path through all words.
         """
         for phones in words:
-            if phones not in self._known:
+            if phones not in self._added:
                 self._decoder.add_word("_".join(phones), " ".join(phones), True)
-                self._known.add(phones)
+                self._added.add(phones)
         self._decoder.set_align_text(" ".join(map("_".join, words)))
         self._run(pcm)
         self._decoder.set_alignment()

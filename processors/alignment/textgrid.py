@@ -19,7 +19,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance, safe_id
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Span, file_aligner, is_silence, make_grid
@@ -32,18 +31,14 @@ _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the
 )
 
 
-def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
-    return user_path(config.textgrid_dir) if config.textgrid_dir else dataset_root / "TextGrid"
-
-
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
     """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it."""
     stem = utterance.audio.stem  # of a name that is no id, the aligner knows only the name
     name = f"{stem if safe_id(stem) == utterance.id else utterance.id}.TextGrid"
     # that of VCTK_p225 may be called p225
-    own_name = utterance.speaker.partition("_")[2] or utterance.speaker
-    places = (folder / name, folder / utterance.speaker / name, folder / own_name / name)
-    return next((path for path in places if path.is_file()), places[0])
+    short = utterance.speaker.partition("_")[2] or utterance.speaker
+    paths = (folder / name, folder / utterance.speaker / name, folder / short / name)
+    return next((path for path in paths if path.is_file()), paths[0])
 
 
 class Tiers(NamedTuple):
@@ -129,7 +124,7 @@ def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Span]:
 
 
 ALIGNER = file_aligner(
-    _textgrid_folder,
+    lambda config, root: user_path(config.textgrid_dir or root / "TextGrid"),
     find_textgrid,
     lambda path, _utterance: read_textgrid(path),
     "put <id>.TextGrid files there, set preprocess.textgrid_dir, or align without TextGrids: set"

@@ -107,17 +107,23 @@ def align_grid(
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
     check_times(grid)
-    _check_duration(grid, duration_s)
-    _check_phones(grid, spoken)
-    _check_words(grid, spoken)
+    _check_same(grid, spoken, duration_s)
     _check_missing(grid, spoken, duration_s)
-    if grid.is_complete or tuple(phone.name for phone in grid.phones) == spoken.phones:
-        return _complete(grid, spoken)
-    _check_end(grid.phones[-1], duration_s)
+    names = tuple(phone.name for phone in grid.phones)
+    last = grid.phones[-1]
+    if grid.is_complete or names == spoken.phones:  # a phone lasts until the next one starts
+        edges = np.array([*(phone.start_s for phone in grid.phones), last.end_s])
+        f0_hz = np.array(grid.f0_hz) if grid.f0_hz else None
+        return Alignment(names, edges, find_words(names, spoken), f0_hz=f0_hz)
+    if last.end_s - duration_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
+        raise AlignmentError(
+            f"its last phone, {last.name}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s,"
+            f" and the recording ends at {duration_s:.3f} s; {_AGAIN}"
+        )
     if grid.words:
         words = _by_words(grid, spoken)
     else:
-        spans = _spans_of_words([phone.name for phone in grid.phones], spoken)
+        spans = _spans_of_words(names, spoken)
         words = aligner.aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
     return aligner.merge(words, duration_s, edge_silence_s)
 
@@ -130,10 +136,8 @@ def file_aligner(
 ) -> aligner.Aligner:
     """Returns an aligner that reads the alignment of each utterance from a file.
 
-    Args:
-        folder_of: The folder of the files, given the configuration and the folder of the corpus.
-        find: The file of an utterance in it.
-        remedy: What to do if the folder is missing.
+    `folder_of` gets the configuration and the folder of the corpus, `find` the folder of the files;
+    `remedy` is what to do without that folder.
     """
 
     def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> aligner.Align:
@@ -156,20 +160,12 @@ def file_aligner(
     )
 
 
-def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
-    """Returns a complete sequence; a phone lasts until the next one starts."""
-    names = tuple(phone.name for phone in grid.phones)
-    edges = np.array([*(phone.start_s for phone in grid.phones), grid.phones[-1].end_s])
-    f0_hz = np.array(grid.f0_hz) if grid.f0_hz else None
-    return Alignment(names, edges, find_words(names, spoken), f0_hz=f0_hz)
-
-
 def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
     """Finds the words of a text in phones and pauses that may differ from those of the text."""
-    places = [place for place, name in enumerate(names) if name not in symbols.PAUSES]
-    spans = _spans_of_words([names[place] for place in places], spoken)
+    indices = [index for index, name in enumerate(names) if name not in symbols.PAUSES]
+    spans = _spans_of_words([names[index] for index in indices], spoken)
     return tuple(
-        Word(word.text, places[start], places[end - 1] + 1)
+        Word(word.text, indices[start], indices[end - 1] + 1)
         for word, (start, end) in zip(spoken.words, spans, strict=True)
         if end > start
     )
@@ -185,8 +181,11 @@ def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
     return [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words]
 
 
-def _check_duration(grid: Grid, duration_s: float) -> None:
-    """Refuses another length; a source without one may leave out silence at its end."""
+def _check_same(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
+    """Refuses a source of a recording of another length, or of another text.
+
+    One that does not give its length may leave out silence at its end.
+    """
     last_s = grid.phones[-1].end_s
     longest = max(last_s, grid.duration_s or (duration_s if last_s < duration_s else 0.0))
     if abs(longest - duration_s) > MAX_MISMATCH_S:
@@ -194,18 +193,6 @@ def _check_duration(grid: Grid, duration_s: float) -> None:
             f"it lasts {longest:.2f} s, the recording {duration_s:.2f} s (more than"
             f" {MAX_MISMATCH_S} s of difference); does it belong to this recording?"
         )
-
-
-def _check_end(last: TimedPhone, duration_s: float) -> None:
-    """Refuses phones after the end of the audio; a small part of the last one may be cut."""
-    if last.end_s - duration_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
-        raise AlignmentError(
-            f"its last phone, {last.name}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s,"
-            f" and the recording ends at {duration_s:.3f} s; {_AGAIN}"
-        )
-
-
-def _check_phones(grid: Grid, spoken: SpokenText) -> None:
     n_expected = sum(word.end - word.start for word in spoken.words)
     n_phones = sum(phone.name not in symbols.PAUSES for phone in grid.phones)
     if not MIN_PHONE_RATIO <= n_phones / max(n_expected, 1) <= 1 / MIN_PHONE_RATIO:
@@ -218,9 +205,6 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
             f"{unknown_s:.2f} of its {all_s:.2f} s are phones of unknown words (spn); give the"
             " aligner a dictionary that has the words of this text"
         )
-
-
-def _check_words(grid: Grid, spoken: SpokenText) -> None:
     words = [word.text for word in grid.words]
     if not matching.is_same_text([word.text for word in spoken.words], words):
         words_of_file = " ".join(words)[:_SHOWN]
@@ -248,19 +232,18 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
             [matching.symbols_of(label) for label in labels],
         )
     if missing is not None:
-        place, n_before = missing
+        index, n_before = missing
         start_s = units[n_before - 1].end_s if n_before else 0.0
         end_s = units[n_before].start_s if n_before < len(units) else duration_s
-        fault = f"it lacks the word '{spoken.words[place].text}' of the text"
+        fault = f"it lacks the word '{spoken.words[index].text}' of the text"
         raise AlignmentError(f"{fault}, between {start_s:.2f} and {end_s:.2f} s; {_AGAIN}")
 
 
 def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """Returns the file's words, with the text's punctuation."""
     words = list(_timed_words(grid))
-    symbols_of_text = [matching.symbols_of(word.text) for word in spoken.words]
-    symbols_of_file = [matching.symbols_of(word.text) for word in words]
-    matched = matching.match_boundaries(symbols_of_text, symbols_of_file)
+    texts = ([matching.symbols_of(word.text) for word in of] for of in (spoken.words, words))
+    matched = matching.match_boundaries(*texts)
     for pause, count in zip(aligner.pauses_after(spoken), matched, strict=True):
         if pause and count:
             words[count - 1] = words[count - 1]._replace(pause=pause)

@@ -60,8 +60,7 @@ def read_audio(path: Path, config: PreprocessConfig) -> Audio:
     try:
         notices: list[str] = []
         samples, rate = _read_samples(path, config, notices)
-        samples = _check_level(samples, config, notices)
-        wav = _to_mono(samples, notices)
+        wav = _to_mono(_check_level(samples, config, notices), notices)
         wav = _to_rate(wav, rate, config, notices)
         if len(wav) < config.n_fft:
             raise AudioError(
@@ -86,22 +85,11 @@ def _read_samples(
     if not check_length(path):
         notices.append("its header gives no length: read to the end of the file")
     info = soundfile.info(path)
-    _check_seconds(info.frames, info.samplerate, config)
-    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)  # (S, C)
-    if len(samples) < _WHOLE_SHARE * info.frames:  # of MP3, an estimate
-        raise AudioError(
-            f"cut short: the header promises {info.frames} samples, the file holds {len(samples)};"
-            " copy it again"
-        )
-    return samples, rate
-
-
-def _check_seconds(n_frames: int, rate: int, config: PreprocessConfig) -> None:
-    if n_frames == 0:
+    if info.frames == 0:
         raise AudioError("the file holds a header and 0 samples; record or convert it again")
-    if n_frames == _UNKNOWN_FRAMES:
+    if info.frames == _UNKNOWN_FRAMES:
         raise AudioError("the header gives no length; convert the file to WAV")
-    seconds = n_frames / rate
+    seconds = info.frames / info.samplerate
     if seconds < config.min_seconds:
         raise AudioError(
             f"{seconds:.3f} s is too short (preprocess.min_seconds is {config.min_seconds:g})"
@@ -109,6 +97,13 @@ def _check_seconds(n_frames: int, rate: int, config: PreprocessConfig) -> None:
     if seconds > config.max_seconds:
         fault = f"{seconds:.1f} s is too long (preprocess.max_seconds is {config.max_seconds:g})"
         raise AudioError(f"{fault}; cut it into sentences")
+    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)  # (S, C)
+    if len(samples) < _WHOLE_SHARE * info.frames:  # of MP3, an estimate
+        raise AudioError(
+            f"cut short: the header promises {info.frames} samples, the file holds {len(samples)};"
+            " copy it again"
+        )
+    return samples, rate
 
 
 def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[str]) -> np.ndarray:
@@ -184,8 +179,7 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
     if not np.isfinite(wav).all():
         raise AudioError(f"{path.name}: not written, the audio holds NaN or infinity")
     gain = 1 / max(1.0, float(np.abs(wav).max()))
-    steps = to_pcm16(wav * gain)
-    _write_pcm16(path, [steps], sample_rate)
+    _write_pcm16(path, [to_pcm16(wav * gain)], sample_rate)
     return gain
 
 
@@ -194,7 +188,7 @@ def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int)
 
     Samples are clipped to [-1, 1].
     """
-    # the peak of the whole is not known in time to scale it
+    # the peak of all blocks is not known in time to scale them
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
     return _write_pcm16(path, clipped, sample_rate)
 
@@ -236,15 +230,14 @@ def check_length(path: Path) -> bool:
 def _check_logged_length(path: Path) -> bool:
     """Compares the lengths in the header with those that libsndfile found, by its log."""
     log = soundfile.info(path, verbose=True).extra_info
-    lengths = [(int(declared), int(held)) for declared, held in _CORRECTED.findall(log)]
-    lengths += [(int(declared), int(held)) for held, declared in _RF64_FRAMES.findall(log)]
-    for declared, held in lengths:
+    lengths = [*_CORRECTED.findall(log), *(pair[::-1] for pair in _RF64_FRAMES.findall(log))]
+    for declared, actual in (map(int, pair) for pair in lengths):
         if declared >= _STREAMED:
             return False
-        if declared - held > _PADDING:
+        if declared - actual > _PADDING:
             raise UtteranceError(
                 f"cut short: the header promises {declared} bytes or samples, the file holds"
-                f" {held}; copy it again"
+                f" {actual}; copy it again"
             )
     return True
 

@@ -40,14 +40,14 @@ def mel_of(wav: np.ndarray, mel: MelSpectrogram, piece: int = _PIECE_FRAMES) -> 
     hop = mel.config.hop_length
     T = len(wav) // hop
     margin = -(-mel.config.n_fft // hop)  # frames that the reflection at a piece's edge reaches
-    whole = np.empty((mel.config.n_mels, T), dtype=np.float32)
+    log_mel = np.empty((mel.config.n_mels, T), dtype=np.float32)
     for first in range(0, T, piece):
         last = min(first + piece, T)
         begin, end = max(0, first - margin), min(T, last + margin)
         with torch.inference_mode():
             part = mel(torch.from_numpy(wav[begin * hop : end * hop])[None])[0]  # (M, end - begin)
-        whole[:, first:last] = part[:, first - begin : last - begin].numpy()
-    return whole
+        log_mel[:, first:last] = part[:, first - begin : last - begin].numpy()
+    return log_mel
 
 
 def to_pcm16(wav: np.ndarray) -> np.ndarray:

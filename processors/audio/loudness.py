@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import sosfilt
@@ -14,15 +13,13 @@ _ABSOLUTE_GATE_LUFS = -70.0
 _RELATIVE_GATE_LU = -10.0
 
 
-class Loudness(NamedTuple):
-    """How loud a signal is."""
+def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> tuple[float, float]:
+    """Measures one channel that comes in pieces, (n,) each.
 
-    lufs: float  # integrated loudness; -inf below the absolute gate, and of less than 0.4 s
-    peak: float  # largest absolute sample
-
-
-def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> Loudness:
-    """Measures integrated loudness and peak of one channel that comes in pieces, (n,) each."""
+    Returns:
+        Integrated loudness in LUFS, -inf below the absolute gate and of less than 0.4 s, and the
+        largest absolute sample.
+    """
     sections = k_weighting(sample_rate)
     state, peak = np.zeros((len(sections), 2)), 0.0
     n_step = round(_STEP_S * sample_rate)
@@ -34,8 +31,7 @@ def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> Loudness:
         n_whole = len(rest) // n_step * n_step
         powers.append(np.square(rest[:n_whole]).reshape(-1, n_step).mean(axis=1))
         rest = rest[n_whole:]
-    steps = np.concatenate(powers) if powers else np.zeros(0)
-    return Loudness(_integrated(steps), peak)
+    return _integrated(np.concatenate(powers) if powers else np.zeros(0)), peak
 
 
 def k_weighting(sample_rate: int) -> np.ndarray:
@@ -48,12 +44,8 @@ def k_weighting(sample_rate: int) -> np.ndarray:
     k = math.tan(math.pi * 1681.974450955533 / sample_rate)
     q, gain = 0.7071752369554196, 10 ** (3.999843853973347 / 20)
     middle = gain**0.4996667741545416
-    shelf = np.array(
-        [
-            *(gain + middle * k / q + k * k, 2 * (k * k - gain), gain - middle * k / q + k * k),
-            *(1 + k / q + k * k, 2 * (k * k - 1), 1 - k / q + k * k),
-        ]
-    )
+    zeros = [gain + middle * k / q + k * k, 2 * (k * k - gain), gain - middle * k / q + k * k]
+    shelf = np.array([*zeros, 1 + k / q + k * k, 2 * (k * k - 1), 1 - k / q + k * k])
     k, q = math.tan(math.pi * 38.13547087602444 / sample_rate), 0.5003270373238773
     poles = np.array([1 + k / q + k * k, 2 * (k * k - 1), 1 - k / q + k * k])
     return np.stack([shelf / shelf[3], [1, -2, 1, *poles / poles[0]]])

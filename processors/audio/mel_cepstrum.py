@@ -31,7 +31,6 @@ def log_envelopes(
     Args:
         wav: (S,), at least one sample.
         f0: Hz, 0 where unvoiced, (T,); frame t is centred on sample t * hop_length.
-        hop_length: Samples between frames.
         floor: Variance of white noise that is added to the power, above 0.
 
     Yields:
@@ -127,22 +126,18 @@ def mel_alpha(sample_rate: int) -> float:
 
 @functools.cache
 def _analysis(n_bins: int, alpha: float) -> np.ndarray:
-    """Returns the matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1)."""
-    cepstra = np.fft.irfft(np.eye(n_bins))[:, :n_bins]  # (K, K), row k is that of bin k alone
-    cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
-    return cepstra @ _warping(n_bins, alpha)
-
-
-def _warping(n_coefficients: int, alpha: float) -> np.ndarray:
-    """Computes the matrix of mel-cepstra, (n_coefficients, ORDER + 1) (Oppenheim, Johnson 1972).
+    """Returns the matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1).
 
     In the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
-    the n-th power of that series: row n holds its coefficients.
+    the n-th power of that series: row n of `warping` holds its coefficients (Oppenheim, Johnson
+    1972).
     """
+    cepstra = np.fft.irfft(np.eye(n_bins))[:, :n_bins]  # (K, K), row k is that of bin k alone
+    cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
     powers = np.arange(ORDER)
     series = np.append(alpha, (1 - alpha**2) * (-alpha) ** powers)  # (ORDER + 1,)
-    rows = np.zeros((n_coefficients, ORDER + 1))
-    rows[0, 0] = 1
-    for n in range(1, n_coefficients):
-        rows[n] = np.convolve(rows[n - 1], series)[: ORDER + 1]
-    return rows
+    warping = np.zeros((n_bins, ORDER + 1))
+    warping[0, 0] = 1
+    for n in range(1, n_bins):
+        warping[n] = np.convolve(warping[n - 1], series)[: ORDER + 1]
+    return cepstra @ warping

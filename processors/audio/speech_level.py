@@ -18,13 +18,6 @@ _SMOOTHED_FRAMES = 5  # the level of hum and rumble varies from one frame of 10 
 _THRESHOLDS = 2.0 ** np.arange(-15, 0)  # (15,), amplitudes
 
 
-class SpeechLevel(NamedTuple):
-    """The active speech level of a signal."""
-
-    level_db: float  # RMS during speech, relative to full scale
-    activity: float  # share of the time that is speech
-
-
 class Pause(NamedTuple):
     """A stretch of silence."""
 
@@ -40,15 +33,8 @@ class SpeechActivity(NamedTuple):
     pauses: tuple[Pause, ...]  # between both
 
 
-class SpeechFrames(NamedTuple):
-    """Frames of 10 ms that sound like speech, (T,) bool each."""
-
-    audible: np.ndarray  # as loud as any speech sound, and above the noise
-    vowels: np.ndarray  # as loud as a vowel
-
-
-def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
-    """Measures the active speech level (ITU-T P.56, 2011, method B), whatever the silence.
+def active_level(wav: np.ndarray, sample_rate: int) -> float | None:
+    """Measures the RMS during speech, dB of full scale (ITU-T P.56, 2011, method B).
 
     Speech is where the envelope exceeds a threshold that is 15.9 dB below the level of the signal
     there, and 200 ms after. The envelope is computed in steps of 1 ms. No dependency has P.56:
@@ -62,7 +48,7 @@ def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
     envelope = _envelope(np.abs(centred), sample_rate)  # (E,)
     levels, margins = [], []
     for threshold in _THRESHOLDS:
-        n_active = _held(envelope >= threshold) * sample_rate / _ENVELOPE_RATE
+        n_active = _count_active(envelope >= threshold) * sample_rate / _ENVELOPE_RATE
         if not n_active:
             break
         levels.append(10 * math.log10(total / min(n_active, len(wav))))
@@ -72,8 +58,7 @@ def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
     if not levels:
         return None
     # between the last two, as the margin falls through 15.9 dB for the first time
-    level = float(np.interp(-_MARGIN_DB, -np.array(margins[-2:]), levels[-2:]))
-    return SpeechLevel(level, total / len(wav) / 10 ** (level / 10))
+    return float(np.interp(-_MARGIN_DB, -np.array(margins[-2:]), levels[-2:]))
 
 
 def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
@@ -87,8 +72,8 @@ def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
     return np.convolve(means, (1 - decay) ** 2 * (n + 1) * decay**n)[:E]
 
 
-def _held(over: np.ndarray) -> int:
-    """Returns steps of (E,) that are set, or follow one that is within 200 ms."""
+def _count_active(over: np.ndarray) -> int:
+    """Counts steps of (E,) that are set, or follow one that is within 200 ms."""
     count = np.concatenate([[0], np.cumsum(over)])
     hangover = round(_HANGOVER_S * _ENVELOPE_RATE)
     before = np.concatenate([np.zeros(hangover, dtype=count.dtype), count])[: len(over)]
@@ -113,10 +98,10 @@ def speech_activity(wav: np.ndarray, sample_rate: int) -> SpeechActivity | None:
     recordings of LJSpeech, the first and last phones end within 0.02 and 0.12 s (5th to 95th
     percentile) of the edges found here, and the longest pauses are 0.02 to 0.22 s longer here.
     """
-    speech_level = active_level(wav, sample_rate)
-    if speech_level is None:
+    level_db = active_level(wav, sample_rate)
+    if level_db is None:
         return None
-    is_loud = frame_levels(wav, sample_rate) > speech_level.level_db - _SILENCE_DB  # (T,)
+    is_loud = frame_levels(wav, sample_rate) > level_db - _SILENCE_DB  # (T,)
     frames = np.flatnonzero(is_loud)
     if not len(frames):
         return None
@@ -130,19 +115,22 @@ def speech_activity(wav: np.ndarray, sample_rate: int) -> SpeechActivity | None:
     )
 
 
-def speech_frames(wav: np.ndarray, sample_rate: int) -> SpeechFrames:
-    """Finds frames of speech by their level over 50 ms, also in noise.
+def speech_frames(wav: np.ndarray, sample_rate: int) -> tuple[np.ndarray, np.ndarray]:
+    """Finds frames of 10 ms with speech by their level over 50 ms, also in noise.
 
     The noise floor is the 5th percentile of the levels, so steady noise is not audible. Breaths are
     audible, but have no vowels.
+
+    Returns:
+        Frames as loud as any speech sound, and frames as loud as a vowel, (T,) bool each.
     """
     levels = frame_levels(wav, sample_rate)  # (T,)
-    speech_level = active_level(wav, sample_rate)
-    if speech_level is None or len(levels) < _SMOOTHED_FRAMES:
+    level_db = active_level(wav, sample_rate)
+    if level_db is None or len(levels) < _SMOOTHED_FRAMES:
         silent = np.zeros(len(levels), dtype=bool)
-        return SpeechFrames(silent, silent)
+        return silent, silent
     kernel = np.full(_SMOOTHED_FRAMES, 1 / _SMOOTHED_FRAMES)
     smooth = 10 * np.log10(np.convolve(10 ** (levels / 10), kernel, mode="same"))  # (T,)
     floor = float(np.percentile(smooth, 5)) + _NOISE_DB
-    audible = smooth > max(speech_level.level_db - _SILENCE_DB, floor)
-    return SpeechFrames(audible, audible & (smooth > speech_level.level_db - _VOWEL_DB))
+    audible = smooth > max(level_db - _SILENCE_DB, floor)
+    return audible, audible & (smooth > level_db - _VOWEL_DB)

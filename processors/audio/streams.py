@@ -37,6 +37,7 @@ FORMATS = {
 }
 _OGG_SERIAL = slice(14, 18)  # in the header of a page
 _OGG_CRC = slice(22, 26)
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int) -> None:
@@ -161,26 +162,26 @@ class _Stream(io.RawIOBase):
     def __init__(self) -> None:
         self.position = 0
         self.taken = 0  # bytes
-        self._held = bytearray()
+        self._waiting = bytearray()
 
     def take(self) -> bytes:
         """Returns what was written since the last call."""
-        data = bytes(self._held)
+        data = bytes(self._waiting)
         self.taken += len(data)
-        self._held.clear()
+        self._waiting.clear()
         return data
 
     def write(self, data: object) -> int:
         block = bytes(data)  # type: ignore[call-overload]  # a buffer
         start = self.position - self.taken
         if start >= 0:
-            self._held[start : start + len(block)] = block
+            self._waiting[start : start + len(block)] = block
         self.position += len(block)
         return len(block)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self.position}
-        self.position = base.get(whence, self.taken + len(self._held)) + offset
+        self.position = base.get(whence, self.taken + len(self._waiting)) + offset
         return self.position
 
     def tell(self) -> int:
@@ -198,16 +199,9 @@ def _with_fixed_serial(pages: bytes) -> bytes:
         end = start + 27 + n_segments + sum(fixed[start + 27 : start + 27 + n_segments])
         page = fixed[start:end]
         page[_OGG_SERIAL] = page[_OGG_CRC] = bytes(4)
-        page[_OGG_CRC] = _ogg_crc(page).to_bytes(4, "little")
+        # zlib's checksum of mirrored bytes, mirrored, without inversions
+        mirrored = zlib.crc32(page.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
+        page[_OGG_CRC] = int(f"{mirrored:032b}"[::-1], 2).to_bytes(4, "little")
         fixed[start:end] = page
         start = end
     return bytes(fixed)
-
-
-_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-
-
-def _ogg_crc(page: bytes | bytearray) -> int:
-    """Computes RFC 3533's checksum: zlib's of mirrored bytes, mirrored, without inversions."""
-    crc = zlib.crc32(page.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
-    return int(f"{crc:032b}"[::-1], 2)

@@ -64,11 +64,9 @@ class VocoderBatch(NamedTuple):
 
 
 def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] = ()) -> TtsBatch:
-    """Pads utterances to the longest one, or to the smallest of some shapes that holds all.
+    """Pads utterances to the longest one, or to the smallest of ascending shapes that holds all.
 
-    Args:
-        log_floor: Log-mel of silence, the padding of mels.
-        shapes: In ascending order; none: pad to the longest one.
+    Mels are padded with `log_floor`, silence.
 
     Raises:
         InputError: If an utterance contradicts itself, or only some have durations; the message
@@ -77,13 +75,17 @@ def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] 
     """
     for item in items:
         _check(item)
+    durations = [item.durations for item in items if item.durations is not None]
+    for item in items:
+        if durations and item.durations is None:
+            _fail(item, "no durations, where other utterances have them")
     mels = [item.mel.T for item in items]  # (T, M) each
     batch = TtsBatch(
         ids=tuple(item.id for item in items),
         phone_ids=pad_sequence([item.phone_ids for item in items], batch_first=True),
         phone_lengths=torch.tensor([len(item.phone_ids) for item in items]),
         speaker_ids=torch.tensor([item.speaker_id for item in items]),
-        durations=_durations(items),
+        durations=pad_sequence(durations, batch_first=True) if durations else None,
         mel=pad_sequence(mels, batch_first=True, padding_value=log_floor).mT.contiguous(),
         mel_lengths=torch.tensor([item.mel.shape[1] for item in items]),
         f0=pad_sequence([item.f0 for item in items], batch_first=True),
@@ -107,17 +109,6 @@ def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
         f0=F.pad(batch.f0, frames),
         energy=F.pad(batch.energy, frames),
     )
-
-
-def _durations(items: Sequence[TtsItem]) -> Tensor | None:
-    """Returns (B, N), or None where no item has any."""
-    durations = [item.durations for item in items if item.durations is not None]
-    if not durations:
-        return None
-    for item in items:
-        if item.durations is None:
-            _fail(item, "no durations, where other utterances have them")
-    return pad_sequence(durations, batch_first=True)
 
 
 def collate_vocoder(

@@ -54,19 +54,35 @@ class FeatureDataset(Dataset[TtsItem]):
         self._seed = seed
         self._places = _places(stores, ids)
         self.ids = tuple(id for chosen in ids for id in chosen)
-        for store, position in self._places:
+        self.lengths = np.zeros(len(self._places), dtype=np.int64)
+        for item, (store, position) in enumerate(self._places):
             if store.speakers[position] not in self._speaker_ids:
                 spoken = f"{store.ids[position]}, {store.speakers[position]!r}"
                 fault = f"the speaker of {spoken}, is not among the speakers of this model"
                 raise InputError(f"{store.folder}: {fault}")
-        lengths = [self._length(store, position) for store, position in self._places]
-        self.lengths = np.array(lengths, dtype=np.int64)
+            frames, phones = int(store.frames[position]), int(store.phones_count[position])
+            is_cropped = 0 < crop_phones < phones
+            self.lengths[item] = -(-frames * crop_phones // phones) if is_cropped else frames
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __getitem__(self, draw: Draw) -> TtsItem:
-        return self._item(self.features(draw))
+        features = self.features(draw)
+        try:
+            phone_ids = self._vocabulary.ids(features.phones)
+        except InputError as error:
+            raise InputError(f"{features.id}: {error}") from error
+        durations = features.durations
+        return TtsItem(
+            id=features.id,
+            phone_ids=torch.tensor(phone_ids, dtype=torch.int64),
+            speaker_id=self._speaker_ids[features.speaker],
+            durations=None if durations is None else torch.from_numpy(durations),
+            mel=torch.from_numpy(features.mel),
+            f0=torch.from_numpy(features.f0),
+            energy=torch.from_numpy(features.energy),
+        )
 
     def features(self, draw: Draw) -> Features:
         """Reads the features of an item, with its words in letters or phones."""
@@ -92,28 +108,6 @@ class FeatureDataset(Dataset[TtsItem]):
     def store_of(self, item: int) -> FeatureSource:
         """Returns the store that an item is in."""
         return self._places[item][0]
-
-    def _item(self, features: Features) -> TtsItem:
-        try:
-            phone_ids = self._vocabulary.ids(features.phones)
-        except InputError as error:
-            raise InputError(f"{features.id}: {error}") from error
-        durations = features.durations
-        return TtsItem(
-            id=features.id,
-            phone_ids=torch.tensor(phone_ids, dtype=torch.int64),
-            speaker_id=self._speaker_ids[features.speaker],
-            durations=None if durations is None else torch.from_numpy(durations),
-            mel=torch.from_numpy(features.mel),
-            f0=torch.from_numpy(features.f0),
-            energy=torch.from_numpy(features.energy),
-        )
-
-    def _length(self, store: FeatureSource, position: int) -> int:
-        frames, phones = int(store.frames[position]), int(store.phones_count[position])
-        if 0 < self._crop_phones < phones:
-            return -(-frames * self._crop_phones // phones)
-        return frames
 
 
 def crop(features: Features, n_phones: int, generator: np.random.Generator) -> Features:
@@ -149,9 +143,8 @@ class SegmentDataset(Dataset[VocoderItem]):
     A segment is a function of (seed, epoch, utterance id, its number). Shorter recordings are
     followed by silence: the wav by 0, the mel by the log floor. May be copied to worker processes.
 
-    Args:
-        per_second: Segments of an epoch for each second of a recording, per store; 0: one of each
-            recording, however long.
+    An epoch has `per_second` segments for each second of a recording, per store; 0: one of each
+    recording, however long.
     """
 
     def __init__(

@@ -129,7 +129,9 @@ class GeneratedFeatures(GeneratedStore):
         lengths = sounds.lengths[chosen] * generator.lognormal(0, 0.3, N)
         skipped = sounds.is_pause[chosen] & (generator.uniform(size=N) < _SKIPPED)
         lengths[1:][skipped[1:]] = 0
-        durations = _durations(lengths, T)
+        # whole numbers of frames in proportion to the lengths, whose sum is T
+        ends = np.rint(np.cumsum(lengths) / lengths.sum() * T).astype(np.int64)
+        durations = np.diff(ends, prepend=0)
         spoken = np.repeat(chosen, durations)  # (T,)
         mel = sounds.spectra[spoken].T + generator.normal(0, 0.3, (self.mel.n_mels, T))
         f0 = sounds.pitch[spoken] * np.linspace(1, 1 - _DECLINATION, T)
@@ -164,22 +166,16 @@ class GeneratedFeatures(GeneratedStore):
         return _Sounds(*map(np.array, zip(*map(self._sound, self.symbols), strict=True)))
 
     def _sound(self, symbol: str) -> tuple[np.ndarray, bool, float, float, float]:
-        """Returns what a symbol sounds like, in the order of `_Sounds`."""
+        """Draws the sound of a symbol, in the order of `_Sounds`."""
         bands = np.arange(self.mel.n_mels) / self.mel.n_mels
         if symbol in PAUSES:
             return np.full(len(bands), _SILENT_LEVEL), True, 0.4, 0.0, 1.0
         generator = np.random.default_rng(derived_seed("generated sound", symbol))
-        places, heights = generator.uniform(0, 1, (3, 1)), generator.uniform(1.5, 4, (3, 1))
-        formants = heights * np.exp(-(((bands - places) / 0.08) ** 2))  # (3, M)
+        centres, heights = generator.uniform(0, 1, (3, 1)), generator.uniform(1.5, 4, (3, 1))
+        formants = heights * np.exp(-(((bands - centres) / 0.08) ** 2))  # (3, M)
         pitch = generator.uniform(160, 260) if generator.uniform() < _VOICED else 0.0
         length, energy = generator.uniform(0.5, 1.5), generator.uniform(10, 60)
         return _LEVEL - 2 * bands + formants.sum(axis=0), False, length, pitch, energy
-
-
-def _durations(weights: np.ndarray, n_frames: int) -> np.ndarray:
-    """Returns whole numbers of frames in proportion to weights, (N,), whose sum is `n_frames`."""
-    ends = np.rint(np.cumsum(weights) / weights.sum() * n_frames).astype(np.int64)
-    return np.diff(ends, prepend=0)
 
 
 class GeneratedRecordings(GeneratedStore):
@@ -204,10 +200,9 @@ class GeneratedRecordings(GeneratedStore):
     def _sound(self) -> tuple[np.ndarray, np.ndarray]:
         """Mel (M, T) and wav (T * hop_length,) int16 of which all recordings are parts."""
         n_frames = int(_SECONDS * self.mel.sample_rate / self.mel.hop_length)
-        wav = _babble(n_frames * self.mel.hop_length, self.mel.sample_rate, self.seed)
-        steps = to_pcm16(wav)
-        heard = torch.from_numpy(from_pcm16(steps))[None]  # (1, S)
-        return MelSpectrogram(self.mel)(heard)[0].numpy(), steps
+        steps = to_pcm16(_babble(n_frames * self.mel.hop_length, self.mel.sample_rate, self.seed))
+        wav = torch.from_numpy(from_pcm16(steps))[None]  # (1, S)
+        return MelSpectrogram(self.mel)(wav)[0].numpy(), steps
 
 
 def _babble(n_samples: int, sample_rate: int, seed: int) -> np.ndarray:

@@ -121,8 +121,7 @@ def _batch_sizes(
 ) -> list[int] | None:
     """Returns utterances in each batch; None if the smallest shape cannot make up the multiple.
 
-    Args:
-        of_items: Index of the shape of each utterance, in descending order, (K,).
+    `of_items` is the index of the shape of each utterance, in descending order, (K,).
     """
     most = [max(1, budget // shape.frames) for shape in shapes]
     sizes: list[int] = []
@@ -165,7 +164,6 @@ class FrameBudgetSampler:
     Args:
         budget: Frames per batch, padding included.
         window: Micro-batches per update.
-        rank: This process, from 0.
         fixed: Makes batches of fixed shapes of these utterances, in place of those by the budget,
             given what their number is a multiple of.
 

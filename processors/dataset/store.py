@@ -152,20 +152,17 @@ def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:
     if isinstance(record, MelWav):
         tensors = {"mel": record.mel.astype("<f4"), "wav": record.wav.astype("<i2")}
     else:
-        tensors = {"phones": _text(" ".join(record.phones))}
+        texts = {"phones": " ".join(record.phones)}
         if record.word_phones:
             lines = (" ".join([*map(str, w[:3]), *w.phones]) for w in record.word_phones)
-            tensors["word_phones"] = _text("\n".join(lines))
+            texts["word_phones"] = "\n".join(lines)
+        tensors = {n: np.frombuffer(text.encode(), dtype=np.uint8) for n, text in texts.items()}
         if record.durations is not None:
             tensors["durations"] = record.durations.astype("<i8")
         for name in ("mel", "f0", "energy"):
             tensors[name] = getattr(record, name).astype("<f4")
     # safetensors holds memory as it lies: a transposed view would be stored wrongly
     return {name: np.ascontiguousarray(value) for name, value in tensors.items()}
-
-
-def _text(text: str) -> np.ndarray:
-    return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def checksum(tensors: Mapping[str, np.ndarray]) -> int:
@@ -197,7 +194,11 @@ class Store:
 
     def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
         self.folder = folder
-        self.mel = _read_mel_config(folder)
+        config = _existing(folder / "audio.json")
+        try:
+            self.mel = build_complete(MelConfig, read_json(config), config)
+        except ConfigError as error:
+            raise InputError(f"{error}; delete this file and run stage 1 again") from error
         if mel is not None and (different := self.mel.differences(mel)):
             raise InputError(
                 f"{folder}: its features have another mel definition: {', '.join(different)}"
@@ -206,25 +207,23 @@ class Store:
             )
         path = _existing(folder / INDEX)
         try:
-            self._keep([IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)])
+            rows = [IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)]
+            # as columns, in a fraction of the memory of the rows
+            self.ids = tuple(row.id for row in rows)
+            self.speakers = tuple(sys.intern(row.speaker) for row in rows)  # one string per speaker
+            self.frames = np.array([row.frames for row in rows], dtype=np.int64)
+            self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
+            self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
+            self.starts = np.array([row.start for row in rows], dtype=np.int64)
+            self.timed = all(row.timed for row in rows)
+            self._mixed = tuple(row.mixed for row in rows)
+            self._shards = tuple(sys.intern(row.shard) for row in rows)
+            self._checksums = np.array([row.crc32 for row in rows], dtype=np.uint32)
         except (TypeError, ValueError, OverflowError) as error:
             fault = f"not an index of this version ({error})"
             raise InputError(f"{path}: {fault}; run stage 1 again") from error
-        self._open_shards: dict[str, Any] = {}
-
-    def _keep(self, rows: Sequence[IndexRow]) -> None:
-        """Keeps the index as columns, in a fraction of the memory of its rows."""
-        self.ids = tuple(row.id for row in rows)
-        self.speakers = tuple(sys.intern(row.speaker) for row in rows)  # one string per speaker
-        self.frames = np.array([row.frames for row in rows], dtype=np.int64)
-        self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
-        self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
-        self.starts = np.array([row.start for row in rows], dtype=np.int64)
-        self.timed = all(row.timed for row in rows)
-        self._mixed = tuple(row.mixed for row in rows)
-        self._shards = tuple(sys.intern(row.shard) for row in rows)
-        self._checksums = np.array([row.crc32 for row in rows], dtype=np.uint32)
         self._positions = {id: i for i, id in enumerate(self.ids)}
+        self._open_shards: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -237,12 +236,10 @@ class Store:
 
     def index_of(self, key: str | int) -> int:
         """Returns the position of an utterance that is given by its id or position."""
-        if isinstance(key, int):
-            return key
-        try:
-            return self._positions[key]
-        except KeyError:
-            raise InputError(f"{self.folder}: no features of {key!r}; run stage 1 again") from None
+        position = key if isinstance(key, int) else self._positions.get(key)
+        if position is None:
+            raise InputError(f"{self.folder}: no features of {key!r}; run stage 1 again")
+        return position
 
     def checksum(self, id: str) -> int:
         """Returns the CRC-32 of the stored tensors of an utterance."""
@@ -377,11 +374,3 @@ def _existing(path: Path) -> Path:
     if not path.is_file():
         raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
     return path
-
-
-def _read_mel_config(folder: Path) -> MelConfig:
-    path = _existing(folder / "audio.json")
-    try:
-        return build_complete(MelConfig, read_json(path), path)
-    except ConfigError as error:
-        raise InputError(f"{error}; delete this file and run stage 1 again") from error

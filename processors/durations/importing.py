@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -72,9 +71,8 @@ class Fitter:
                 grid = self._grid(grid, spoken, seconds, utterance.id)
             alignment = align_grid(grid, spoken, seconds, self._config.edge_silence_s)
             check_coverage(alignment, wav, sample_rate)
-        mel = self._config.mel
-        frames = frame_durations(alignment.boundaries_s, mel)
-        return aligned_speech(utterance, alignment, seconds, frames, mel)
+        frames = frame_durations(alignment.boundaries_s, self._config.mel)
+        return aligned_speech(utterance, alignment, seconds, frames, self._config.mel)
 
     def _grid(self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str) -> Grid:
         """Returns the tokens of an utterance with the times of their frames, (N,)."""
@@ -85,7 +83,14 @@ class Fitter:
         if len(frames) != len(names):
             counts = f"it has {len(frames)} durations for {len(names)} tokens"
             raise AlignmentError(f"{counts} ({' '.join(names)[:60]} ...); see --phones_file")
-        edges = self._edges_s(frames, tokens.start_s, seconds)  # (N + 1,)
+        start_s = tokens.start_s or 0.0
+        is_trimmed = tokens.start_s is not None
+        frames = correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
+        times_s = self._rate.boundaries_s(frames, start_s * self._rate.sample_rate)  # (N + 1,)
+        hop, rate = self._stage_1
+        most = int((seconds - start_s) * rate) // hop + 1  # frames
+        end_s = self._stage_1.boundaries_s(np.array([most]), start_s * rate)[-1]
+        edges: list[float] = np.minimum(times_s, end_s).tolist()
         if self._tokens is not None and names != spoken.phones:
             in_letters = self._config.text.in_letters
             signs = _SIGNS - {APOSTROPHE} if in_letters else _SIGNS  # apostrophes are letters
@@ -96,17 +101,6 @@ class Fitter:
             return grid
         hz = np.where(np.diff(edges) > 0, self._pitch(id, len(frames)), 0.0)  # (N,)
         return grid._replace(f0_hz=tuple(hz.tolist()))
-
-    def _edges_s(self, frames: np.ndarray, start_s: float | None, seconds: float) -> list[float]:
-        """Returns the edges of tokens from a start in a recording: (N + 1,)."""
-        is_trimmed = start_s is not None
-        start_s = start_s or 0.0
-        frames = correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
-        edges = self._rate.boundaries_s(frames, start_s * self._rate.sample_rate)
-        hop, rate = self._stage_1
-        most = int((seconds - start_s) * rate) // hop + 1  # frames
-        end_s = self._stage_1.boundaries_s(np.array([most]), start_s * rate)[-1]
-        return cast("list[float]", np.minimum(edges, end_s).tolist())
 
 
 def import_durations(
@@ -200,9 +194,8 @@ def _write_report(
     rows = [{"id": id, "reason": reason} for id, reason in sorted(rejected.items())]
     write_jsonl(folder / "rejected.jsonl", rows)
     attention = {id: e.attention for id, e in matches.entries.items() if e.attention is not None}
-    worst_first = sorted(attention.items(), key=lambda item: (item[1].least, item[0]))
-    qualities = [(id, quality._asdict().items()) for id, quality in worst_first]
-    if qualities:
+    if worst_first := sorted(attention.items(), key=lambda item: (item[1].least, item[0])):
+        qualities = ((id, quality._asdict().items()) for id, quality in worst_first)
         rows = [{"id": id, **{name: round(v, 4) for name, v in q}} for id, q in qualities]
         write_jsonl(folder / "attention.jsonl", rows)
     report = {

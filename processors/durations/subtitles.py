@@ -4,7 +4,7 @@ Limits are those of Netflix's Timed Text Style Guides (General Requirements, and
 characters of a line): at most two lines of 42 characters, shown for 5/6 to 7 seconds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from textwrap import wrap
@@ -35,8 +35,8 @@ def sentences_of(text: str, words: Sequence[TimedWord]) -> tuple[TimedSentence, 
             n_read += len(word.text.split())
             cue.append(word)
         if cue:
-            whole = " ".join(_text(cue).split())
-            sentences.append(TimedSentence(whole, cue[0].start_s, cue[-1].end_s))
+            spaced = " ".join(_text(cue).split())
+            sentences.append(TimedSentence(spaced, cue[0].start_s, cue[-1].end_s))
     return tuple(sentences)
 
 
@@ -46,27 +46,30 @@ def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], fo
     Long sentences take several cues. Short ones share a cue if there is no time for each. In the
     format "vtt" each word has its time, too; the other one is "srt".
     """
-    cues = [cue for sentence in _by_sentence(sentences, words) for cue in _split(sentence)]
-    cues = _merged(cues)
-    rows = zip(cues, _spans(cues), strict=True)
-    if format == "srt":
-        blocks = []
-        for n, (cue, (start, end)) in enumerate(rows, start=1):
-            text = "\n".join(_lines(_text(cue)))
-            blocks.append(f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{text}\n")
-        return "\n".join(blocks)
-    times = ((f"{_clock(start)} --> {_clock(end)}", cue) for cue, (start, end) in rows)
-    return "\n".join(["WEBVTT\n", *(f"{span}\n{_timed_text(cue)}\n" for span, cue in times)])
-
-
-def _by_sentence(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> Iterator[Cue]:
+    cues: list[Cue] = []
     first = 0
     for sentence in sentences:
         end = first
         while end < len(words) and words[end].end_s <= sentence.end_s:
             end += 1
-        yield _written(sentence.text, words[first:end])
+        for cue in _split(_written(sentence.text, words[first:end])):
+            is_short = cues and cue[0].start_s - cues[-1][0].start_s < SHORTEST_S
+            if is_short and _fits(cues[-1] + cue):
+                cues[-1] = cues[-1] + cue
+            else:
+                cues.append(cue)
         first = end
+    following = [*(cue[0].start_s for cue in cues[1:]), float("inf")]
+    blocks = [] if format == "srt" else ["WEBVTT\n"]
+    for n, (cue, limit) in enumerate(zip(cues, following, strict=True), start=1):
+        start_s = cue[0].start_s  # a short cue is shown into the pause after it
+        end_s = max(cue[-1].end_s, min(start_s + SHORTEST_S, limit))
+        if format == "srt":
+            text = "\n".join(_lines(_text(cue)))
+            blocks.append(f"{n}\n{_clock(start_s, ',')} --> {_clock(end_s, ',')}\n{text}\n")
+        else:
+            blocks.append(f"{_clock(start_s)} --> {_clock(end_s)}\n{_timed_text(cue)}\n")
+    return "\n".join(blocks)
 
 
 def _written(text: str, words: Sequence[TimedWord]) -> Cue:
@@ -133,45 +136,23 @@ def _text(cue: Cue) -> str:
 
 
 def _fits(cue: Cue) -> bool:
-    has_long_word = len(cue) > 1 and any(len(word.text) > LINE for word in cue)
-    n_lines = len(_wrapped(_text(cue), LINE))
-    return (
-        n_lines <= MAX_LINES and not has_long_word and cue[-1].end_s - cue[0].start_s <= LONGEST_S
-    )
+    if len(cue) > 1 and any(len(word.text) > LINE for word in cue):
+        return False
+    seconds = cue[-1].end_s - cue[0].start_s
+    return seconds <= LONGEST_S and len(_wrapped(_text(cue), LINE)) <= MAX_LINES
 
 
 def _split(cue: Cue) -> list[Cue]:
     """Halves a sentence, preferably between clauses, until all of its cues fit."""
     if len(cue) < 2 or _fits(cue):
         return [cue] if cue else []
-    whole = len(_text(cue))
+    length = len(_text(cue))
     costs = {
-        cut: abs(len(_text(cue[:cut])) / whole - 0.5) + cut_cost(cue[cut - 1].text, cue[cut].text)
+        cut: abs(len(_text(cue[:cut])) / length - 0.5) + cut_cost(cue[cut - 1].text, cue[cut].text)
         for cut in range(1, len(cue))
     }
     cut = min(costs, key=costs.__getitem__)
     return _split(cue[:cut]) + _split(cue[cut:])
-
-
-def _merged(cues: Sequence[Cue]) -> list[Cue]:
-    """Joins cues that are shown too shortly to the following ones."""
-    merged: list[Cue] = []
-    for cue in cues:
-        is_short = merged and cue[0].start_s - merged[-1][0].start_s < SHORTEST_S
-        if is_short and _fits(merged[-1] + cue):
-            merged[-1] = merged[-1] + cue
-        else:
-            merged.append(cue)
-    return merged
-
-
-def _spans(cues: Sequence[Cue]) -> list[tuple[float, float]]:
-    """Returns when each cue is shown: short ones into the pause after them."""
-    following = [*(cue[0].start_s for cue in cues[1:]), float("inf")]
-    return [
-        (cue[0].start_s, max(cue[-1].end_s, min(cue[0].start_s + SHORTEST_S, limit)))
-        for cue, limit in zip(cues, following, strict=True)
-    ]
 
 
 def _lines(text: str) -> list[str]:

@@ -105,10 +105,7 @@ def find_pitch(folder: Path, stats: Path | None) -> ReadPitch:
 
     Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by the mean and
     standard deviation of all characters of a list of files, and writes those to
-    `pitch_char_stats__<list>.json`.
-
-    Args:
-        stats: JSON with the `mean` and `std` (Hz) of normalised pitch; None: it is in Hz.
+    `pitch_char_stats__<list>.json`: `stats`; None for pitch in Hz.
     """
     paths = sorted(path for path in folder.rglob("*") if path.suffix in _PITCH_SUFFIXES)
     if not paths:

@@ -98,8 +98,8 @@ def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     seconds`.
     """
     with replacing(folder / TABLE) as path, path.open("w", encoding="utf-8") as table:
-        for place, speech in enumerate(utterances):
-            if place == 0:
+        for number, speech in enumerate(utterances):
+            if number == 0:
                 table.write(f"# hop_size {speech.hop_length} sample_rate {speech.sample_rate}\n")
             target = folder / f"{speech.id}-durations.npy"
             write_array(target, speech.frames.astype(np.int64))
@@ -155,10 +155,8 @@ def export_store(
 ) -> None:
     """Writes the alignments of a dataset that stage 1 has prepared.
 
-    Times are those of the training frames, in seconds from the start of the recording.
-
-    Args:
-        find: Adds durations to features that have none.
+    Times are those of the training frames, in seconds from the start of the recording. `find` adds
+    durations to features that have none.
     """
     store = FeatureStore(folder)
     if not store.timed and find is None:

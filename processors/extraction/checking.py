@@ -63,16 +63,16 @@ class CorpusCheck:
     @property
     def findings(self) -> list[Finding]:
         """Everything that was found, the worst first."""
-        found = [Finding("corpus", [], self.fault)] if self.fault else []
+        findings = [Finding("corpus", [], self.fault)] if self.fault else []
         by_stage = sorted(self.rejected, key=lambda item: (_STAGES.index(item.stage), item.id))
-        found += [Finding(item.stage, [item.id], item.reason) for item in by_stage]
+        findings += [Finding(item.stage, [item.id], item.reason) for item in by_stage]
         traces = self.traces.items()
         notices = ((id, notice) for id, trace in traces for notice in trace.notices)
         words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
-        return [*found, *self.misfits, *_grouped("notice", notices), *_grouped("word", words)]
+        return [*findings, *self.misfits, *_grouped("notice", notices), *_grouped("word", words)]
 
     def summary(self) -> dict[str, Any]:
-        """The corpus and all findings, for JSON."""
+        """Returns the corpus and all findings, for JSON."""
         seconds = [t.audio_seconds for t in self.traces.values() if t.audio_seconds > 0]
         names = {u.id: u.name for u in self.listing.utterances if u.name}
         findings = self.findings
@@ -92,7 +92,7 @@ class CorpusCheck:
         }
 
     def report(self) -> str:
-        """The corpus and a table of all findings."""
+        """Writes the corpus and a table of all findings as text."""
         summary = self.summary()
         lengths = "{hours:.2f} h, {shortest_s:.1f} to {longest_s:.1f} s each".format(**summary)
         speakers = ", ".join(f"{name} ({n})" for name, n in summary["speakers"].items())
@@ -103,10 +103,10 @@ class CorpusCheck:
             f"  {summary['to_correct']} to correct",
         ]
         rows = [("found in", "utterances", "what")] if summary["findings"] else []
-        for found in summary["findings"]:
-            kind = f"misfit {found['misfit']:.0f}" if found["misfit"] else found["kind"]
-            rows.append((kind, listed(found["names"], 3), " ".join(found["text"].split())))
-        widths = [max((len(row[place]) for row in rows), default=0) for place in (0, 1)]
+        for finding in summary["findings"]:
+            kind = f"misfit {finding['misfit']:.0f}" if finding["misfit"] else finding["kind"]
+            rows.append((kind, listed(finding["names"], 3), " ".join(finding["text"].split())))
+        widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
         lines += [f"{kind:{widths[0]}}  {ids:{widths[1]}}  {text}" for kind, ids, text in rows]
         return "".join(f"{line}\n" for line in lines)
 
@@ -122,7 +122,7 @@ class CorpusCheck:
 
 
 def _grouped(kind: str, texts: Iterable[tuple[str, str]]) -> list[Finding]:
-    """A finding for each text with its utterances, the most frequent first."""
+    """Makes a finding for each text with its utterances, the most frequent first."""
     ids = defaultdict(list)
     for id, text in sorted(set(texts)):
         ids[text].append(id)
@@ -149,9 +149,9 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     work = partial(_check, make_checker)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(work, chunks, n_jobs, options.backend) if chunks else ():
-            found, of_chunk = done.result
-            rejected += [*found, *shards.crash_rejections(done.lost, "audio")]
-            traces |= of_chunk
+            of_chunk, traces_of_chunk = done.result
+            rejected += [*of_chunk, *shards.crash_rejections(done.lost, "audio")]
+            traces |= traces_of_chunk
             bar.advance(len(chunks[done.key]))
     rejected.sort()
     return CorpusCheck(dataset, root, listing, options.max_bad_ratio, rejected, traces, fault)

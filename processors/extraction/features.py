@@ -60,10 +60,8 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     run = with_phones(plan_run(options, dataset, listing, dependence, work))
     if not training:
         return replace(run, check=lambda: make_extractor().reader.prepare(listing.utterances))
-    reader = shards.UtteranceReader(options)
-    return replace(
-        run, check=lambda: reader.prepare(listing.utterances), prepare=training.carry_out
-    )
+    check = partial(shards.UtteranceReader(options).prepare, listing.utterances)
+    return replace(run, check=check, prepare=training.carry_out)
 
 
 def with_phones(run: DatasetRun) -> DatasetRun:
@@ -134,27 +132,22 @@ class FeatureExtractor:
         durations = frame_durations(alignment.boundaries_s, mel_config)  # (N,), or (1,): T
         start = round(float(alignment.boundaries_s[0]) * mel_config.sample_rate)
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
+        samples = torch.from_numpy(wav)[None]  # (1, S)
         with torch.inference_mode():
-            mel_and_energy = self.mel.mel_and_energy(
-                torch.from_numpy(wav)[None]
-            )  # (1, M, T), (1, T)
-        f0 = self._f0(wav, alignment, durations)
+            mel_and_energy = self.mel.mel_and_energy(samples)  # (1, M, T), (1, T)
         mel, energy = (values[0].numpy() for values in mel_and_energy)
+        if self.config.pitch_extractor != "imported":
+            n_frames, method = int(durations.sum()), self.config.pitch_extractor
+            limits = {"f0_min": self.config.f0_min, "f0_max": self.config.f0_max}
+            f0 = extract_f0(wav, mel_config, n_frames, method=method, **limits)
+        elif alignment.f0_hz is not None:
+            f0 = np.repeat(alignment.f0_hz, durations).astype(np.float32)
+        else:
+            fault = "preprocess.pitch_extractor is imported; its imported alignment has no pitch"
+            raise FeatureError(f"{fault}; import it again with --pitch, or set another extractor")
         id, speaker, phones = utterance.id, utterance.speaker, alignment.phones
         timed = durations if alignment.has_times else None
         return Features(id, speaker, phones, timed, mel, f0, energy, start)
-
-    def _f0(self, wav: np.ndarray, alignment: Alignment, durations: np.ndarray) -> np.ndarray:
-        """Returns F0 of each frame: (S,) -> (T,), T the sum of the durations."""
-        config = self.config
-        if config.pitch_extractor != "imported":
-            n_frames, method = int(durations.sum()), config.pitch_extractor
-            limits = {"f0_min": config.f0_min, "f0_max": config.f0_max}
-            return extract_f0(wav, self.mel.config, n_frames, method=method, **limits)
-        if alignment.f0_hz is None:
-            fault = "preprocess.pitch_extractor is imported; its imported alignment has no pitch"
-            raise FeatureError(f"{fault}; import it again with --pitch, or set another extractor")
-        return np.repeat(alignment.f0_hz, durations).astype(np.float32)
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
@@ -213,9 +206,7 @@ def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
 
 
 def _write_statistics(run: DatasetRun, splits: Splits) -> None:
-    """Writes the statistics of the training split."""
-    store = FeatureStore(run.folder, run.config.mel)
-    stats = corpus_stats(store, splits.train, run.config)
+    stats = corpus_stats(FeatureStore(run.folder, run.config.mel), splits.train, run.config)
     write_json(run.folder / "stats.json", stats.to_plain())
 
 

@@ -6,15 +6,9 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
+from preprocessors import manifest
 from preprocessors.corpora import dataset_folder, read_corpus
-from preprocessors.manifest import (
-    Listing,
-    Splits,
-    UnusableCorpus,
-    Utterance,
-    listed_among,
-    split_ids,
-)
+from preprocessors.manifest import Listing, Splits, UnusableCorpus, Utterance
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fingerprint_of
 from processors.extraction.shards import ShardReport, plan_shards
@@ -87,9 +81,9 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     ids = [utterance.id for utterance in listing.utterances]
     split = config.preprocess.split
     if len(config.dataset) > 1:
-        split = listed_among(split, ids)
+        split = manifest.listed_among(split, ids)
     try:
-        split_ids(dict.fromkeys(ids, 0.0), split)
+        manifest.split_ids(dict.fromkeys(ids, 0.0), split)
     except InputError as error:
         rejected = [f"\n  {rejection.reason}" for rejection in listing.rejected]
         others = f"; {len(rejected)} more are rejected:" if rejected else ""
@@ -135,13 +129,10 @@ def check_faults(
     """
     if not reasons:
         return
-    shown = "".join(f"\n  {reason}" for reason in reasons[:_SHOWN])
-    if len(reasons) > _SHOWN:
-        shown += f"\n  and {len(reasons) - _SHOWN} more"
+    more = [f"and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
+    shown = "".join(f"\n  {reason}" for reason in [*reasons[:_SHOWN], *more])
     listed = f"{file} lists all of them:{shown}" if file else f"the first:{shown}"
-    allowed = allowed_faults(n_all, max_bad_ratio)
-    if len(reasons) <= allowed:
-        _log.warning("%s; %s", what, listed)
-        return
-    limit = limit_of(n_all, max_bad_ratio)
-    raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")
+    if len(reasons) > allowed_faults(n_all, max_bad_ratio):
+        limit = limit_of(n_all, max_bad_ratio)
+        raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")
+    _log.warning("%s; %s", what, listed)

@@ -92,8 +92,7 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
         _log.info("%s: %s", run.dataset, line)
     finished = {}
     for name, of_shard in run.fingerprint.shards.items():
-        report = shards.read_shard_report(shards.shard_path(run.folder, name), of_shard)
-        if report is not None:
+        if report := shards.read_shard_report(shards.shard_path(run.folder, name), of_shard):
             finished[name] = report
     _begin(run, finished)
     total = ShardReport()
@@ -121,10 +120,8 @@ def _fault_in(run: DatasetRun) -> str:
         if shards.read_shard_report(path, of_shard) is None:
             return f"{path.with_suffix('.json')}: missing or damaged"
     report = cast("dict[str, object]", read_json(run.folder / "report.json"))
-    for name, expected in (
-        (MANIFEST, len(run.listing.utterances)),
-        (INDEX, report.get("utterances")),
-    ):
+    counts = {MANIFEST: len(run.listing.utterances), INDEX: report.get("utterances")}
+    for name, expected in counts.items():
         if n_rows[name] != expected:
             return f"{run.folder / name}: {n_rows[name]} lines, expected {expected}"
     return ""
@@ -139,11 +136,9 @@ def _check_output(path: Path) -> int:
     if path.suffix == ".jsonl":
         return len(read_jsonl(path))
     if path.suffix == ".json":
-        expected_type = list if path.name in _LISTS else dict
-        if not isinstance(read_json(path), expected_type):
-            raise InputError(
-                f"{path}: expected a JSON {'list' if expected_type is list else 'object'}"
-            )
+        expected, name = (list, "list") if path.name in _LISTS else (dict, "object")
+        if not isinstance(read_json(path), expected):
+            raise InputError(f"{path}: expected a JSON {name}")
     else:
         read_text(path)
     return 0
@@ -177,8 +172,8 @@ def _extract(
         _log.info("%s: %d of %d shards are done", run.dataset, len(finished), len(run.shards))
     if run.prepare is not None and todo:
         run.prepare(n_jobs)
-    n_all = len(run.listing.utterances)
-    with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
+    title = f"stage 1: {run.dataset}"
+    with progress(len(run.listing.utterances), title, initial=n_done) as bar:
         for done in run_chunks(run.work, todo, n_jobs, run.config.backend) if todo else ():
             report = done.result
             report.rejected += shards.crash_rejections(done.lost, "features")

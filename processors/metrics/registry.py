@@ -17,8 +17,8 @@ CHECKS = {check.name: check for check in (*sound.CHECKS, *words.CHECKS)}
 
 def check_names(metrics: Iterable[str], checks: Iterable[str]) -> None:
     """Refuses unknown metrics and checks by an InputError that lists the known ones."""
-    for kind, names, known in (("metric", metrics, METRICS), ("check", checks, CHECKS)):
+    for noun, names, records in (("metric", metrics, METRICS), ("check", checks, CHECKS)):
         for name in names:
-            if name not in known:
-                fault = f"no {kind} {name!r}{nearest(name, known)}"
-                raise InputError(f"{fault} (known: {', '.join(known)})")
+            if name not in records:
+                fault = f"no {noun} {name!r}{nearest(name, records)}"
+                raise InputError(f"{fault} (known: {', '.join(records)})")

@@ -120,10 +120,8 @@ class UtteranceScorer:
         """Returns the recording and copy, cut to the shorter one; they may differ by two frames."""
         speech, mel = self.speech, self.mel
         if speech.sample_rate != mel.sample_rate:
-            raise InputError(
-                f"{self.file}: {speech.sample_rate} Hz, expected the mel's {mel.sample_rate} Hz; "
-                "give the configuration that the file was made with"
-            )
+            fault = f"{self.file}: {speech.sample_rate} Hz, expected the mel's {mel.sample_rate} Hz"
+            raise InputError(f"{fault}; give the configuration that the file was made with")
         S, S_hat = len(recorded.wav), len(speech.wav)
         if abs(S - S_hat) > TOLERANCE_FRAMES * mel.hop_length:
             raise InputError(

@@ -115,7 +115,7 @@ def export_dump(
         for rejection in rejected:
             split.pop(rejection.id, None)
         _finish(folder, split, preprocess)
-    counts = [sum(name == kind for name in split.values()) for kind in layout.SPLITS]
+    counts = [list(split.values()).count(name) for name in layout.SPLITS]
     _log.info("%d train, %d valid: %s", *counts, outdir)
 
 
@@ -129,7 +129,7 @@ def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
         fault = f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid"
         raise InputError(f"{fault}; at least one must be there, and one in train")
     order = np.random.RandomState(seed).permutation(len(ids))  # as the original
-    return {ids[place]: "valid" if n < n_valid else "train" for n, place in enumerate(order)}
+    return {ids[index]: "valid" if n < n_valid else "train" for n, index in enumerate(order)}
 
 
 def _extract(
@@ -198,7 +198,7 @@ def _finish(folder: Path, split: SplitOfId, config: PreprocessConfig) -> None:
         lengths["max_seq_length"] = max(lengths["max_seq_length"], n_symbols)
         lengths["max_mel_length"] = max(lengths["max_mel_length"], len(mel))
     for name in layout.SPLITS:
-        ids = [id for id, kind in split.items() if kind == name]
+        ids = [id for id, split_of_id in split.items() if split_of_id == name]
         write_array(layout.ids_file(folder, name), np.array(ids))
     write_json(folder / layout.LENGTHS, lengths)
     write_json(folder / layout.MEL_DEFINITION, asdict(config.mel))

@@ -50,7 +50,10 @@ def import_dump(
             f"--durations is not read with preprocess.aligner {preprocess.aligner!r}: leave it out,"
             " or set preprocess.aligner=imported"
         )
-    splits = _read_splits(dump)
+    train, valid = (_read_ids(layout.ids_file(dump, name)) for name in layout.SPLITS)
+    if both := sorted({*train} & {*valid}):
+        raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
+    splits = Splits(train, valid, [], [])
     split_of = {id: name for name in layout.SPLITS for id in getattr(splits, name)}
     durations = None
     if preprocess.has_aligner:
@@ -103,9 +106,9 @@ class DumpReader:
         expected = [(T, self.mel.n_mels), *shapes.values()]
         for values, shape in zip((mel, f0, energy, wav), expected, strict=True):
             if values.shape != shape or not np.isfinite(values).all():
-                names = "mel, f0, energy and wave"
-                found = ", ".join(str(array.shape) for array in (mel, f0, energy, wav))
-                raise FeatureError(f"{names} of shapes {found}, expected {expected} without NaN")
+                actual = ", ".join(str(array.shape) for array in (mel, f0, energy, wav))
+                fault = f"mel, f0, energy and wave of shapes {actual}"
+                raise FeatureError(f"{fault}, expected {expected} without NaN")
         phones = self._phones(id)
         trace.audio_seconds = T * hop / self.mel.sample_rate
         write_wav(utterance.audio, wav.astype(np.float32), self.mel.sample_rate)
@@ -180,20 +183,11 @@ def _check(config: PreprocessConfig, dump: Path) -> None:
         raise InputError(f"{dump / layout.MAPPER}: {fault}")
 
 
-def _read_splits(dump: Path) -> Splits:
-    train, valid = (_read_ids(layout.ids_file(dump, name)) for name in layout.SPLITS)
-    if both := sorted({*train} & {*valid}):
-        raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
-    return Splits(train, valid, [], [])
-
-
 def _read_ids(path: Path) -> list[str]:
     ids = read_array(path)
     if ids.ndim != 1 or ids.dtype.kind != "U" or not all(map(is_safe_id, ids.tolist())):
-        array_type = f"{ids.dtype} of shape {ids.shape}"
-        raise InputError(
-            f"{path}: {array_type}, expected a list of ids that are safe as file names"
-        )
+        fault = f"{ids.dtype} of shape {ids.shape}"
+        raise InputError(f"{path}: {fault}, expected a list of ids that are safe as file names")
     return sorted(ids.tolist())
 
 

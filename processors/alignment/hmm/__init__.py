@@ -51,13 +51,9 @@ def align(
     wav: np.ndarray,
     spoken: SpokenText,
 ) -> Alignment:
-    """Aligns one utterance in any language by a trained model, with a score.
+    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score.
 
-    Args:
-        wav: The recording, (S,) float32 in [-1, 1] at the rate of the configuration.
-
-    Raises:
-        AlignmentError: If the recording is too short for the text or does not fit it.
+    Raises AlignmentError if the recording is too short for the text or does not fit it.
     """
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
     rate = config.sample_rate
@@ -131,7 +127,13 @@ def plan_training(
     read = {
         u.id: _digest([u.spoken, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen
     }
-    origin: dict[str, Any] = {"config": _digest(_relevant(config)), "utterances": read}
+    # the part of the configuration that training features depend on
+    text = asdict(config.text)
+    del text["p_arpabet"]  # of training without an aligner
+    if config.text.lexicon_path:
+        text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
+    relevant = {"text": text, **{key: getattr(config, key) for key in _KEYS}}
+    origin: dict[str, Any] = {"config": _digest(relevant), "utterances": read}
     previous = model.read_origin(path)
     if previous is not None and previous["config"] == origin["config"]:
         same = previous["utterances"].items() & read.items()
@@ -147,15 +149,6 @@ def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
         by_speaker.setdefault(utterance.speaker, []).append(utterance)
     rounds = zip_longest(*(by_speaker[speaker] for speaker in sorted(by_speaker)))
     return [utterance for turn in rounds for utterance in turn if utterance is not None][:most]
-
-
-def _relevant(config: PreprocessConfig) -> dict[str, object]:
-    """Returns the part of the configuration that training features depend on."""
-    text = asdict(config.text)
-    del text["p_arpabet"]  # of training without an aligner
-    if config.text.lexicon_path:
-        text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
-    return {"text": text, **{key: getattr(config, key) for key in _KEYS}}
 
 
 def _digest(value: object) -> str:

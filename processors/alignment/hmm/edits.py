@@ -39,15 +39,11 @@ def score_of(
     """Scores how well a recording fits its words, whose phones are those of the segments."""
     edit = best_edit(aligned.emissions, aligned.background, chain, segments)
     start_s, end_s = round(edit.start * FRAME_S, 3), round(edit.end * FRAME_S, 3)
-    return AlignmentScore(round(edit.gain, 2), _described(edit, words), start_s, end_s)
-
-
-def _described(edit: Edit, words: Sequence[str]) -> str:
-    """Returns the words that are replaced; the neighbours where sound is inserted between words."""
-    if edit.first < edit.past:
-        return " ".join(words[edit.first : edit.past])
-    before, after = words[: edit.first][-1:], words[edit.past :][:1]
-    return " ... ".join([*before, *after] if before and after else [*before, "", *after])
+    replaced = " ".join(words[edit.first : edit.past])
+    if not replaced:  # sound between two words, or before the first or after the last
+        before, after = words[: edit.first][-1:], words[edit.past :][:1]
+        replaced = " ... ".join([*before, *([] if before and after else [""]), *after])
+    return AlignmentScore(round(edit.gain, 2), replaced, start_s, end_s)
 
 
 def best_edit(
@@ -55,9 +51,7 @@ def best_edit(
 ) -> Edit:
     """Returns the edit with the largest gain.
 
-    Args:
-        emissions: Log-likelihood of the frames under each distribution, (T, P).
-        background: The same under the background model, (T,).
+    From the log-likelihood of frames under each distribution, (T, P), and the background, (T,).
     """
     logs = Chain(chain.pdfs, *map(_log, chain[1:]))  # of its probabilities
     forward = _forward_scores(emissions, logs)  # (T, S)
@@ -68,9 +62,9 @@ def best_edit(
     exits = _exits(forward, leaving, silences * N_STATES)  # (W + 1, T + 1)
     entries = _entries(backward, silences * N_STATES)  # (W + 1, T + 1)
     sound = np.concatenate([[0.0], np.cumsum(background - _COST * FRAME_S)])  # (T + 1,)
-    gain, *place = _best(exits, entries, sound)
+    gain, *span = _best(exits, entries, sound)
     unchanged = float((forward[-1] + logs.final).max())
-    return Edit(max(float(gain) - unchanged, 0.0), *(int(number) for number in place))
+    return Edit(max(float(gain) - unchanged, 0.0), *map(int, span))
 
 
 def _log(values: np.ndarray) -> np.ndarray:
@@ -81,10 +75,8 @@ def _log(values: np.ndarray) -> np.ndarray:
 def _exits(forward: np.ndarray, leaving: np.ndarray, silences: np.ndarray) -> np.ndarray:
     """Scores the best path through all words before a place up to a time, (W + 1, T + 1).
 
-    Args:
-        forward: Score of the best path to a state at a frame, (T, S).
-        leaving: Log-probability of leaving a state, (S,).
-        silences: First state of the silence at each place, (W + 1,).
+    From the scores of the best paths to states, (T, S), the log-probability of leaving a state,
+    (S,), and the first state of the silence at each place, (W + 1,).
     """
     left = forward + leaving
     exits = np.full((len(silences), len(forward) + 1), _NEVER)

@@ -87,13 +87,9 @@ def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) 
 def accumulate(
     frames: np.ndarray, occupancy: np.ndarray, pdfs: np.ndarray, gaussians: Gaussians, sums: Sums
 ) -> None:
-    """Adds frames, weighted by the posteriors of the Gaussians, to the sums.
+    """Adds frames, (T, D), to sums of all mixtures in place, by the posteriors of the Gaussians.
 
-    Args:
-        frames: (T, D) float32.
-        occupancy: Probability of each state at each frame, (T, S).
-        pdfs: Mixture of each state, (S,).
-        sums: Sums of all mixtures; changed in place.
+    `occupancy` is the probability of each state, (T, S), whose mixtures are `pdfs`, (S,).
     """
     T, D = frames.shape
     shares = np.empty(gaussians.means.shape[1])
@@ -117,9 +113,7 @@ def accumulate(
 def log_mixture(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
     """Computes the log-likelihood of frames under a mixture of all distributions, (T,).
 
-    Args:
-        emissions: Log-likelihoods under each distribution, (T, P).
-        log_shares: Logarithms of their weights, (P,).
+    From those under each distribution, (T, P), and the logarithms of their weights, (P,).
     """
     result = np.empty(len(emissions))
     for t in range(len(emissions)):
@@ -174,9 +168,7 @@ def single_gaussians(sums: np.ndarray) -> Mixtures:
 def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     """Runs the M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
 
-    Args:
-        speech: Mixtures of speech. Those after them belong to unknown phones and become one
-            Gaussian of all speech.
+    Mixtures after those of `speech` belong to unknown phones: they become a Gaussian of all speech.
     """
     counts = sums.counts[..., None]  # (P, K, 1)
     total = np.maximum(counts, 1e-3)
@@ -187,15 +179,15 @@ def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     variances = np.maximum(trust * variance + (1 - trust) * mixtures.variances, LEAST_VARIANCE)
     # a Gaussian in use stays in use
     least = 1e-3 * np.maximum(1, sums.counts.mean(axis=1, keepdims=True))
-    kept = np.where(mixtures.counts > 0, np.maximum(sums.counts, least), 0)
+    n_frames = np.where(mixtures.counts > 0, np.maximum(sums.counts, least), 0)
     of_all = max(sums.counts[speech].sum(), 1e-3)
     mean_of_all = sums.values[speech].sum(axis=(0, 1)) / of_all
-    kept[speech.stop :] = 0
-    kept[speech.stop :, 0] = 1  # too few frames to be split
+    n_frames[speech.stop :] = 0
+    n_frames[speech.stop :, 0] = 1  # too few frames to be split
     means[speech.stop :, 0] = mean_of_all
     spread = sums.squares[speech].sum(axis=(0, 1)) / of_all - mean_of_all**2
     variances[speech.stop :, 0] = np.maximum(spread, LEAST_VARIANCE)
-    return Mixtures(kept, means.astype(np.float32), variances.astype(np.float32))
+    return Mixtures(n_frames, means.astype(np.float32), variances.astype(np.float32))
 
 
 def split_gaussians(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:

@@ -20,8 +20,7 @@ from processors.alignment.hmm.chain import (
     forward_backward,
 )
 from processors.alignment.hmm.mixtures import Mixtures, log_likelihoods, log_mixture
-from processors.alignment.hmm.tying import Tying, n_states, no_context
-from processors.text.symbols import SILENCE
+from processors.alignment.hmm.tying import Tying
 from utils.errors import InputError
 from utils.files import replacing
 
@@ -57,12 +56,6 @@ def mfcc(wav: np.ndarray, sample_rate: int) -> np.ndarray:
     Returns:
         (T, 39) float32, T whole frames of 10 ms; the first column is the loudness.
     """
-    static = _log_mel(wav, sample_rate) @ _cosines()  # (T, 13)
-    deltas = _deltas(static)
-    return np.concatenate([static, deltas, _deltas(deltas)], axis=1).astype(np.float32)
-
-
-def _log_mel(wav: np.ndarray, sample_rate: int) -> np.ndarray:
     import soxr
 
     if sample_rate != RATE:
@@ -73,7 +66,12 @@ def _log_mel(wav: np.ndarray, sample_rate: int) -> np.ndarray:
     first = _WINDOW + _HOP // 2 - _WINDOW // 2  # of the samples of frame 0
     frames = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[first::_HOP][:T]
     spectrum = np.fft.rfft(frames * np.hanning(_WINDOW), _N_FFT)
-    return np.log(np.abs(spectrum) ** 2 @ _filters() + _FLOOR)  # (T, 26)
+    log_mel = np.log(np.abs(spectrum) ** 2 @ _filters() + _FLOOR)  # (T, 26)
+    mel, order = np.arange(_N_MELS)[:, None], np.arange(_N_CEPSTRA)
+    cosines = np.sqrt(2 / _N_MELS) * np.cos(np.pi * order * (mel + 0.5) / _N_MELS)  # (26, 13)
+    static = log_mel @ cosines  # (T, 13)
+    deltas = _deltas(static)
+    return np.concatenate([static, deltas, _deltas(deltas)], axis=1).astype(np.float32)
 
 
 @lru_cache(maxsize=1)
@@ -85,13 +83,6 @@ def _filters() -> np.ndarray:
     rising = (hz - edges[:-2]) / (edges[1:-1] - edges[:-2])
     falling = (edges[2:] - hz) / (edges[2:] - edges[1:-1])
     return np.maximum(np.minimum(rising, falling), 0)
-
-
-@lru_cache(maxsize=1)
-def _cosines() -> np.ndarray:
-    """Returns the cosine transform from mels to cepstra, (26, 13)."""
-    mel, order = np.arange(_N_MELS)[:, None], np.arange(_N_CEPSTRA)
-    return np.sqrt(2 / _N_MELS) * np.cos(np.pi * order * (mel + 0.5) / _N_MELS)
 
 
 def _deltas(values: np.ndarray) -> np.ndarray:
@@ -150,8 +141,7 @@ class PhoneHmm:
 
     def chain(self, segments: Sequence[Segment]) -> Chain:
         """Returns the states of an utterance."""
-        pdfs = self.tying.pdfs_of(segments)
-        return chain_of(segments, pdfs, self.stay, self.silence_shares)
+        return chain_of(segments, self.tying.pdfs_of(segments), self.stay, self.silence_shares)
 
     def posteriors(self, frames: np.ndarray, chain: Chain) -> Posteriors:
         """Runs the E-step of an utterance, from its normalised features, (T, D)."""
@@ -178,21 +168,6 @@ class PhoneHmm:
         background = _EMISSION_SCALE * log_mixture(unscaled, log_shares)
         ends_s = np.cumsum(lengths) * FRAME_S
         return HmmAlignment(ends_s, emissions, background)
-
-
-def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
-    """Returns an untrained model: every state has mean 0 and variance 1."""
-    names = (SILENCE, *units, OTHER)
-    P = n_states(len(names))
-    shape = (P, 1, n_features)
-    return PhoneHmm(
-        names,
-        no_context(len(names)),
-        Mixtures(np.ones((P, 1)), np.zeros(shape, np.float32), np.ones(shape, np.float32)),
-        np.full(P, 0.5),
-        {"edge": 0.8, "punctuation": 0.5, "word": 0.1},
-        {},
-    )
 
 
 def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:

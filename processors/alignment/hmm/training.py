@@ -12,16 +12,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.chain import N_STATES, SILENCE_PLACES, Segment, segments_of
+from processors.alignment.hmm import tying
+from processors.alignment.hmm.chain import (
+    N_STATES,
+    SILENCE_PLACES,
+    Segment,
+    SilencePlace,
+    segments_of,
+)
 from processors.alignment.hmm.mixtures import (
+    Mixtures,
     Sums,
     accumulate,
     reestimate,
     single_gaussians,
     split_gaussians,
 )
-from processors.alignment.hmm.model import PhoneHmm, blank_model, norm_of, unit_of
-from processors.alignment.hmm.tying import Contexts, accumulate_contexts, merge_contexts, tie
+from processors.alignment.hmm.model import OTHER, PhoneHmm, norm_of, unit_of
+from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -82,8 +90,8 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
     for speaker, frames, phones, punctuated in examples:
         words = [model.numbers_of(word) for word in phones]
         if len(frames) >= N_STATES * sum(map(len, words)) > 0:
-            normalized = model.normalized(frames, speaker)
-            utterances.append((normalized, segments_of(words, punctuated)))
+            segments = segments_of(words, punctuated)
+            utterances.append((model.normalized(frames, speaker), segments))
     if not utterances:
         raise InputError(
             "no recording is long enough for the phones of its text, so that there is nothing for"
@@ -97,14 +105,19 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
 
 
 def _untrained(examples: Sequence[Example]) -> PhoneHmm:
-    """Returns a model with the units and the speakers of the examples."""
-    units = {unit_of(phone) for example in examples for word in example.words for phone in word}
+    """Returns a model of units and speakers; every state has mean 0 and variance 1."""
+    names = {unit_of(phone) for example in examples for word in example.words for phone in word}
+    units = (SILENCE, *sorted(names), OTHER)
     frames: dict[str, list[np.ndarray]] = {}
     for example in examples:
         frames.setdefault(example.speaker, []).append(example.frames)
-    n_features = examples[0].frames.shape[1] if examples else 1
     norms = {speaker: norm_of(np.concatenate(parts)) for speaker, parts in sorted(frames.items())}
-    return replace(blank_model(sorted(units), n_features), norms=norms)
+    P, D = tying.n_states(len(units)), examples[0].frames.shape[1] if examples else 1
+    zeros, ones = np.zeros((P, 1, D), np.float32), np.ones((P, 1, D), np.float32)
+    mixtures = Mixtures(np.ones((P, 1)), zeros, ones)
+    shares: dict[SilencePlace, float] = {"edge": 0.8, "punctuation": 0.5, "word": 0.1}
+    states = tying.no_context(len(units))
+    return PhoneHmm(units, states, mixtures, np.full(P, 0.5), shares, norms)
 
 
 def _train_growing(
@@ -148,18 +161,18 @@ def _tie_states(
 ) -> PhoneHmm:
     """Builds the model with one Gaussian for each state in each context of the trees."""
 
-    def contexts_of(part: int) -> Contexts:
-        contexts: Contexts = {}
+    def contexts_of(part: int) -> tying.Contexts:
+        contexts: tying.Contexts = {}
         for frames, segments in utterances[part::_PARTS]:
             posteriors = model.posteriors(frames, model.chain(segments))
             if np.isfinite(posteriors.log_likelihood):
-                accumulate_contexts(contexts, frames, posteriors.occupancy, segments)
+                tying.accumulate_contexts(contexts, frames, posteriors.occupancy, segments)
         return contexts
 
-    contexts = merge_contexts(pool.map(contexts_of, range(_PARTS)))
+    contexts = tying.merge_contexts(pool.map(contexts_of, range(_PARTS)))
     if not contexts:
         raise _nothing_fits()
-    tied = tie(contexts, len(model.units))
+    tied = tying.tie(contexts, len(model.units))
     mixtures = single_gaussians(tied.sums)
     return replace(model, tying=tied.tying, mixtures=mixtures, stay=model.stay[tied.states])
 

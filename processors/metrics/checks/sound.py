@@ -114,20 +114,15 @@ def check_silence(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -
     pause = _longest(activity)
     edge, inside = (_USUAL_EDGE_S, EDGE_S), (_USUAL_PAUSE_S, PAUSE_S)
     notes = [
-        _silence_note(activity.start_s, before_s, *edge, "before the speech"),
-        _silence_note(seconds - activity.end_s, after_s, *edge, "after the speech"),
+        _silence_note(activity.start_s, before_s, *edge, "before the speech", ""),
+        _silence_note(seconds - activity.end_s, after_s, *edge, "after the speech", ""),
         _silence_note(pause.seconds, longest_s, *inside, f"at {pause.start_s:.2f} s", "longest "),
     ]
     return "; ".join(note for note in notes if note) or None
 
 
 def _silence_note(
-    seconds: float,
-    recorded_s: float | None,
-    usual_s: float,
-    never_s: float,
-    where: str,
-    of: str = "",
+    seconds: float, recorded_s: float | None, usual_s: float, never_s: float, where: str, of: str
 ) -> str:
     """Describes what is wrong with silence; empty where nothing is."""
     if seconds <= max(never_s, (usual_s if recorded_s is None else recorded_s) + MARGIN_S):

@@ -18,7 +18,7 @@ rate of 20 %, 67 % of two skipped words are found and 47 % of two repeated ones,
 three, and none of 30 unmodified recordings is flagged.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,13 +52,13 @@ class _Jump(NamedTuple):
 
     after: int  # number of recognised words before it
     expected: int  # index of the next word of the text
-    place: int  # index of the word that follows instead
+    actual: int  # index of the word that follows instead
     where: str
 
     @property
     def n_words(self) -> int:
         """Words skipped; below 0: words repeated."""
-        return self.place - self.expected
+        return self.actual - self.expected
 
 
 def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
@@ -68,8 +68,15 @@ def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> 
     if faults is None:
         raise NotApplicableError(f"lacks {NEEDS}")
     if faults and recorded is not None:
-        others = _faults(words, recorded) or []
-        faults = [fault for fault in faults if not any(_alike(fault, other) for other in others)]
+        recorded_faults = _faults(words, recorded) or []
+        faults = [
+            fault
+            for fault in faults
+            if not any(  # of the same kind, and with a word in common
+                fault.kind == other.kind and fault.start < other.end and other.start < fault.end
+                for other in recorded_faults
+            )
+        ]
     notes = [_note(fault, words) for fault in faults[:SHOWN]]
     if len(faults) > SHOWN:
         notes.append(f"and {len(faults) - SHOWN} more faults: is it another text?")
@@ -85,8 +92,8 @@ def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | Non
     if not words:
         return None
     if not is_english(speech.language):
-        heard = speech.recognised_words
-        return None if heard is None else faults_in(heard.split(), words)
+        hypothesis = speech.recognised_words
+        return None if hypothesis is None else faults_in(hypothesis.split(), words)
     try:
         recognised = recognised_words(words, speech.wav, speech.sample_rate)
     except InputError as error:
@@ -101,44 +108,34 @@ def faults_of(recognised: Sequence["RecognisedWord"], words: Sequence[str]) -> l
     text; only their sum counts. Words of one or two letters are often reduced, and not faults.
     """
     faults = []
-    for near in _near(_jumps(recognised, len(words))):
-        in_all = sum(jump.n_words for jump in near)
-        if in_all == 0:
+    for jumps in _groups_of_jumps(recognised, len(words)):
+        n_words = sum(jump.n_words for jump in jumps)
+        if n_words == 0:
             continue
-        start, end = sorted(_span(near, in_all))
+        start, end = jumps[0].expected, jumps[-1].actual
+        if (end - start) * n_words <= 0:  # the longest jump in their direction, then
+            longest = max(jumps, key=lambda jump: jump.n_words * n_words)
+            start, end = longest.expected, longest.actual
+        start, end = sorted((start, end))
         if len("".join(words[start:end])) >= _FEWEST_LETTERS:
-            kind = "skipped" if in_all > 0 else "repeated"
-            faults.append(Fault(kind, start, end, near[0].where))
+            kind = "skipped" if n_words > 0 else "repeated"
+            faults.append(Fault(kind, start, end, jumps[0].where))
     return faults
 
 
-def _span(near: Sequence[_Jump], in_all: int) -> tuple[int, int]:
-    """Returns the first and last word of all jumps, or of the longest in their direction."""
-    first, last = near[0].expected, near[-1].place
-    if (last - first) * in_all > 0:
-        return first, last
-    longest = max(near, key=lambda jump: jump.n_words * in_all)
-    return longest.expected, longest.place
-
-
-def _jumps(recognised: Sequence["RecognisedWord"], n_words: int) -> Iterator[_Jump]:
-    expected = 0
-    for after, (place, start_s) in enumerate(recognised):
-        if place != expected:
-            yield _Jump(after, expected, place, f" at {start_s:.2f} s")
-        expected = place + 1
-    if expected < n_words:
-        yield _Jump(len(recognised), expected, n_words, " at the end")
-
-
-def _near(jumps: Iterable[_Jump]) -> list[list[_Jump]]:
-    """Groups of jumps that follow each other within two words."""
+def _groups_of_jumps(recognised: Sequence["RecognisedWord"], n_words: int) -> list[list[_Jump]]:
+    """Groups jumps that follow each other within two words."""
+    words = [(index, f" at {start_s:.2f} s") for index, start_s in recognised]
     groups: list[list[_Jump]] = []
-    for jump in jumps:
-        if groups and jump.after - groups[-1][-1].after <= _NEAR:
-            groups[-1].append(jump)
-        else:
-            groups.append([jump])
+    expected = 0
+    for after, (index, where) in enumerate([*words, (n_words, " at the end")]):
+        if index != expected:
+            jump = _Jump(after, expected, index, where)
+            if groups and after - groups[-1][-1].after <= _NEAR:
+                groups[-1].append(jump)
+            else:
+                groups.append([jump])
+        expected = index + 1
     return groups
 
 
@@ -154,11 +151,6 @@ def faults_in(hypothesis: Sequence[str], words: Sequence[str]) -> list[Fault]:
             copies = [k for k in (i - n, i) if k >= 0 and words[k : k + n] == hypothesis[j:j_end]]
             faults += [Fault("repeated", k, k + n) for k in copies[:1]]
     return faults
-
-
-def _alike(fault: Fault, other: Fault) -> bool:
-    """Returns whether two faults are of the same kind and share a word."""
-    return fault.kind == other.kind and fault.start < other.end and other.start < fault.end
 
 
 def _note(fault: Fault, words: Sequence[str]) -> str:

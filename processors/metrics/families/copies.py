@@ -160,10 +160,10 @@ def _stft() -> "MultiResolutionStft":
     return MultiResolutionStft()
 
 
+_metric = functools.partial(Metric, family="copies")
 METRICS = (
-    Metric(
+    _metric(
         name="mel_l1",
-        family="copies",
         score=score_mel_distance,
         better="lower",
         unit="nats",
@@ -171,17 +171,15 @@ METRICS = (
         meaning="L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a"
         " magnitude.",
     ),
-    Metric(
+    _metric(
         name="mstft",
-        family="copies",
         score=score_stft_distance,
         better="lower",
         needs="samples for its longest window, recorded ones not silent",
         meaning="Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).",
     ),
-    Metric(
+    _metric(
         name="pesq",
-        family="copies",
         score=score_pesq,
         better="higher",
         unit="MOS",
@@ -189,9 +187,8 @@ METRICS = (
         meaning="Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).",
         packages=("pesq", "soxr"),
     ),
-    Metric(
+    _metric(
         name="stoi",
-        family="copies",
         score=score_stoi,
         better="higher",
         needs="0.4 s of recorded speech",

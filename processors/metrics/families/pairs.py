@@ -24,6 +24,7 @@ two recordings by one speaker have 0.87 (90 % between 0.73 and 0.95), by two spe
 sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,10 +128,10 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
 
 
 _VOICED = "50 ms that are voiced in both"
+_metric = partial(Metric, family="pairs")
 METRICS = (
-    Metric(
+    _metric(
         name="mcd",
-        family="pairs",
         # the path of the smallest sum, from the first to the last frame of speech
         score=lambda pair: _distortion_along(pair, pair.dtw_path),
         better="lower",
@@ -142,9 +143,8 @@ METRICS = (
     # a recording is compared at the same times. Where the times of the phones are known on both
     # sides, each phone is compared with the same phone, the shorter stretched linearly; pauses are
     # excluded. It is never much below `mcd`.
-    Metric(
+    _metric(
         name="mcd_frames",
-        family="pairs",
         score=lambda pair: _distortion_along(
             pair, pair.path if pair.same_timing else pair.phone_path
         ),
@@ -154,9 +154,8 @@ METRICS = (
         meaning="Mel-cepstral distortion of frames with a known correspondence, dB.",
     ),
     # High voices have larger errors in Hz than low ones.
-    Metric(
+    _metric(
         name="f0rmse",
-        family="pairs",
         score=lambda pair: value_of(rmse(pair.voiced_f0)),
         better="lower",
         unit="Hz",
@@ -173,9 +172,8 @@ METRICS = (
     # 0.8 % (72 and 15). In a bad copy they are real: a vocoder that buzzes at its frame rate of
     # 86 Hz is 1620 cents below a voice of 220 Hz. The two cases cannot be distinguished, so no
     # frame is excluded.
-    Metric(
+    _metric(
         name="f0rmse_cents",
-        family="pairs",
         score=lambda pair: value_of(rmse(1200 * np.log2(pair.voiced_f0))),
         better="lower",
         unit="cents",
@@ -184,9 +182,8 @@ METRICS = (
         " semitone).",
     ),
     # 1 is the same intonation at any register and range
-    Metric(
+    _metric(
         name="fpc",
-        family="pairs",
         score=lambda pair: value_of(correlation(pair.voiced_f0)),
         better="higher",
         needs=f"{_VOICED}, of changing pitch",
@@ -194,9 +191,8 @@ METRICS = (
     ),
     # 2 TP / (2 TP + FP + FN) of voiced frames, with TP voiced in both, FP only in the synthesised
     # speech and FN only in the recording: 0 to 1; whispering has 0
-    Metric(
+    _metric(
         name="v_uv_f1",
-        family="pairs",
         score=lambda pair: value_of(f1(pair.f0 > 0)),
         better="higher",
         needs="sound in both, voiced in one of them",
@@ -204,9 +200,8 @@ METRICS = (
     ),
     # A copy that is 6 dB louder throughout has 6. Levels more than 40 dB below the loudest frame of
     # their signal are raised to that limit, on both sides.
-    Metric(
+    _metric(
         name="energy_rmse",
-        family="pairs",
         score=lambda pair: value_of(rmse(pair.energy)),
         better="lower",
         unit="dB",
@@ -214,34 +209,30 @@ METRICS = (
         meaning="Root mean square error of the level, dB, under a Hann window of 25 ms.",
     ),
     # the same signal at any volume has 1
-    Metric(
+    _metric(
         name="energy_pc",
-        family="pairs",
         score=lambda pair: value_of(correlation(pair.energy)),
         better="higher",
         needs="sound of changing level in both",
         meaning="Pearson correlation of the levels of `energy_rmse`, -1 to 1.",
     ),
-    Metric(
+    _metric(
         name="duration_rmse",
-        family="pairs",
         score=score_duration_error,
         better="lower",
         unit="ms",
         needs="the times of the phones in both, half of them alike",
         meaning="Root mean square error of phone durations, ms.",
     ),
-    Metric(
+    _metric(
         name="speech_rate",
-        family="pairs",
         score=score_speech_rate,
         better="",
         needs="sound in both",
         meaning="Speech rate relative to the recording: 1.1 is 10 % faster than recorded.",
     ),
-    Metric(
+    _metric(
         name="similarity",
-        family="pairs",
         score=score_speaker_similarity,
         better="higher",
         needs="sound in both, 1 s of speech for the built-in speaker encoder",

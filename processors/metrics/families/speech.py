@@ -155,10 +155,10 @@ def _distillmos() -> tuple[Any, Any]:
     return sqa, network.eval()
 
 
+_metric = functools.partial(Metric, family="speech")
 METRICS = (
-    Metric(
+    _metric(
         name="wer",
-        family="speech",
         score=score_words,
         better="lower",
         unit="%",
@@ -166,9 +166,8 @@ METRICS = (
         meaning="Word error rate of a speech recogniser; lower is better.",
         packages=_PACKAGES,
     ),
-    Metric(
+    _metric(
         name="cer",
-        family="speech",
         score=score_characters,
         better="lower",
         unit="%",
@@ -177,9 +176,8 @@ METRICS = (
         " is better.",
         packages=_PACKAGES,
     ),
-    Metric(
+    _metric(
         name="dnsmos",
-        family="speech",
         score=score_dnsmos,
         better="higher",
         unit="MOS",
@@ -188,9 +186,8 @@ METRICS = (
         " (arXiv:2110.01763).",
         packages=("speechmos", "onnxruntime", "librosa", "soxr"),
     ),
-    Metric(
+    _metric(
         name="distillmos",
-        family="speech",
         score=score_distillmos,
         better="higher",
         unit="MOS",

@@ -68,10 +68,8 @@ class LabelledSpeech:
             return recognise(self.wav, self.sample_rate) if is_english(self.language) else None
         hypothesis = models.recogniser(self.wav, self.sample_rate, self.language)
         if not isinstance(hypothesis, str):
-            raise UserFunctionError(
-                f"{models.recogniser}: returned {type(hypothesis).__name__} for {self.id}; a "
-                "recogniser returns the text as str"
-            )
+            fault = f"{models.recogniser}: returned {type(hypothesis).__name__} for {self.id}"
+            raise UserFunctionError(f"{fault}; a recogniser returns the text as str")
         return hypothesis
 
     @functools.cached_property

@@ -61,9 +61,9 @@ class UserFunction:
 
 def load_function(name: str) -> UserFunction:
     """Finds a user's "package.module:function"; the current folder is searched as well."""
-    function = UserFunction(name, Path.cwd())
-    _imported(function.name, function.folder)
-    return function
+    folder = Path.cwd()
+    _imported(name, folder)
+    return UserFunction(name, folder)
 
 
 @functools.cache
@@ -78,8 +78,6 @@ def _imported(name: str, folder: Path) -> Callable[..., Any]:
             " a file in the current folder or in PYTHONPATH"
         ) from error
     if not callable(function):
-        raise InputError(
-            f"{name} is no function, but {type(function).__name__}; expected "
-            "package.module:function, as my_asr:transcribe"
-        )
+        fault = f"{name} is no function, but {type(function).__name__}"
+        raise InputError(f"{fault}; expected package.module:function, as my_asr:transcribe")
     return cast("Callable[..., Any]", function)

@@ -116,10 +116,9 @@ class AcousticFeatures:
     @cached_property
     def f0(self) -> np.ndarray:
         """Fundamental frequency (processors.audio.pitch), Hz, 0 where unvoiced, (T,)."""
-        grid = MelConfig(
-            sample_rate=self.sample_rate, hop_length=self.hop_length, f_max=self.sample_rate / 2
-        )
-        return extract_f0(self.samples, grid, self.n_frames)
+        rate = self.sample_rate
+        frames = MelConfig(sample_rate=rate, hop_length=self.hop_length, f_max=rate / 2)
+        return extract_f0(self.samples, frames, self.n_frames)
 
     @cached_property
     def cepstra(self) -> np.ndarray:
@@ -128,9 +127,9 @@ class AcousticFeatures:
         White noise 60 dB below the speech is added to the envelope: the coefficients hardly depend
         on inaudible parts, and not at all on the level.
         """
-        first, past = (frame * self.hop_length for frame in (self.sound.start, self.sound.stop))
-        sound = self.samples[first:past]
+        hop = self.hop_length
+        sound = self.samples[self.sound.start * hop : self.sound.stop * hop]
         floor = np.mean(sound**2) * 10 ** (_NOISE_DB / 10)
-        envelopes = log_envelopes(self.samples, self.sample_rate, self.f0, self.hop_length, floor)
+        envelopes = log_envelopes(self.samples, self.sample_rate, self.f0, hop, floor)
         parts = [mel_cepstra(envelope, self.sample_rate)[:, 1:] for envelope in envelopes]
         return np.concatenate(parts)

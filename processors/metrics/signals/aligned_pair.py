@@ -73,16 +73,13 @@ class AlignedPair:
             [phone for phone in side.phones if phone.name not in (*PAUSES, NOISE)]
             for side in (self.recorded, self.synthesised)
         )
-        names, names_hat = ([phone.name for phone in row] for row in (phones, phones_hat))
-        blocks = SequenceMatcher(None, names, names_hat, autojunk=False).get_matching_blocks()
-        matched = [
-            (phones[block.a + i], phones_hat[block.b + i])
-            for block in blocks
-            for i in range(block.size)
-        ]
-        if len(matched) < _SMALLEST_MATCH * max(len(phones), len(phones_hat)):
-            return ()
-        return tuple(matched)
+        names, names_hat = ([phone.name for phone in tier] for tier in (phones, phones_hat))
+        matched: list[tuple[TimedPhone, TimedPhone]] = []
+        matcher = SequenceMatcher(None, names, names_hat, autojunk=False)
+        for a, b, n in matcher.get_matching_blocks():
+            matched += zip(phones[a : a + n], phones_hat[b : b + n], strict=True)
+        is_same = len(matched) >= _SMALLEST_MATCH * max(len(phones), len(phones_hat))
+        return tuple(matched) if is_same else ()
 
     @cached_property
     def phone_path(self) -> np.ndarray:

@@ -14,9 +14,9 @@ def tone(level_db: float, seconds: float, rate: int = 48000, hz: float = 997.0) 
 
 @pytest.mark.parametrize("rate", [16000, 22050, 44100, 48000])
 def test_a_full_scale_sine_of_997_hz_has_3_01_lkfs_below_zero(rate):
-    measured = loudness([tone(0.0, 5.0, rate)], rate)
-    assert measured.lufs == pytest.approx(-3.01, abs=0.005 if rate > 40000 else 0.1)
-    assert measured.peak == pytest.approx(1.0, abs=1e-3)
+    lufs, peak = loudness([tone(0.0, 5.0, rate)], rate)
+    assert lufs == pytest.approx(-3.01, abs=0.005 if rate > 40000 else 0.1)
+    assert peak == pytest.approx(1.0, abs=1e-3)
 
 
 def test_at_48_khz_the_filters_are_those_of_the_standard():
@@ -46,7 +46,7 @@ def test_the_test_signals_of_ebu_tech_3341_have_their_loudness(levels, seconds):
     """Cases 1 to 5; those are in stereo, so that one channel is 3.01 LU below."""
     pieces = [tone(*part, hz=1000.0) for part in zip(levels, seconds, strict=True)]
     expected = (-33 if levels == [-33] else -23) - 10 * math.log10(2)
-    assert loudness(pieces, 48000).lufs == pytest.approx(expected, abs=0.1)
+    assert loudness(pieces, 48000)[0] == pytest.approx(expected, abs=0.1)
 
 
 def test_pieces_of_any_length_give_the_loudness_of_the_whole():
@@ -57,4 +57,4 @@ def test_pieces_of_any_length_give_the_loudness_of_the_whole():
 
 @pytest.mark.parametrize("pieces", [[], [np.zeros(48000)], [tone(0.0, 0.39)], [tone(-71.0, 5.0)]])
 def test_what_is_too_short_or_too_soft_to_measure_has_no_loudness(pieces):
-    assert loudness(pieces, 48000).lufs == -math.inf
+    assert loudness(pieces, 48000)[0] == -math.inf
