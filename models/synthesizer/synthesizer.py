@@ -232,10 +232,7 @@ class Synthesizer:
         )
 
     def _read(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
-        """Finds the id of the speaker, and reads the passages of the text, with rising questions.
-
-        Questions do not rise if the caller transforms the pitch.
-        """
+        """Finds the id of the speaker, and reads the passages of the text; its questions rise."""
         speaker, passages = self._read_passages(text, settings)
         raises = self._question_rise > 0 and settings.transform is None
         if raises and is_english(self.speakers[speaker].language):

@@ -21,8 +21,7 @@ _LATIN = str.maketrans(
 _UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them after a number
 _AFTER_NUMBER = re.compile(r"\d\s?[kMmGT]?$")
 
-# Words whose accents tell them from others, or that CMUdict has as another word or sound, as they
-# would be written in English.
+# as they would be written in English: CMUdict has other words or sounds without the accents
 _RESPELT = {
     "naïve": "nah-eve", "naïvely": "nah-eve-ly", "naïveté": "nah-eve-tay", "déjà": "day-zhah",
     "à": "ah", "touché": "tooshay", "coupé": "coopay", "résumé": "rezuhmay", "über": "oober",
@@ -32,6 +31,7 @@ _RESPELT = {
 }  # fmt: skip
 _ACCENTED = re.compile(r"(?<![^\W\d_])[^\W\d_]*[^\x00-\x7f\W\d_][^\W\d_]*")
 _WORD = re.compile("[a-z]{2}")
+_SYMBOLS = re.compile("[Ͱ-Ͽἀ-῾]|[Α-Ω]{1,3}")
 _ACUTE = re.compile(r"ée?(s?)$")
 _AS_ACUTE = re.compile(r"(?:EY.|S IY.)(?: Z)?$")  # pronunciations that end as "é", or "fiancée"
 
@@ -41,10 +41,10 @@ def to_ascii_letters(
 ) -> str:
     """Writes English text with letters a to z only: accents are removed, ligatures split.
 
-    Where English speech follows an accent, the word is written as it is said ("résumé"). Letters
-    of other scripts are spoken (`in_latin`) or left out; but for `unknown`, a ScriptError.
+    A word that English speakers say by its accents is written as they say it ("résumé").
 
     Args:
+        unknown: Whether letters of other scripts are spoken, left out, or a ScriptError.
         own_words: Words of a user lexicon in lower case, which only lose their accents.
     """
     text = _ACCENTED.sub(lambda match: _loan_word(match[0], own_words), text)
@@ -89,8 +89,7 @@ def in_latin(text: str, unknown: UnknownCharacters = "speak") -> str:
         if not is_foreign or (run in _UNIT_LETTERS and _AFTER_NUMBER.search(written[-4:])):
             written += run
         elif unknown == "speak":
-            symbols = len(run) == 1 or (len(run) <= 3 and run.isupper())
-            if symbols and _is_greek(run) and not _WORD.match(text, end):  # "Ωmega" is a word
+            if _SYMBOLS.fullmatch(run) and not _WORD.match(text, end):  # "Ωmega" is a word
                 written += "".join(f" {_greek_name(letter)} " for letter in run)
             else:
                 apart = " " * (unicodedata.category(run[0]) == "Lo")  # no script with capitals
@@ -122,10 +121,6 @@ def transliterated(word: str) -> str:
     if lookup(latin) is not None:  # "BeiJing"
         return latin[0] + latin[1:].lower()
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", latin)
-
-
-def _is_greek(letters: str) -> bool:
-    return all(unicodedata.name(letter, "").startswith("GREEK") for letter in letters)
 
 
 def _greek_name(letter: str) -> str:
