@@ -19,7 +19,7 @@ from onnx.parser import parse_graph
 
 from models.programs.export.folder import ExportedVoice, copy_licences
 from models.programs.export.onnx_file import WeightType, to_onnx
-from processors.text.g2p import CMUDICT_PATH, pronounce
+from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.numbers import year_or_number
 from processors.text.symbols import (
     ARPABET,
@@ -317,5 +317,5 @@ def _lexicon(voice: ExportedVoice) -> str:
             lines.setdefault(word.lower(), " ".join(phones))
     for number in map(str, range(_N_NUMBERS)):
         words = re.split("[ -]", year_or_number(number))
-        lines.setdefault(number, " ".join(p for word in words for p in pronounce(word) or ()))
+        lines.setdefault(number, " ".join(lines[word] for word in words))
     return "".join(f"{word} {phones}\n" for word, phones in lines.items())
