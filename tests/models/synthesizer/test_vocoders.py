@@ -33,7 +33,7 @@ SETTINGS = InferenceConfig(griffin_lim_iterations=4, vocoder_precision="fp32")
 
 def preprocess_of(mel: MelConfig) -> dict[str, object]:
     keys = dataclasses.asdict(mel)
-    keys["mel_padding"] = keys.pop("padding")
+    keys |= {f"mel_{name}": keys.pop(name) for name in ("padding", "scale")}
     return keys
 
 
