@@ -18,7 +18,13 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
+from models.base.adversarial import (
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+    mean_per_item,
+    resynthesis_distances,
+)
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
@@ -105,18 +111,8 @@ class HiFiGANTask:
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
         """Resynthesises whole recordings: L1 of the input mel, and STFT distance."""
-        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths).float()
-        mel_of = self._input_mel.to(wav_hat.device)
-        mel_total, stft_total = wav_hat.new_zeros(()), wav_hat.new_zeros(())
-        for item, T in enumerate(batch.mel_lengths.tolist()):
-            S = T * mel_of.config.hop_length
-            generated, recorded = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
-            mel_total += (mel_of(generated) - mel_of(recorded)).abs().mean() * T
-            stft_total += self._stft.to(wav_hat.device)(generated, recorded).sum()
-        return {
-            "mel_l1": LossTerm(mel_total, "frames"),
-            "stft": MetricTerm(float(stft_total), len(batch.ids)),
-        }
+        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
+        return resynthesis_distances(batch, wav_hat, self._input_mel, self._stft)
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
