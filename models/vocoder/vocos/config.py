@@ -1,0 +1,48 @@
+"""The `model` section of Vocos."""
+
+from dataclasses import dataclass, field
+
+from config.checks import require_at_least
+
+
+@dataclass(frozen=True)
+class DiscriminatorConfig:
+    """Discriminators; the values here are the published ones. Fewer channels make them cheaper."""
+
+    periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples
+    period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
+    windows: tuple[int, ...] = (2048, 1024, 512)  # samples of the STFT, whose hop is a quarter
+    resolution_channels: int = 32
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "resolution_channels")
+        if len(self.period_channels) != 5:
+            raise ValueError(f"period_channels are {len(self.period_channels)} numbers, expected 5")
+        if not self.periods or min(self.periods) < 1:
+            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
+        if not self.windows or any(n < 32 or n % 4 for n in self.windows):
+            raise ValueError(
+                f"windows are {list(self.windows)}, expected one or more multiples of 4 from 32 on"
+            )
+
+
+@dataclass(frozen=True)
+class VocosConfig:
+    """The `model` section; the head has the STFT size, the hop and the padding of the mel."""
+
+    channels: int = 512
+    expanded: int = 1536  # channels inside a block
+    n_layers: int = 8  # ConvNeXt blocks
+    discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+    adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
+    lambda_mel: float = 45.0  # weight of the mel loss; that of the period discriminators is 1
+    lambda_resolution: float = 0.1  # weight of the multi-resolution discriminators
+    lambda_stft: float = 0.0  # multi-resolution STFT; the paper has none
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "channels", "expanded", "n_layers")
+        require_at_least(self, 0, "lambda_mel", "lambda_resolution", "lambda_stft")
+        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
+            raise ValueError(
+                "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
+            )
