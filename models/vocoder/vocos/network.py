@@ -70,7 +70,6 @@ class Vocos(nn.Module):
     ) -> Tensor:
         """(B, M, left + T + right) -> (B, T * hop_length)."""
         spectrum, context = self.spectrum(mel, mask, context)
-        # in real arithmetic: torch.polar takes longer
         real, imaginary = (part(spectrum.phase) for part in (torch.cos, torch.sin))
         parts = torch.stack([real, imaginary], dim=3) * spectrum.magnitude[..., None]
         with torch.autocast(mel.device.type, enabled=False):
