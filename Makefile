@@ -23,7 +23,7 @@ TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 PRECISIONS := --compare precision=fp32 precision=bf16
 
-.PHONY: venv demo test test-slow test-page check bench bench-align bench-trust \
+.PHONY: venv demo test coverage test-slow test-page check bench bench-align bench-trust \
 	bench-vocoder bench-speech bench-tacotron bench-gan bench-demo gpu
 
 venv: .venv/.installed
@@ -66,6 +66,10 @@ demo: .venv/.installed
 test: .venv/.optional
 	$(TEST)
 
+# Which lines of the source the tests run, in this process and the workers of pytest.
+coverage: .venv/.optional
+	$(TEST) --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
+
 test-slow: .venv/.optional
 	$(TEST) -m slow
 
@@ -79,7 +83,7 @@ test-page: .venv/.installed
 OUT ?= ckpts/gpu
 GPU_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 gpu:
-	$(GPU_PYTHON) -m tests.gpu.plan --out "$(OUT)" $(if $(STORE),--store "$(STORE)") $(FLAGS)
+	$(GPU_PYTHON) -m tools.gpu.plan --out "$(OUT)" $(if $(STORE),--store "$(STORE)") $(FLAGS)
 
 check: .venv/.installed
 	.venv/bin/ruff format --check .
@@ -118,32 +122,32 @@ bench: .venv/.installed
 	$(BENCH) --mode training --config egs/tts/FastSpeech2/exp_config_small.json --precision bf16 \
 		--set train.synthetic_utterances=200 --set train.compile_buckets=2 --steps 12 --warm_up 12 \
 		--compare train.compile=off train.compile=buckets --output docs/benchmarks/compilation.json
-	.venv/bin/python -m tests.benchmarks.page
+	.venv/bin/python -m tools.benchmarks.page
 
 # Errors of the aligners against known boundaries; four CPU minutes.
 bench-align: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.alignment
 
 # How many wrong transcripts the aligner hmm finds: in the demo's clips, or CORPUS=DIR FORMAT=vctk.
 bench-trust: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.mislabelled $(CORPUS) \
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.mislabelled $(CORPUS) \
 		$(if $(FORMAT),--format $(FORMAT))
 
 # Speed of HiFi-GAN compared with a plain implementation.
 bench-vocoder: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.vocoder
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.vocoder
 
 # Speed from phones to sound compared with plain implementations of FastSpeech 2 and HiFi-GAN.
 bench-speech: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.speech
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.speech
 
 # Speed of Tacotron 2's decoder compared with a plain implementation.
 bench-tacotron: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.tacotron_decoding
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.tacotron_decoding
 
 # One training step of a vocoder compared with a plain one; some minutes, 11 GB of memory.
 bench-gan: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.gan_step
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.gan_step
 
 # Word error of the demo's ten sentences and of their recordings.
 bench-demo: $(SPOKEN)

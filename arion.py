@@ -7,7 +7,7 @@ names, Python would import that one, so this module compares their places first.
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["Speech", "SpokenTimes", "Ssml", "Synthesizer", "__version__", "load_model"]
+__all__ = ["Speech", "SpeechStream", "Ssml", "Synthesizer", "__version__", "load_model"]
 
 _HOME = Path(__file__).resolve().parent
 _PACKAGES = ("config", "models", "modules", "preprocessors", "processors", "utils")
@@ -31,6 +31,6 @@ def _refuse_foreign_packages() -> None:
 _refuse_foreign_packages()
 
 from models.checkpoint import load_model  # noqa: E402  (only after the check)
-from models.synthesizer import Speech, SpokenTimes, Synthesizer  # noqa: E402
+from models.synthesizer import Speech, SpeechStream, Synthesizer  # noqa: E402
 from processors.text.ssml.document import Ssml  # noqa: E402
 from utils import __version__  # noqa: E402

@@ -83,11 +83,13 @@ setup(
             "pydantic>=2.14",
         ],
         "tensorflowtts": ["h5py>=3.8"],  # checkpoints of TensorFlowTTS
+        "datasets": ["pyarrow>=14"],  # Parquet
         "cluster": ["dask[distributed]>=2024.1"],
         "ray": ["ray>=2.9"],
         "wandb": ["wandb>=0.16"],
         "dev": [
             "pytest>=8.2",
+            "pytest-cov>=6.0",
             "pytest-xdist>=3.5",
             "pytest-timeout>=2.2",
             "ruff==0.17.5",  # another version formats and warns otherwise

@@ -4,33 +4,28 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from bins._flags.corpus import DATASET, add_corpus_flags, corpus_config, run_stage_1
-from processors.durations import EXPORT_FORMATS
-from utils.cli import Parser, run
+from bins._flags.corpus import DATASET, corpus_config, run_stage_1
+from bins._flags.parsers import program_arguments
+from utils.cli import run
 from utils.errors import InputError
-from utils.files import replacing, user_path
+from utils.files import replacing
 
 _COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
 
 
 def main() -> None:
     """Writes alignments, and a table of how well each recording fits its text, worst first."""
-    parser = Parser(
+    flags = program_arguments(
+        "align",
         "Aligns the recordings of a corpus with their texts, in any language and without another"
         " program: a hidden Markov model is trained on them. It needs a few minutes of speech; for"
         " less in English, at least three recordings, there is pocketsphinx. Next to the"
         " alignments, hmm writes misfits.tsv: words that were probably not spoken as written"
         " (misfit above 50), with times. Times are multiples of 11.6 ms. rejected.jsonl lists"
         " recordings that could not be aligned. An interrupted call leaves the folder stage_1, with"
-        " which the next one goes on."
+        " which the next one goes on.",
     )
-    add_corpus_flags(parser)
-    add = parser.add_argument
-    add("output", metavar="OUT", help="folder of the alignments")
-    add("--format", choices=EXPORT_FORMATS, default="textgrid", help="(default: %(default)s)")
-    add("--aligner", choices=("hmm", "pocketsphinx"), default="hmm", help="(default: %(default)s)")
-    given = parser.parse_args()
-    output = user_path(given.output)
+    output = flags.output
 
     from processors.durations.writing import export_store
     from processors.extraction.run import REJECTED
@@ -41,9 +36,9 @@ def main() -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name != DATASET and not path.name.startswith("."):
             raise InputError(f"{path} is not of an interrupted call; choose another OUT")
-    config = corpus_config(given, given.aligner, folder, max_bad_ratio=1)
-    misfits = run_stage_1(config, given.num_workers)
-    export_store(config.preprocess, folder / DATASET, given.format, output)
+    config = corpus_config(flags, flags.aligner, folder, max_bad_ratio=1)
+    misfits = run_stage_1(config, flags.num_workers)
+    export_store(config.preprocess, folder / DATASET, flags.format, output)
     if misfits:
         _write_table(output / "misfits.tsv", misfits)
     (folder / DATASET / REJECTED).replace(output / REJECTED)

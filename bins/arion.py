@@ -17,11 +17,11 @@ class SubCommand(NamedTuple):
 
 COMMANDS = {
     "say": SubCommand("say", "speak a text, or write it to a file"),
-    "export": SubCommand("export", "write a voice that speaks without PyTorch"),
+    "export": SubCommand("export_voice", "write a voice that speaks without PyTorch"),
     "serve": SubCommand("serve", "serve voices over HTTP, as OpenAI's clients ask for them"),
     "align": SubCommand("align", "align recordings with their texts, in any language"),
     "distil": SubCommand("distil", "have another program speak texts, as a corpus to train on"),
-    "check": SubCommand("check", "check a corpus, and whether recordings fit their texts"),
+    "check": SubCommand("check_corpus", "check a corpus, and whether recordings fit their texts"),
     "voices": SubCommand("voices", "list the voices of this machine"),
     "doctor": SubCommand("doctor", "show what is installed and whether it works"),
     "train": SubCommand("recipe", "run the stages of a recipe, as run.sh does"),
@@ -41,8 +41,8 @@ def main() -> None:
         print_text(f"arion {__version__}\n")
         return
     if name not in COMMANDS:
-        known = ", ".join(COMMANDS)
-        raise UsageError(f"no command '{name}'{nearest(name, COMMANDS)} (expected one of {known})")
+        names = ", ".join(COMMANDS)
+        raise UsageError(f"no command '{name}'{nearest(name, COMMANDS)} (expected one of {names})")
     sys.argv = [f"arion {name}", *argv]
     importlib.import_module(f"bins.{COMMANDS[name].module}").main()
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from bins._flags.parsers import program_arguments
 from models.voices import BUNDLED, InstalledVoice, installed_voices
-from utils.cli import Parser, print_text, run
+from utils.cli import print_text, run
 from utils.errors import described
 from utils.parallel import n_cores
 
@@ -18,6 +19,7 @@ _OPTIONAL = {  # extra of setup.py: a module of each of its packages, and what t
     "eval": (("pesq", "pystoi", "speechmos", "distillmos", "resemblyzer", "jiwer"), "all metrics"),
     "pyworld": (("pyworld",), "a second pitch extractor"),
     "tensorflowtts": (("h5py",), "checkpoints of TensorFlowTTS"),
+    "datasets": (("pyarrow",), "tables in Parquet"),
     "cluster": (("distributed",), "stage 1 on several machines, by Dask"),
     "ray": (("ray",), "stage 1 on several machines, by Ray"),
     "wandb": (("wandb",), "tracking by Weights & Biases"),
@@ -26,10 +28,11 @@ _OPTIONAL = {  # extra of setup.py: a module of each of its packages, and what t
 
 def main() -> None:
     """Prints one line for each finding; the exit code is 1 if the bundled voice does not speak."""
-    Parser(
+    program_arguments(
+        "doctor",
         "Shows versions, devices, optional packages, and whether each voice speaks. The exit code"
-        " is 1 if the bundled voice does not."
-    ).parse_args()
+        " is 1 if the bundled voice does not.",
+    )
     for line in _environment():
         print_text(f"{line}\n")
     faults = {}

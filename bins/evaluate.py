@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 4: prints a table, and writes scores and a page to listen to."""
-    given = arguments("evaluate", argv)
-    n_jobs = given.num_workers or n_cores()
+    flags = arguments("evaluate", argv)
+    n_jobs = flags.num_workers or n_cores()
     setup_logging()
 
     from models.evaluation.evaluate import evaluate
     from models.evaluation.report.tables import tables_of
 
-    inputs = _inputs(given)
-    evaluation = evaluate(inputs, _options(given), n_jobs)
+    inputs = _inputs(flags)
+    evaluation = evaluate(inputs, _options(flags), n_jobs)
     # before the page: if that fails, the scores are printed
     print_text(tables_of(evaluation))
-    if given.page == "no":
+    if flags.page == "no":
         return
 
     from models.base.result_files import PAGE
@@ -38,46 +38,46 @@ def main(argv: Sequence[str] | None = None) -> None:
     get_logger(__name__).info("listen: %s", page)
 
 
-def _inputs(given: argparse.Namespace) -> "EvaluationInputs":
+def _inputs(flags: argparse.Namespace) -> "EvaluationInputs":
     from models.base.result_files import SINGLE
     from models.evaluation.inputs.options import inputs_of_config, inputs_of_model
     from models.evaluation.inputs.systems import read_texts
     from models.synthesizer.runs.synthesis_run import experiment_of
 
-    outputs, settings, recordings = given.infer_output_dir, given.set, given.recordings
-    if given.infer_expt_dir is None and given.name is None:
-        inputs = inputs_of_config(given.config, outputs, settings, recordings)
+    outputs, settings, recordings = flags.infer_output_dir, flags.set, flags.recordings
+    if flags.infer_expt_dir is None and flags.name is None:
+        inputs = inputs_of_config(flags.config, outputs, settings, recordings)
     else:
-        experiment = given.infer_expt_dir or experiment_of(given.config, given.name, settings)
+        experiment = flags.infer_expt_dir or experiment_of(flags.config, flags.name, settings)
         inputs = inputs_of_model(experiment, outputs, settings, recordings)
-    if given.texts is not None:
-        inputs = replace(inputs, texts=read_texts(given.texts))
-    if given.infer_mode == "single":
+    if flags.texts is not None:
+        inputs = replace(inputs, texts=read_texts(flags.texts))
+    if flags.infer_mode == "single":
         inputs = replace(inputs, folders=tuple(folder / SINGLE for folder in inputs.folders))
     return inputs
 
 
-def _options(given: argparse.Namespace) -> "EvaluationOptions":
+def _options(flags: argparse.Namespace) -> "EvaluationOptions":
     from models.evaluation.inputs.options import EvaluationOptions
     from processors.metrics.recognition.user_models import UserModels, load_function
 
     recogniser, encoder = (
         None if name is None else load_function(name)
-        for name in (given.recogniser, given.speaker_encoder)
+        for name in (flags.recogniser, flags.speaker_encoder)
     )
-    user_models = UserModels(recogniser, given.transcripts, encoder)
-    checks = None if given.checks is None else tuple(given.checks.split(","))
+    user_models = UserModels(recogniser, flags.transcripts, encoder)
+    checks = None if flags.checks is None else tuple(flags.checks.split(","))
     return EvaluationOptions(
-        metrics=tuple((given.metrics or "all").split(",")),
-        dataset=given.infer_dataset,
-        testing_set=given.infer_testing_set,
-        checks=() if given.checks == "none" else checks,
-        natural=given.natural,
-        copies=given.copies == "yes",
-        vocoder=given.vocoder_dir,
-        resample=given.resample,
+        metrics=tuple((flags.metrics or "all").split(",")),
+        dataset=flags.infer_dataset,
+        testing_set=flags.infer_testing_set,
+        checks=() if flags.checks == "none" else checks,
+        natural=flags.natural,
+        copies=flags.copies == "yes",
+        vocoder=flags.vocoder_dir,
+        resample=flags.resample,
         user_models=user_models,
-        folder=given.report_dir,
+        folder=flags.report_dir,
     )
 
 

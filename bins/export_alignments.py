@@ -8,59 +8,45 @@ Speech of stage 3:
     python -m bins.export_alignments --infer_output_dir DIR --format textgrid
 """
 
-import argparse
-from pathlib import Path
-
-from bins._flags.parsers import add_config_arguments, chosen_dataset
-from processors.durations import EXPORT_FORMATS
-from utils.cli import Parser, UsageError, run
-
-
-def arguments() -> argparse.Namespace:
-    """Parses and checks the flags."""
-    flags = Parser("Exports alignments: of recordings after stage 1, or of speech after stage 3.")
-    add_config_arguments(flags, required=False)
-    add = flags.add_argument
-    add("--infer_expt_dir", help="with --config: the voice that was trained with aligner `learned`")
-    add("--infer_output_dir", type=Path, help="export speech of stage 3 from this folder")
-    add("--format", choices=EXPORT_FORMATS, required=True)
-    add("--output", type=Path, help="folder; default with --infer_output_dir: next to the wavs")
-    given = flags.parse_args()
-    if (given.config is None) == (given.infer_output_dir is None):
-        raise UsageError("give --config or --infer_output_dir, and not both")
-    if given.config is None and (given.dataset or given.overrides or given.infer_expt_dir):
-        raise UsageError("--dataset, --infer_expt_dir and --set go with --config")
-    if given.config is not None and given.output is None:
-        raise UsageError("--config needs --output")
-    return given
+from bins._flags.parsers import chosen_dataset, program_arguments
+from utils.cli import UsageError, run
 
 
 def main() -> None:
     """Exports alignments."""
-    given = arguments()
+    flags = program_arguments(
+        "export_alignments",
+        "Exports alignments: of recordings after stage 1, or of speech after stage 3.",
+    )
+    if (flags.config is None) == (flags.infer_output_dir is None):
+        raise UsageError("give --config or --infer_output_dir, and not both")
+    if flags.config is None and (flags.dataset or flags.overrides or flags.infer_expt_dir):
+        raise UsageError("--dataset, --infer_expt_dir and --set go with --config")
+    if flags.config is not None and flags.output is None:
+        raise UsageError("--config needs --output")
     from utils.logging import get_logger, setup_logging
 
     setup_logging()
-    if given.config is None:
+    if flags.config is None:
         from models.synthesizer.runs.metadata import export_speech
 
-        n = export_speech(given.infer_output_dir, given.format, given.output)
-        get_logger(__name__).info("alignments as %s: %d in %s", given.format, n, given.output)
+        n = export_speech(flags.infer_output_dir, flags.format, flags.output)
+        get_logger(__name__).info("alignments as %s: %d in %s", flags.format, n, flags.output)
         return
 
     from processors.dataset.store import processed_folder
     from processors.durations.writing import export_store
     from processors.extraction.fingerprint import check_prepared
 
-    config, dataset = chosen_dataset(given)
+    config, dataset = chosen_dataset(flags)
     check_prepared(config.preprocess, dataset, "tts")
     folder = processed_folder(config.preprocess, dataset)
     find = None
-    if given.infer_expt_dir is not None:
+    if flags.infer_expt_dir is not None:
         from models.teacher_forcing.durations import duration_finder
 
-        find = duration_finder(given.infer_expt_dir, folder)
-    export_store(config.preprocess, folder, given.format, given.output, find)
+        find = duration_finder(flags.infer_expt_dir, folder)
+    export_store(config.preprocess, folder, flags.format, flags.output, find)
 
 
 if __name__ == "__main__":

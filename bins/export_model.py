@@ -3,30 +3,24 @@
 python -m bins.export_model EXPERIMENT TARGET [--weights TYPE] [--license ID]
 """
 
-from pathlib import Path
-
-from bins._flags.values import choice
-from utils.cli import Parser, run
+from bins._flags.parsers import program_arguments
+from utils.cli import run
 from utils.logging import setup_logging
 
 
 def main() -> None:
     """Exports one experiment."""
-    flags = Parser("Exports the files of an experiment that inference needs into a folder.")
-    flags.add_argument("experiment", type=Path, metavar="EXPERIMENT").help = """its folder (the
-        newest whole checkpoint is exported), or one checkpoint in it"""
-    flags.add_argument("target", type=Path, metavar="TARGET", help="folder to make")
-    weights = choice("fp16", "int8")
-    flags.add_argument("--weights", type=weights.argument, metavar=weights.metavar).help = """how
-        weights are stored: fp16 (half the size) or int8 (a quarter; default: as they are)"""
-    flags.add_argument("--license", metavar="ID", help="licence of the weights, for the card")
-    given = flags.parse_args()
+    flags = program_arguments(
+        "export_model", "Exports the files of an experiment that inference needs into a folder."
+    )
     setup_logging()
 
-    from models.checkpoint.publish import export
+    from models.checkpoint.publish import export_experiment
 
-    name = given.target.absolute().name
-    export(given.experiment, given.target, name, licence=given.license, weights=given.weights)
+    name = flags.target.absolute().name
+    export_experiment(
+        flags.experiment, flags.target, name, licence=flags.license, weights=flags.weights
+    )
 
 
 if __name__ == "__main__":

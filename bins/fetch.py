@@ -14,13 +14,13 @@ _log = get_logger(__name__)
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Fetches each dataset of the config that is published as an archive."""
-    given = arguments("fetch", argv)
+    flags = arguments("fetch", argv)
     from models.base.registry import load_config
     from preprocessors.corpora import archive_of, dataset_folder
     from preprocessors.fetch import fetch_archive
 
     setup_logging()
-    config = load_config(given.config, given.set)
+    config = load_config(flags.config, flags.set)
     for dataset in config.dataset:
         archive = archive_of(dataset, config.preprocess.corpus_of(dataset))
         folder = dataset_folder(dataset, config.dataset_path)

@@ -3,23 +3,21 @@
 python -m bins.import_checkpoint SOURCE TARGET
 """
 
-from pathlib import Path
-
-from utils.cli import Parser, run
+from bins._flags.parsers import program_arguments
+from utils.cli import run
 from utils.logging import setup_logging
 
 
 def main() -> None:
     """Converts SOURCE, a checkpoint of any known kind, to the experiment TARGET."""
-    flags = Parser("Imports a checkpoint of another project as an experiment.")
-    flags.add_argument("source", metavar="SOURCE", help="folder, file, or org/name[@revision]")
-    flags.add_argument("target", metavar="TARGET", type=Path, help="folder to make")
-    given = flags.parse_args()
+    flags = program_arguments(
+        "import_checkpoint", "Imports a checkpoint of another project as an experiment."
+    )
     setup_logging()
 
     from models.checkpoint.publish import convert_to_experiment
 
-    convert_to_experiment(given.source, given.target)
+    convert_to_experiment(flags.source, flags.target)
 
 
 if __name__ == "__main__":

@@ -17,67 +17,67 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 3."""
-    given = arguments("inference", argv)
+    flags = arguments("inference", argv)
     setup_logging()
 
     from models.synthesizer.runs import text_synthesis
     from models.synthesizer.runs.synthesis_run import default_output, experiment_of
 
-    transform = _pitch_transform(given)
-    texts = _texts(given)
-    reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.set)
+    transform = _pitch_transform(flags)
+    texts = _texts(flags)
+    reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
     settings = text_synthesis.Settings(
-        speaker=given.speaker,
-        pitch_control=given.pitch_control,
-        energy_control=given.energy_control,
-        duration_control=given.duration_control,
-        seed=given.seed or 0,
+        speaker=flags.speaker,
+        pitch_control=flags.pitch_control,
+        energy_control=flags.energy_control,
+        duration_control=flags.duration_control,
+        seed=flags.seed or 0,
         pitch_transform=transform,
-        fade_out=given.fade_out,
-        steps=given.steps,
-        temperature=given.temperature,
+        fade_out=flags.fade_out,
+        steps=flags.steps,
+        temperature=flags.temperature,
     )
     synthesizer = text_synthesis.Synthesizer(
-        reference, given.vocoder_dir, resample=given.resample, overrides=given.set
+        reference, flags.vocoder_dir, resample=flags.resample, overrides=flags.set
     )
-    output = next(iter(given.infer_output_dir), None)
+    output = next(iter(flags.infer_output_dir), None)
     synthesis = text_synthesis.TextSynthesis(
         synthesizer,
         output or default_output(reference, synthesizer.model.home),
-        given.save_alignment,
+        flags.save_alignment,
         # --infer_text is never skipped
-        overwrite=given.overwrite or given.infer_text is not None,
+        overwrite=flags.overwrite or flags.infer_text is not None,
     )
-    if given.infer_mode == "batch":
+    if flags.infer_mode == "batch":
         text_synthesis.synthesise_dataset(
-            synthesis, given.infer_dataset, given.infer_testing_set, settings
+            synthesis, flags.infer_dataset, flags.infer_testing_set, settings
         )
     else:
         text_synthesis.synthesise_texts(synthesis, texts, settings)
 
 
-def _texts(given: argparse.Namespace) -> list["InputText"]:
-    """The texts of mode `single`; none in mode `batch`."""
+def _texts(flags: argparse.Namespace) -> list["InputText"]:
+    """Returns the texts of mode `single`; none in mode `batch`."""
     from models.synthesizer.runs.text_files import InputText, read_input_texts
 
-    if given.infer_text_file is not None:
-        return read_input_texts(given.infer_text_file, skip_unknown_tags=given.skip_unknown_tags)
-    return [] if given.infer_text is None else [InputText(given.infer_text)]
+    if flags.infer_text_file is not None:
+        return read_input_texts(flags.infer_text_file, skip_unknown_tags=flags.skip_unknown_tags)
+    return [] if flags.infer_text is None else [InputText(flags.infer_text)]
 
 
-def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
+def _pitch_transform(flags: argparse.Namespace) -> "PitchTransform | PitchContour":
     from models.synthesizer.settings import contour_of
     from modules.variance.pitch_transform import PitchTransform
 
-    if given.pitch_transform_custom is None:
+    if flags.pitch_transform_custom is None:
         return PitchTransform(
-            flatten=given.pitch_transform_flatten,
-            invert=given.pitch_transform_invert,
-            amplify=given.pitch_transform_amplify,
-            shift_hz=given.pitch_transform_shift,
+            flatten=flags.pitch_transform_flatten,
+            invert=flags.pitch_transform_invert,
+            amplify=flags.pitch_transform_amplify,
+            shift_hz=flags.pitch_transform_shift,
         )
     try:
-        return contour_of(given.pitch_transform_custom)
+        return contour_of(flags.pitch_transform_custom)
     except InputError as error:
         raise UsageError(f"--pitch_transform_custom: {error}") from error
 

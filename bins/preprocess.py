@@ -9,21 +9,21 @@ from utils.parallel import n_cores
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Prepares every dataset of a config."""
-    given = arguments("preprocess", argv)
+    flags = arguments("preprocess", argv)
     # after the flags are read: help and mistakes in them need not wait for PyTorch
     from models.base.registry import load_config
     from processors.extraction.run import prepare_datasets
     from utils.logging import setup_logging
 
     setup_logging()
-    config = load_config(given.config, given.set, given.task)
-    n_jobs = given.num_workers or n_cores()
-    if given.from_acoustic is None:
+    config = load_config(flags.config, flags.set, flags.task)
+    n_jobs = flags.num_workers or n_cores()
+    if flags.from_acoustic is None:
         prepare_datasets(config, n_jobs)
     else:
         from models.teacher_forcing.predicted_mels import prepare_from_acoustic
 
-        prepare_from_acoustic(config, given.from_acoustic, n_jobs, given.acoustic_data)
+        prepare_from_acoustic(config, flags.from_acoustic, n_jobs, flags.acoustic_data)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def _log(line: str) -> None:
 
 
 def recipes() -> dict[str, Path]:
-    """The run.sh of each recipe by `kind/Model`."""
+    """Returns the run.sh of each recipe by `kind/Model`."""
     scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
     return {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
 
@@ -188,11 +188,11 @@ def shown_config(recipe: Recipe, raw_flags: dict[str, Any]) -> Path:
     _place(recipe, (3,), raw_flags)
     if "infer_expt_dir" not in raw_flags:
         return Path(raw_flags["config"])
-    given = Path(raw_flags["infer_expt_dir"])
-    for home in (given, given.parent.parent):  # or a checkpoint in it
+    experiment = Path(raw_flags["infer_expt_dir"])
+    for home in (experiment, experiment.parent.parent):  # or a checkpoint in it
         if (home / "config.json").is_file():
             return home / "config.json"
-    raise UsageError(f"--show_config: {given} is no local experiment; give its folder")
+    raise UsageError(f"--show_config: {experiment} is no local experiment; give its folder")
 
 
 def _read(raw_flags: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of any type)
@@ -200,7 +200,7 @@ def _read(raw_flags: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of 
 
 
 def _stages(raw_flags: Mapping[str, Any]) -> Sequence[int]:
-    """The stages asked for; each flag must go with one of them."""
+    """Returns the stages asked for; each flag must go with one of them."""
     if "stage" not in raw_flags:
         raise UsageError(f"--stage is required: {STAGES.expected}")
     stages: Sequence[int] = _read(raw_flags, "stage")
@@ -227,25 +227,25 @@ def _place(recipe: Recipe, stages: Sequence[int], raw_flags: dict[str, Any]) -> 
         raw_flags["config"] = str(config)
     if outputs := raw_flags.get("infer_output_dir"):
         # stage 3 makes this folder, stage 4 alone needs it
-        place = from_here if 3 in stages else located
-        raw_flags["infer_output_dir"] = outputs = [place(o, recipe.caller) for o in outputs]
+        locate = from_here if 3 in stages else located
+        raw_flags["infer_output_dir"] = outputs = [locate(o, recipe.caller) for o in outputs]
         missing = [output for output in outputs if not Path(output).is_dir()]
         if 3 not in stages and missing:
             raise UsageError(f"--infer_output_dir '{missing[0]}': no such folder")
 
 
 def _machines(raw_flags: Mapping[str, Any], *, alone: bool) -> Machines:
-    """The machines that train; `alone`: no other stage is run."""
-    given = [name for name in _MACHINES if name in raw_flags]
-    if "accelerate_config" in raw_flags and set(given) - {"machine_rank"}:
+    """Returns the machines that train; `alone`: no other stage is run."""
+    names = [name for name in _MACHINES if name in raw_flags]
+    if "accelerate_config" in raw_flags and set(names) - {"machine_rank"}:
         raise UsageError(
             "--accelerate_config names the machines: of their flags, only --machine_rank goes with"
             " it"
         )
     config = _read(raw_flags, "accelerate_config")
     count, rank, address, port = (_read(raw_flags, name) for name in _MACHINES)
-    if config is None and count is None and given:
-        raise UsageError(f"--{given[0]} needs --num_machines")
+    if config is None and count is None and names:
+        raise UsageError(f"--{names[0]} needs --num_machines")
     if count is not None and (rank or 0) >= count:
         raise UsageError(
             f"--machine_rank {rank}: --num_machines {count} has the ranks 0 to {count - 1}"
@@ -267,15 +267,15 @@ def _machines(raw_flags: Mapping[str, Any], *, alone: bool) -> Machines:
 
 
 def _argv(recipe: Recipe, command: Command, raw_flags: Mapping[str, Any]) -> list[str]:
-    """The flags of a stage; `--flag=value` keeps a value that begins with a dash."""
-    given = {**raw_flags, "task": recipe.kind}
+    """Returns the flags of a stage; `--flag=value` keeps a value that begins with a dash."""
+    texts = {**raw_flags, "task": recipe.kind}
     if command.stage >= 3 and "infer_expt_dir" in raw_flags:
-        given = {name: text for name, text in given.items() if name not in ("config", "name")}
+        texts = {name: text for name, text in texts.items() if name not in ("config", "name")}
     argv = []
     for flag in flags_of_command(command):
-        if flag.name not in given:
+        if flag.name not in texts:
             continue
-        text = given[flag.name]
+        text = texts[flag.name]
         if flag.value is None:
             argv.append(f"--{flag.name}")
         else:
@@ -299,7 +299,7 @@ def _set_environment(recipe: Recipe, raw_flags: Mapping[str, Any]) -> None:
 
 
 def _launched(step: Step, machines: Machines, gpu: str) -> Step:
-    """Stage 2 with what starts its processes: one per GPU, or one on the CPU."""
+    """Adds to stage 2 what starts its processes: one per GPU, or one on the CPU."""
     n_gpus = count_gpus(gpu)
     variables = {}
     if n_gpus == 0:

@@ -6,17 +6,16 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bins._flags.parsers import add_flags, control_flags, flag_values
-from bins._flags.values import FILE, choice
-from models.voices import BUNDLED, find_voice
-from utils.cli import Parser, UsageError, run
+from bins._flags.parsers import program_arguments
+from models.voices import find_voice
+from utils.cli import UsageError, run
 from utils.errors import InputError, printable
 from utils.files import decoded, read_text, replacing, user_path
 
 if TYPE_CHECKING:
-    from models.synthesizer.joining import SpokenTimes
+    from models.synthesizer.joining import SpeechStream
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer, Text
 
@@ -27,55 +26,54 @@ _SSML = ".ssml"
 
 def main() -> None:
     """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
-    given, controls = _arguments()
+    flags = _arguments()
     # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-    if (book := _book(given)) is not None:
-        _speak_book(book, given, controls)
+    if (book := _book(flags)) is not None:
+        _speak_book(book, flags)
         return
-    if given.format is not None:
+    if flags.format is not None:
         raise UsageError("--format goes with a book; otherwise the suffix of --output decides")
     from processors.audio.streams import FORMATS, can_play, encoded, play, write_audio
 
-    path = None if given.output in (None, _TO_STDOUT) else user_path(given.output)
+    path = None if flags.output in (None, _TO_STDOUT) else user_path(flags.output)
     formats = [f".{name}" for name in FORMATS if name != "pcm"]
     if path is not None and path.suffix.lower() not in formats:
         raise UsageError(
             f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}; a folder goes"
             f" with the file of a book ({', '.join(_BOOKS)}) as TEXT"
         )
-    subtitles = given.subtitles and user_path(given.subtitles)
+    subtitles = flags.subtitles and user_path(flags.subtitles)
     if subtitles is not None and subtitles.suffix not in (".srt", ".vtt"):
         raise UsageError(f"--subtitles {subtitles}: expected a file that ends with .srt or .vtt")
-    voice, text = find_voice(given.voice), _text(given)
-    if given.output is None and not can_play():
+    voice, text = find_voice(flags.voice), _text(flags)
+    if flags.output is None and not can_play():
         names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
         path = next((Path(name) for name in names if not Path(name).exists()), Path(names[0]))
 
-    from models.synthesizer.joining import SpokenTimes
     from models.synthesizer.runs.text_files import naming
 
-    synthesizer, settings = _open(voice, controls)
-    times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
-    with naming(given.file):
-        pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
+    synthesizer, settings = _open(voice, flags)
+    sample_rate = synthesizer.model.mel.sample_rate
+    with naming(flags.file):
+        pieces = synthesizer.generate(_marked_up(flags, text), settings)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
-    elif given.output is None:
+    elif flags.output is None:
         play(pieces, sample_rate)
     else:
         _write(encoded(pieces, "wav", sample_rate))
-    for mark in times.marks:
+    for mark in pieces.marks:
         sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
     if subtitles is not None:
-        _write_subtitles(subtitles, times)
+        _write_subtitles(subtitles, pieces)
 
 
-def _write_subtitles(path: Path, times: "SpokenTimes") -> None:
+def _write_subtitles(path: Path, stream: "SpeechStream") -> None:
     from processors.durations.subtitles import subtitles
 
-    content = subtitles(times.sentences, times.words, path.suffix[1:])
+    content = subtitles(stream.sentences, stream.words, path.suffix[1:])
     with replacing(path) as temporary:
         temporary.write_text(content, encoding="utf-8")
 
@@ -90,78 +88,64 @@ def _write(stream: Iterable[bytes]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
 
 
-def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
-    parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
-    add = parser.add_argument
-    add("text", nargs="*", metavar="TEXT").help = """the text; a book: a .txt, .md or .epub file; -
-        for standard input, also the default"""
-    add("--file", type=FILE.argument, help="a UTF-8 file with the text; .ssml is read as SSML")
-    add("--ssml", action="store_true", help="the text is SSML; times of marks are listed")
-    add("--voice", default=BUNDLED, metavar="VOICE").help = """a name that `arion voices` lists, an
-        experiment, or org/name on the Hub (default: %(default)s)"""
-    add("-o", "--output", metavar="FILE").help = """write .wav, .flac, .mp3, .opus or .ogg; - writes
-        a WAV to standard output; of a book, a folder"""
-    formats = choice("flac", "mp3", "opus", "ogg", "wav")
-    files = "of a book's files: flac (default), mp3, opus, ogg or wav"
-    add("--format", type=formats.argument, metavar="FORMAT", help=files)
-    add("--subtitles", metavar="FILE", help="write .srt, or .vtt with the time of each word")
-    flags = control_flags()
-    add_flags(parser, flags)
-    given = parser.parse_args()
-    if given.text and given.file is not None:
+def _arguments() -> argparse.Namespace:
+    flags = program_arguments(
+        "say", "Speaks a text. Without --output it plays, or writes speech.wav if it cannot."
+    )
+    if flags.text and flags.file is not None:
         raise UsageError("TEXT and --file exclude each other")
-    if not given.text and given.file is None and sys.stdin.isatty():
+    if not flags.text and flags.file is None and sys.stdin.isatty():
         raise UsageError("give a text, --file, or a text on standard input")
-    return given, flag_values(flags, given)
+    return flags
 
 
-def _text(given: argparse.Namespace) -> str:
-    if given.text and given.text != ["-"]:
-        return " ".join(given.text)
-    if given.file is not None:
-        return read_text(given.file)
+def _text(flags: argparse.Namespace) -> str:
+    if flags.text and flags.text != ["-"]:
+        return " ".join(flags.text)
+    if flags.file is not None:
+        return read_text(flags.file)
     try:
         return decoded(sys.stdin.buffer.read())
     except InputError as error:
         raise InputError(f"standard input: {error}; send UTF-8") from error
 
 
-def _marked_up(given: argparse.Namespace, text: str) -> "Text":
-    if not given.ssml and (given.file is None or given.file.suffix.lower() != _SSML):
+def _marked_up(flags: argparse.Namespace, text: str) -> "Text":
+    if not flags.ssml and (flags.file is None or flags.file.suffix.lower() != _SSML):
         return text
     from processors.text.ssml.document import Ssml
 
-    return Ssml(text, given.skip_unknown_tags)
+    return Ssml(text, flags.skip_unknown_tags)
 
 
 def _open(
-    voice: str | Path, controls: dict[str, Any], *, quiet: bool = True
+    voice: str | Path, flags: argparse.Namespace, *, quiet: bool = True
 ) -> tuple["Synthesizer", "Settings"]:
-    """The voice, and how it speaks, which is checked: later errors are those of the text."""
+    """Opens the voice, and checks how it speaks: later errors are those of the text."""
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer
     from utils.logging import setup_logging
 
     setup_logging(quiet=quiet)
     settings = Settings(
-        speaker=controls["speaker"],
-        pitch_control=controls["pitch"],
-        energy_control=controls["energy"],
-        duration_control=1 / (controls["pace"] or 1),
-        steps=controls["steps"],
-        temperature=controls["temperature"],
-        seed=controls["seed"] or 0,
+        speaker=flags.speaker,
+        pitch_control=flags.pitch,
+        energy_control=flags.energy,
+        duration_control=1 / (flags.pace or 1),
+        steps=flags.steps,
+        temperature=flags.temperature,
+        seed=flags.seed or 0,
     )
-    synthesizer = Synthesizer(voice, controls["vocoder_dir"])
+    synthesizer = Synthesizer(voice, flags.vocoder_dir)
     synthesizer.speaker_id(settings.speaker)
     return synthesizer, synthesizer.checked(settings)
 
 
-def _book(given: argparse.Namespace) -> Path | None:
-    """The file of a book, if that is the text."""
-    if given.file is not None and given.file.suffix.lower() == ".epub":
-        raise UsageError(f"{given.file} is a book: give it as TEXT, and a folder as -o")
-    path = user_path(text := " ".join(given.text))
+def _book(flags: argparse.Namespace) -> Path | None:
+    """Returns the file of a book, if that is the text."""
+    if flags.file is not None and flags.file.suffix.lower() == ".epub":
+        raise UsageError(f"{flags.file} is a book: give it as TEXT, and a folder as -o")
+    path = user_path(text := " ".join(flags.text))
     suffix = path.suffix.lower()
     # os.path.isfile takes any text; that of Path raises for long ones
     is_file = os.path.isfile(path)  # noqa: PTH113
@@ -172,18 +156,18 @@ def _book(given: argparse.Namespace) -> Path | None:
     return path if suffix in _BOOKS and is_file else None
 
 
-def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any]) -> None:
+def _speak_book(path: Path, flags: argparse.Namespace) -> None:
     """Speaks a book into a folder; the same command goes on after an interruption."""
     from models.books.reading import read_book
     from models.books.speaking import speak_book
 
-    if given.output is None or Path(given.output).suffix:
+    if flags.output is None or Path(flags.output).suffix:
         raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")
-    if given.subtitles is not None or given.ssml:
+    if flags.subtitles is not None or flags.ssml:
         raise UsageError("--subtitles and --ssml go with a text, not with a book")
-    book, folder = read_book(path), user_path(given.output)
-    synthesizer, settings = _open(find_voice(given.voice), controls, quiet=False)
-    speak_book(book, folder, synthesizer, settings, given.format or "flac")
+    book, folder = read_book(path), user_path(flags.output)
+    synthesizer, settings = _open(find_voice(flags.voice), flags, quiet=False)
+    speak_book(book, folder, synthesizer, settings, flags.format or "flac")
     sys.stderr.write(printable(f"{folder}") + "\n")
 
 

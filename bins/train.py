@@ -9,7 +9,7 @@ from utils.cli import UsageError, leave, run
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains; after a signal, the exit code is 128 plus its number."""
-    given = arguments("train", argv)
+    flags = arguments("train", argv)
 
     from models.base.registry import load_config
     from models.training.trainer import train
@@ -17,20 +17,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     from utils.logging import setup_logging
 
     setup_logging()
-    overrides = list(given.set)
-    if given.synthetic:  # --set may ask for fewer
+    overrides = list(flags.set)
+    if flags.synthetic:  # --set may ask for fewer
         overrides.insert(0, f"train.synthetic_utterances={N_LJSPEECH}")
-    if given.profile:  # --set may choose others
+    if flags.profile:  # --set may choose others
         overrides.insert(0, "train.profile.steps=[10, 15]")
-    if given.seed is not None:
-        overrides.append(f"train.random_seed={given.seed}")
-    config = load_config(given.config, overrides, given.task)
-    if given.synthetic and not config.train.synthetic_utterances:
+    if flags.seed is not None:
+        overrides.append(f"train.random_seed={flags.seed}")
+    config = load_config(flags.config, overrides, flags.task)
+    if flags.synthetic and not config.train.synthetic_utterances:
         raise UsageError("--synthetic contradicts --set train.synthetic_utterances=0")
-    if given.profile and not config.train.profile.steps:
+    if flags.profile and not config.train.profile.steps:
         raise UsageError("--profile contradicts --set train.profile.steps=[]")
     received = train(
-        config, given.name, resume=given.resume, restart=given.restart, init_from=given.init_from
+        config, flags.name, resume=flags.resume, restart=flags.restart, init_from=flags.init_from
     )
     code = 0 if received is None else 128 + received
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

@@ -1,15 +1,17 @@
 """Lists the voices of this machine: arion voices."""
 
+from bins._flags.parsers import program_arguments
 from models.voices import installed_voices
-from utils.cli import Parser, print_text, run
+from utils.cli import print_text, run
 
 
 def main() -> None:
     """Prints a line for each voice, and one with its speakers."""
-    Parser(
+    program_arguments(
+        "voices",
         "Lists the voices of this machine, the bundled one and those that recipes trained: name,"
-        " languages, speakers, size, licence, folder; below, the names of its speakers."
-    ).parse_args()
+        " languages, speakers, size, licence, folder; below, the names of its speakers.",
+    )
     for voice in installed_voices():
         n = len(voice.speakers)
         print_text(

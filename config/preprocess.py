@@ -15,9 +15,11 @@ class CorpusConfig:
 
     format: str = ""  # preprocessor; empty: the one with the name of the dataset
     language: str = "en-us"  # espeak language code of the text
-    table: str = "metadata.csv"  # `folder`: file name of the table, relative to the dataset path
+    # `folder`: file name of the table, relative to the dataset path; if there is no metadata.csv,
+    # metadata.jsonl, those in the folders below, or *.parquet
+    table: str = "metadata.csv"
     delimiter: str = "|"  # `folder`: column separator
-    # `folder`: each is id, text, normalized, speaker or -; empty: by the first line or their number
+    # `folder`: id, text, normalized, phones, speaker or - each; empty: by the first line or number
     columns: tuple[str, ...] = ()
     encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
     speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name
@@ -126,7 +128,7 @@ class PreprocessConfig:
         mel_filter_bank(self.mel)  # raises a ValueError for a mel that cannot be
 
     def _check_text(self) -> None:
-        """Rules for aligner and phone extractor."""
+        """Checks the rules for aligner and phone extractor."""
         extractor = self.text.phone_extractor
         if self.text.certain_p_arpabet > 0 and self.has_aligner:
             raise ValueError(
@@ -148,11 +150,11 @@ class PreprocessConfig:
             )
 
     def corpus_of(self, dataset: str) -> CorpusConfig:
-        """The options of a dataset."""
+        """Returns the options of a dataset."""
         return self.corpus.get(dataset, CorpusConfig())
 
     def of_any_length(self) -> "PreprocessConfig":
-        """The same keys for recordings of any length."""
+        """Returns the same keys for recordings of any length."""
         return replace(self, min_seconds=0.0, max_seconds=math.inf)
 
     @property

@@ -120,7 +120,7 @@ def plot_attention(
 
 
 def _finished(panels: Sequence["Axes"], unit: str, path: Path | None) -> "Figure":
-    """The figure of panels, written to a file if there is a path."""
+    """Returns the figure of panels, written to a file if there is a path."""
     panels[-1].set_xlabel(unit, fontsize=8)
     figure = cast("Figure", panels[0].figure)
     if path is not None:
@@ -130,12 +130,12 @@ def _finished(panels: Sequence["Axes"], unit: str, path: Path | None) -> "Figure
 
 
 def figure_width(content_in: float) -> float:
-    """The width of a figure whose panels should have this width, inches."""
+    """Returns the width of a figure whose panels should have this width, inches."""
     return float(np.clip(content_in + sum(MARGIN_IN), *WIDTH_IN))
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
-    """The row of each phone name, from 0 just above the mel: the lowest that is free there.
+    """Returns the row of each phone name, from 0 just above the mel: the lowest that is free there.
 
     Args:
         edges: Boundaries of the phones, (N + 1,), in any unit.

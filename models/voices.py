@@ -31,7 +31,7 @@ class InstalledVoice(NamedTuple):
 
 
 def voices_in(folder: Path) -> list[InstalledVoice]:
-    """The voices in a folder, sorted by name.
+    """Returns the voices in a folder, sorted by name.
 
     Left out are vocoders, other folders, runs without a checkpoint yet, and, with a warning,
     voices with a damaged file.
@@ -51,7 +51,7 @@ def voices_in(folder: Path) -> list[InstalledVoice]:
 
 
 def installed_voices() -> list[InstalledVoice]:
-    """The bundled voice, then those that recipes trained."""
+    """Returns the bundled voice, then those that recipes trained."""
     return [voice for folder in FOLDERS for voice in voices_in(folder)]
 
 

@@ -39,7 +39,7 @@ _SCALE = 4  # octaves of F0 around the mean of an utterance -> about 1
 
 
 def comb_ripples(mel: MelConfig) -> Tensor:
-    """The log-mels of flat combs of harmonics, less their envelopes.
+    """Returns the log-mels of flat combs of harmonics, less their envelopes.
 
     Harmonics have the main lobe of the window, with random phases. The envelope is the log-mel
     smoothed over the bands by a Gaussian whose width follows the distance of the harmonics there.
@@ -65,7 +65,7 @@ def comb_ripples(mel: MelConfig) -> Tensor:
 
 
 def _hann_spectrum(bins: Tensor) -> Tensor:
-    """Main lobe of the spectrum of the Hann window, 1 at 0 and 0 from two bins on."""
+    """Returns the main lobe of the spectrum of the Hann window, 1 at 0 and 0 from two bins on."""
     sides = torch.sinc(bins - 1) + torch.sinc(bins + 1)
     return (torch.sinc(bins) + sides / 2) * (bins.abs() < _MAIN_LOBE_BINS)
 
@@ -102,7 +102,7 @@ class HarmonicHead(nn.Module):
         nn.init.zeros_(self.depth.bias)
 
     def forward(self, frames: Tensor, f0: Tensor) -> Tensor:
-        """What is to be added to the log-mel: (B, T, H), F0 (B, T) -> (B, T, M), 0 before training.
+        """Computes what is added to the log-mel: (B, T, H), F0 (B, T) -> (B, T, M); 0 at first.
 
         F0 is in Hz, as `HarmonicComb` takes it.
         """
@@ -139,7 +139,7 @@ class F0Residual(nn.Module):
         return semitones
 
     def l1_sum(self, frames: Tensor, f0: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
-        """Sum over voiced frames of the absolute error in semitones; F0 in Hz, (B, T)."""
+        """Sums the absolute error in semitones over voiced frames; F0 in Hz, (B, T)."""
         means = average_by_phone(interpolate_unvoiced(f0, mask.sum(dim=1)), durations)
         lines = join_phones(means, durations, None, mask.shape[1])
         target = _SEMITONES * (f0.clamp(min=1) / lines.clamp(min=1)).log2()
@@ -152,7 +152,7 @@ class F0Residual(nn.Module):
 
 
 def _positions(durations: Tensor, mask: Tensor) -> Tensor:
-    """Where frames are in their phones, from -0.5 to 0.5: (B, N) -> (B, T)."""
+    """Returns where frames are in their phones, from -0.5 to 0.5: (B, N) -> (B, T)."""
     starts = durations.cumsum(dim=1) - durations
     phones = torch.stack([starts, durations], dim=2).float()  # (B, N, 2)
     start, length = regulate(phones, durations, mask.shape[1]).unbind(dim=2)  # (B, T) each

@@ -11,12 +11,12 @@ from torch.nn import functional as F
 
 
 def l1_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Sum over valid frames of the mean absolute difference over a frame's bands, of (B, T, M)."""
+    """Sums over valid frames of (B, T, M) the mean absolute difference of a frame's bands."""
     return ((predicted.float() - target.float()).abs().mean(dim=2) * mask).sum()
 
 
 def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Sum over valid positions of the squared difference, (B, L); of (B, L, M): the mean over M."""
+    """Sums the squared difference over valid positions, (B, L); of (B, L, M): the mean over M."""
     error = (predicted.float() - target.float()).square()
     if error.ndim == 3:
         error = error.mean(dim=2)  # (B, L)
@@ -26,7 +26,7 @@ def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 def guided_attention_sum(
     attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor, width: float = 0.2
 ) -> Tensor:
-    """Attention far from the diagonal (Tachibana et al. 2018, arXiv:1710.08969, eq. 6).
+    """Sums attention far from the diagonal (Tachibana et al. 2018, arXiv:1710.08969, eq. 6).
 
     The paper takes the mean over phones as well; this sum over phones is the mean distance of a
     frame, between 0 and 1, whatever the number of phones. Weights are (B, T, N), 0 for padded
@@ -70,7 +70,7 @@ class MultiResolutionStft(nn.Module):
             self.register_buffer(f"window_{number}", window, persistent=False)
 
     def forward(self, wav_hat: Tensor, wav: Tensor) -> Tensor:
-        """Distance of each item, (B, S) both -> (B,)."""
+        """Returns the distance of each item, (B, S) both -> (B,)."""
         distances = []
         for number, resolution in enumerate(self.resolutions):
             window = self.get_buffer(f"window_{number}")

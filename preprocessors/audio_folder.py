@@ -1,27 +1,25 @@
 """Recordings without text, for vocoders: any folder of audio files, at any depth.
 
-Files are known by their ending: .wav, .flac, .ogg, .oga, .mp3. Hidden files and folders are left
-out. The id of a recording is its path below the folder with `_` for `/`: `anna/001.wav` is
+Files are known by their suffix (`AUDIO_SUFFIXES` of the collector). Hidden files and folders are
+left out. The id of a recording is its path below the folder with `_` for `/`: `anna/001.wav` is
 `anna_001`. Where a path holds other characters than an id may, they become `_` and a few digits of
 the path's checksum follow: `My take 1.wav` is `My_take_1-acd551e4`.
 
 All recordings are by the dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
 """
 
-import hashlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from config.preprocess import CorpusConfig
-from preprocessors.collector import Collector
+from preprocessors.collector import AUDIO_SUFFIXES, UNREADABLE_SUFFIXES, Collector
 from preprocessors.corpora import Corpus
-from preprocessors.manifest import Listing, is_safe_id
+from preprocessors.manifest import Listing, safe_id
 from utils.errors import InputError
 
-SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".mp3")
-_LONGEST_STEM = 100  # characters of a path that are kept before its checksum
+SUFFIXES = AUDIO_SUFFIXES
+_SUFFIXES = SUFFIXES + UNREADABLE_SUFFIXES
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
@@ -31,7 +29,10 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     if not paths:
         fault = f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below"
         raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the recordings")
+    readable = {path.with_suffix("") for path in paths if path.suffix.lower() in SUFFIXES}
     for path in paths:
+        if path.suffix.lower() in UNREADABLE_SUFFIXES and path.with_suffix("") in readable:
+            continue  # it was converted
         name = path.relative_to(root).as_posix()
         if name.isprintable():
             collector.add_recording(recording_id(name), path, name)
@@ -42,7 +43,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
 
 
 def _audio_below(root: Path) -> Iterator[Path]:
-    """Audio files at any depth; a folder that links lead to several times is visited once."""
+    """Yields audio files at any depth; a folder that several links lead to is visited once."""
     visited = set()
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         real = os.path.realpath(folder)
@@ -52,7 +53,7 @@ def _audio_below(root: Path) -> Iterator[Path]:
         visited.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
-            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
+            if name.lower().endswith(_SUFFIXES) and not name.startswith("."):
                 yield Path(folder, name)
 
 
@@ -64,13 +65,7 @@ def _refuse(error: OSError) -> None:
 
 def recording_id(name: str) -> str:
     """The id of a recording: a function of its path relative to the corpus, with `/`."""
-    stem = os.path.splitext(name)[0]  # noqa: PTH122  (a name, not a path on this machine)
-    id = stem.replace("/", "_")
-    if is_safe_id(id):
-        return id
-    checksum = hashlib.sha256(stem.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    readable = re.sub(r"[^A-Za-z0-9_.-]+", "_", id)[:_LONGEST_STEM].lstrip(".-")
-    return f"{readable or '_'}-{checksum}"
+    return safe_id(os.path.splitext(name)[0])  # noqa: PTH122  (a name, not a path on this machine)
 
 
 CORPUS = Corpus(utterances=utterances)

@@ -1,15 +1,25 @@
 """Shared parts of corpus readers: checks of ids, texts and files, and the search for audio."""
 
 import codecs
-from collections.abc import Mapping
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
-from preprocessors.manifest import Listing, Rejection, Utterance, check_id
+from preprocessors.manifest import Listing, Rejection, UnusableCorpus, Utterance, check_id, safe_id
 from utils.errors import InputError, control_characters, listed
 from utils.files import is_utf_16
 
-AUDIO_SUFFIXES = (".wav", ".flac")
+AUDIO_SUFFIXES = (  # that libsndfile reads
+    *(".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus"),
+    *(".aiff", ".aif", ".au", ".caf", ".rf64", ".w64"),
+)
+# that it does not read, and telephones and browsers write
+UNREADABLE_SUFFIXES = (".m4a", ".aac", ".mp4", ".3gp", ".amr", ".wma", ".webm")
+_NOT_TEXT = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined"}
+_MOST_FILES = 10_000  # that a message counts
 
 
 class Collector:
@@ -25,48 +35,76 @@ class Collector:
         self._rejected: list[Rejection] = []
         self._sources: dict[str, list[str]] = {}  # places of each id
 
-    def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
-        """Takes one entry; one without text or audio, or with control characters, is rejected."""
-        try:
-            check_id(id)
-        except InputError as error:
-            self.reject(id, f"{source}: {error}")
-            return
+    def add(
+        self,
+        id: str,
+        text: str,
+        audio: Sequence[Path],
+        source: str,
+        speaker: str = "",
+        *,
+        phones: str = "",
+        name: str = "",
+    ) -> None:
+        """Takes one entry; one without text, or with control characters, is rejected.
+
+        So is one without exactly one recording that can be read.
+
+        Args:
+            id: The name that `safe_id` makes an id of.
+            audio: The recordings of this id.
+            source: The place of the text, for messages.
+            phones: The phones of the text in braces, spoken in its place.
+            name: The recording's name in the corpus; empty: `id`.
+        """
+        name, id = name or id, safe_id(id)
         self._sources.setdefault(id, []).append(source)
+        text = text or phones
         if not text:
             self.reject(id, f"{source}: the text is empty")
-        elif shown := control_characters(text):
+        elif shown := control_characters(f"{text}{speaker}"):
             remedy = f"remove them, or set preprocess.corpus.{self._dataset}.encoding"
             self.reject(id, f"{source}: the text holds control characters: {shown}; {remedy}")
-        elif audio is None:
-            self.reject(id, f"{source}: no audio file {id}{' or '.join(AUDIO_SUFFIXES)}")
+        elif fault := _fault_of(audio, name):
+            self.reject(id, f"{source}: {fault}")
         else:
-            name = f"{self._dataset}_{speaker}" if speaker else self._default_speaker
-            language = self._options.language
-            self._utterances.append(Utterance(id, audio, text, name, language, source))
+            speaker = f"{self._dataset}_{speaker}" if speaker else self._default_speaker
+            language, name = self._options.language, "" if name == id else name
+            self._utterances.append(
+                Utterance(id, audio[0], text, speaker, language, source, name, phones)
+            )
 
     def add_texts(
-        self, texts: Mapping[str, Path], audio: Mapping[str, Path], root: Path, speaker: str
+        self,
+        texts: Mapping[str, Path],
+        audio: Mapping[str, Sequence[Path]],
+        root: Path,
+        speaker: str,
     ) -> None:
         """Takes the texts in files of a speaker, and their recordings, both by id."""
         for id, path in texts.items():
             text = " ".join(read_text(path, self._dataset, self._options).split())
-            self.add(id, text, audio.get(id), path.relative_to(root).as_posix(), speaker)
-        unlisted = (path for id, path in audio.items() if id not in texts)
+            self.add(id, text, audio.get(id, ()), path.relative_to(root).as_posix(), speaker)
+        unlisted = (path for id, paths in audio.items() if id not in texts for path in paths)
         self.unlisted += [path.relative_to(root).as_posix() for path in unlisted]
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
         """Takes one recording without text, by the dataset's speaker."""
         self._sources.setdefault(id, []).append(source)
         speaker, language = self._default_speaker, self._options.language
-        self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
+        if fault := _fault_of([audio], source):
+            self.reject(id, fault)
+            return
+        self._utterances.append(
+            Utterance(check_id(id), audio, "", speaker, language, source, source)
+        )
 
     def reject(self, id: str, reason: str) -> None:
         """Lists an entry that cannot be used; the reason includes its place."""
         self._rejected.append(Rejection(id, "corpus", reason))
 
     def listing(self) -> Listing:
-        """All entries, sorted by id; of an id that occurs several times none is used."""
+        """Returns all entries, sorted by id; of an id that occurs several times none is used."""
         if names := self.unlisted:
             files = f"audio files without a text are left out ({len(names)}): {listed(names, 3)}"
             self.notices.append(f"{self._dataset}: {files}")
@@ -77,12 +115,26 @@ class Collector:
             fault = f"the id {id} occurs {len(places)} times: {listed(places, 3)}"
             self.reject(id, f"{fault}; remove or rename all but one")
         usable = [utterance for utterance in self._utterances if utterance.id not in doubled]
+        usable.sort(key=lambda utterance: utterance.id)
+        listing = Listing(usable, sorted(self._rejected), self.notices)
         if not usable:
             counts = f"no usable utterances, {len(self._rejected)} rejected"
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
-            raise InputError(f"{self._dataset}: {counts}{reasons}")
-        by_id = sorted(usable, key=lambda utterance: utterance.id)
-        return Listing(by_id, sorted(self._rejected), self.notices)
+            raise UnusableCorpus(f"{self._dataset}: {counts}{reasons}", listing)
+        return listing
+
+
+def _fault_of(audio: Sequence[Path], name: str) -> str:
+    """The reason why these are not the one readable recording of an utterance; empty if it is."""
+    if not audio:
+        return f"no audio file {without_suffix(name)} ({', '.join(AUDIO_SUFFIXES[:3])} ...)"
+    if len(audio) > 1:
+        names = " and ".join(map(str, audio))
+        return f"several recordings of one id, {names}; remove or rename all but one"
+    if (suffix := audio[0].suffix.lower()) in UNREADABLE_SUFFIXES:
+        convert = f'for f in *{suffix}; do ffmpeg -i "$f" "${{f%.*}}.wav"; done'
+        return f"{audio[0]}: {suffix} files cannot be read; convert them to WAV: {convert}"
+    return ""
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
@@ -95,11 +147,20 @@ def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> Non
         return
     message = f"{dataset}: expected {wanted} in {root}; set dataset_path.{dataset} to that folder"
     near = [folder for folder in [root.parent, *sorted(root.glob("*/"))] if _fits(folder, patterns)]
-    raise InputError(f"{message}; {near[0]} looks right" if near else message)
+    message += f"; {near[0]} looks right" if near else ""
+    raise InputError(f"{message}; {root} holds {_contents(root)}")
 
 
 def _fits(folder: Path, patterns: tuple[str, ...]) -> bool:
     return all(any(folder.glob(pattern)) for pattern in patterns)
+
+
+def _contents(root: Path) -> str:
+    """The kinds of files below a folder, with one of each: `40 .txt (txt/p225_001.txt)`."""
+    files = [path for path in islice(root.rglob("*"), _MOST_FILES) if path.is_file()]
+    names = {path.suffix: path.relative_to(root).as_posix() for path in reversed(files)}
+    kinds = Counter(path.suffix for path in files).most_common(4)
+    return ", ".join(f"{n} {suffix} ({names[suffix]})" for suffix, n in kinds) or "no files"
 
 
 def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
@@ -108,62 +169,85 @@ def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
     content = path.read_bytes()
     try:
         encoding = codecs.lookup(options.encoding).name
+        if encoding.replace("-", "_") in _NOT_TEXT:
+            raise LookupError(encoding)
         if encoding == "utf-8" and is_utf_16(content):
             raise InputError(f"{path} is UTF-16; save it as UTF-8, or set {key} to utf-16")
         text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except LookupError as error:
-        raise InputError(f"{key}: unknown encoding {options.encoding!r}; try utf-8") from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         fault = f"byte 0x{content[error.start]:02x} is not {options.encoding}"
         remedy = f"save the file as utf-8, or set {key} (latin-1, utf-16)"
         raise InputError(f"{path}:{line}: {fault}; {remedy}") from error
+    except InputError:
+        raise
+    except (LookupError, ValueError) as error:  # of Python's codecs, some are not of text
+        fault = f"{key}: {options.encoding!r} is no encoding of text"
+        raise InputError(f"{fault}; use utf-8, latin-1 or utf-16") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class AudioFiles:
-    """Audio files of a few folders below `root`, in order of preference; each is listed once."""
+    """Audio files of a few folders below `root`; each is listed once."""
 
     def __init__(self, root: Path, folders: tuple[str, ...]) -> None:
-        self._root = root
+        self.root = root
         self._folders = folders
-        self._listed: dict[Path, dict[str, Path]] = {}
+        self._listed: dict[Path, dict[str, list[Path]]] = {}
         self._used: set[Path] = set()
 
-    def find(self, name: str) -> Path | None:
-        """The audio file called `name`, a relative path without its ending; None if missing."""
-        for folder in self._folders:
-            path = self._root / folder / PurePosixPath(name)
-            if (audio := self._files(path.parent).get(path.name)) is not None:
-                self._used.add(audio)
-                return audio
-        return None
+    def find(self, name: str) -> list[Path]:
+        """The audio files called `name`, a relative path with or without its suffix.
+
+        Of several, those are returned that have the suffix of `name`, if any has.
+        """
+        path = PurePosixPath(name)
+        stem = without_suffix(path.name)
+        places = [self.root / folder / path.parent for folder in self._folders]
+        files = [file for place in places for file in self._files(place).get(stem, [])]
+        self._used |= {*files}
+        exact = [file for file in files if file.suffix.lower() == path.suffix.lower()]
+        return exact or files
+
+    def has_folder(self, path: str) -> bool:
+        """Whether one of the folders holds a folder of this name, which may be empty."""
+        return any((self.root / folder / path).is_dir() for folder in self._folders)
 
     def unlisted(self) -> list[str]:
-        """Names of the audio files that `find` has not returned, sorted."""
+        """Returns names of the audio files that `find` has not returned, sorted."""
         for folder in self._folders:
-            self._files(self._root / folder)
-        files = {path for listed in self._listed.values() for path in listed.values()}
-        return sorted(path.relative_to(self._root).as_posix() for path in files - self._used)
+            self._files(self.root / folder)
+        listed = (paths for files in self._listed.values() for paths in files.values())
+        files = {path for paths in listed for path in paths}
+        return sorted(path.relative_to(self.root).as_posix() for path in files - self._used)
 
-    def _files(self, folder: Path) -> dict[str, Path]:
+    def _files(self, folder: Path) -> dict[str, list[Path]]:
         if folder not in self._listed:
             self._listed[folder] = audio_in(folder)
         return self._listed[folder]
 
 
-def audio_in(folder: Path) -> dict[str, Path]:
-    """The audio files of a folder by name without ending, sorted; .wav rather than .flac.
+def without_suffix(name: str) -> str:
+    """The name of a recording without the suffix of audio, in composed characters (NFC)."""
+    suffix = PurePosixPath(name).suffix.lower()
+    stem = name[: -len(suffix)] if suffix in AUDIO_SUFFIXES + UNREADABLE_SUFFIXES else name
+    return unicodedata.normalize("NFC", stem)  # disks of macOS write é as two characters
 
-    Hidden files are left out.
+
+def audio_in(folder: Path) -> dict[str, list[Path]]:
+    """The audio files of a folder by name without suffix, sorted.
+
+    Hidden files are left out, and those that cannot be read where another of the same name can.
     """
     if not folder.is_dir():
         return {}
-    # macOS adds hidden files `._name.wav` on disks of other systems
-    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    files: dict[str, Path] = {}
-    for suffix in AUDIO_SUFFIXES:
-        for name in names:
-            if name.lower().endswith(suffix):
-                files.setdefault(name[: -len(suffix)], folder / name)
+    files: dict[str, list[Path]] = {}
+    for suffixes in (AUDIO_SUFFIXES, UNREADABLE_SUFFIXES):
+        readable = set(files)
+        for path in sorted(folder.iterdir()):
+            # macOS adds hidden files `._name.wav` on disks of other systems
+            if path.name.startswith(".") or path.suffix.lower() not in suffixes:
+                continue
+            if (stem := without_suffix(path.name)) not in readable:
+                files.setdefault(stem, []).append(path)
     return files

@@ -15,7 +15,7 @@ from utils.errors import InputError, nearest
 from utils.files import read_json, user_path
 
 ORIGIN = "corpus.json"  # in the folder of a corpus that a program spoke
-_NOT_FORMATS = {"collector", "corpora", "fetch", "manifest"}  # the other files here
+_NOT_FORMATS = {"collector", "corpora", "fetch", "manifest", "parquet"}  # the other files here
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -39,14 +39,14 @@ def read_origin(path: Path) -> Origin:
 
 
 def known_formats() -> list[str]:
-    """Names of the corpus formats, sorted."""
+    """Returns names of the corpus formats, sorted."""
     # not imported: a fault in one of them concerns its own datasets only
     names = {module.name for module in pkgutil.iter_modules(preprocessors.__path__)}
     return sorted(names - _NOT_FORMATS)
 
 
 def find_format(dataset: str, options: CorpusConfig) -> Corpus:
-    """The format of a dataset: the configured one, or that of its name in any case."""
+    """Returns the format of a dataset: the configured one, or that of its name in any case."""
     name, formats = (options.format or dataset).lower(), known_formats()
     if name in formats:
         return _corpus(name)
@@ -58,20 +58,20 @@ def find_format(dataset: str, options: CorpusConfig) -> Corpus:
 
 
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
-    """The published archive of a dataset; None for a dataset that only borrows a format."""
+    """Returns the published archive of a dataset; None for a dataset that only borrows a format."""
     find_format(dataset, options)
     corpus = published(dataset, options)
     return corpus.archive if corpus else None
 
 
 def licence_of(dataset: str, options: CorpusConfig) -> str:
-    """The licence of a dataset's recordings; empty where neither config nor corpus gives one."""
+    """Returns the licence of a dataset's recordings, by config or corpus; empty if unknown."""
     corpus = published(dataset, options)
     return options.licence or (corpus.licence if corpus else "")
 
 
 def published(dataset: str, options: CorpusConfig) -> Corpus | None:
-    """The published corpus of this name; None for a dataset that only borrows its format."""
+    """Returns the published corpus of this name; None if a dataset only borrows its format."""
     name = dataset.lower()
     borrows = options.format.lower() not in ("", name)
     return None if borrows or name not in known_formats() else _corpus(name)
@@ -82,7 +82,7 @@ def _corpus(name: str) -> Corpus:
 
 
 def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
-    """The folder of a dataset, which may be missing; relative paths start at the repository."""
+    """Returns a dataset's folder, which may be missing; relative paths start at the repository."""
     if not is_given(dataset, dataset_path):
         path = dataset_path.get(dataset, "")
         raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")
@@ -90,14 +90,14 @@ def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
 
 
 def is_given(dataset: str, dataset_path: Mapping[str, str]) -> bool:
-    """Whether a configuration names the folder of a dataset."""
+    """Returns whether a configuration names the folder of a dataset."""
     path = dataset_path.get(dataset, "").strip()
     # example configs hold `[...]`, `<...>` and /path/to as placeholders
     return bool(path) and path[0] not in "[<" and not path.startswith("/path/to")
 
 
 def portable_path(root: Path) -> str:
-    """The path of a corpus; relative to the repository if it is in it: both may move together."""
+    """Returns the path of a corpus; relative to the repository if it is in it, and may move."""
     root = root.resolve()
     return str(root.relative_to(_REPOSITORY) if root.is_relative_to(_REPOSITORY) else root)
 

@@ -19,7 +19,8 @@ _TEXT = ".normalized.txt"
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of all subsets; speakers are called `<dataset>_<number>`."""
-    require_layout(root, dataset, f"<subset>/<speaker>/<chapter>/<id>{_TEXT}", f"*/*/*/*{_TEXT}")
+    layout, pattern = f"<subset>/<speaker>/<chapter>/<id>{_TEXT}", f"[!.]*/[!.]*/[!.]*/[!.]*{_TEXT}"
+    require_layout(root, dataset, layout, pattern)
     collector = Collector(dataset, options)
     for chapter in sorted(root.glob("[!.]*/[!.]*/[!.]*/")):
         texts = sorted(chapter.glob(f"[!.]*{_TEXT}"))

@@ -3,7 +3,8 @@
     metadata.csv    id|text|normalized text      or    id|text
     wavs/<id>.wav   or .flac
 
-The normalized text is used where there is one: numbers and abbreviations are spelt out in it.
+The normalized text is used where there is one (it may be empty in some lines): numbers and
+abbreviations are spelt out in it.
 """
 
 from dataclasses import replace
@@ -21,7 +22,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of `metadata.csv`; raises InputError if it or the layout is wrong."""
     require_layout(root, dataset, "metadata.csv and wavs/", "metadata.csv", "wavs/")
     layout = replace(options, table="metadata.csv", delimiter="|", columns=())
-    return list_table(root, dataset, layout, AudioFiles(root, ("wavs",)))
+    return list_table(dataset, layout, AudioFiles(root, ("wavs",)), [root / layout.table])
 
 
 CORPUS = Corpus(

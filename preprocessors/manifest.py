@@ -15,6 +15,7 @@ from utils.errors import InputError
 from utils.files import iterate_jsonl, read_json, write_json, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
+_LONGEST_STEM = 100  # characters of a name that are kept before its checksum
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
@@ -29,6 +30,13 @@ class Utterance:
     speaker: str  # speaker name, unique over all datasets (`LJSpeech`, `VCTK_p225`)
     language: str = "en-us"  # espeak language code, such as `en-us`
     source: str = ""  # place of the text, for messages: `metadata.csv:12`
+    name: str = ""  # the name in the corpus that the id was made from; empty: the id
+    phones: str = ""  # phones of the corpus, in braces; empty: they follow from the text
+
+    @property
+    def spoken(self) -> str:
+        """What the text front end reads: the phones of the corpus, or else the text."""
+        return self.phones or self.text
 
 
 class Rejection(NamedTuple):
@@ -56,6 +64,14 @@ class Listing(NamedTuple):
     origin: Origin = Origin()
 
 
+class UnusableCorpus(InputError):  # noqa: N818  (an error of the corpus)
+    """A corpus with too few usable utterances; `listing` has the reasons."""
+
+    def __init__(self, message: str, listing: Listing) -> None:
+        super().__init__(message)
+        self.listing = listing
+
+
 class Splits(NamedTuple):
     """Ids of each split, sorted."""
 
@@ -66,8 +82,22 @@ class Splits(NamedTuple):
 
 
 def is_safe_id(id: str) -> bool:
-    """Whether an id is safe as a file name on any disk."""
+    """Returns whether an id is safe as a file name on any disk."""
     return _SAFE_ID.fullmatch(id) is not None
+
+
+def safe_id(name: str) -> str:
+    """The id of a name: the name with `_` for `/`.
+
+    If other characters remain than an id may have, they become `_`, and the first digits of the
+    SHA-256 of the name are added, so that different names have different ids.
+    """
+    id = name.replace("/", "_")
+    if is_safe_id(id):
+        return id
+    checksum = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    readable = re.sub(r"[^A-Za-z0-9_.-]+", "_", id)[:_LONGEST_STEM].lstrip(".-")
+    return f"{readable or '_'}-{checksum}"
 
 
 def check_id(id: str) -> str:
@@ -87,7 +117,7 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
 
 
 def read_utterances(folder: Path) -> dict[str, Utterance]:
-    """The utterances of a dataset that stage 1 prepared, by id."""
+    """Returns the utterances of a dataset that stage 1 prepared, by id."""
     path = folder / MANIFEST
     rows = (_utterance(row, f"{path}:{n}") for n, row in enumerate(iterate_jsonl(path), 1))
     return {utterance.id: utterance for utterance in rows}
@@ -106,10 +136,10 @@ def _utterance(row: object, source: str) -> Utterance:
 
 def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
     """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
-    known = set(ids)
+    all_ids = set(ids)
 
     def among(listed: Sequence[str]) -> tuple[str, ...]:
-        return tuple(id for id in listed if id in known)
+        return tuple(id for id in listed if id in all_ids)
 
     return replace(
         options,
@@ -166,9 +196,9 @@ def split_ids(
 
 def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
     """Refuses listed ids that are not among `ids`, which are of all datasets (InputError)."""
-    known = set(ids)
+    all_ids = set(ids)
     for key in ("test_ids", "valid_ids", "golden_ids"):
-        _checked(known, getattr(options, key), key)
+        _checked(all_ids, getattr(options, key), key)
 
 
 def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
@@ -186,7 +216,7 @@ def _size(share: float, seconds: Mapping[str, float]) -> int:
 
 
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
-    """The listed ids, or test items at even steps from the shortest to the longest."""
+    """Returns the listed ids, or test items at even steps from the shortest to the longest."""
     if options.golden_ids:
         golden = _checked(seconds, options.golden_ids, "golden_ids")
         if outside := sorted(golden - test):
@@ -212,7 +242,7 @@ def read_splits(folder: Path) -> Splits:
 
 
 def read_split(folder: Path, name: str) -> list[Utterance]:
-    """The utterances of one split of a dataset that stage 1 prepared, sorted by id."""
+    """Returns the utterances of one split of a dataset that stage 1 prepared, sorted by id."""
     utterances = read_utterances(folder)
     ids: list[str] = getattr(read_splits(folder), name)
     if unknown := [id for id in ids if id not in utterances]:

@@ -21,7 +21,9 @@ _MICROPHONE = "_mic1"
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of VCTK; speakers are called `<dataset>_<speaker>`: `VCTK_p225`."""
-    require_layout(root, dataset, f"txt/ and {_TRIMMED}/ or wav48/", "txt/", "wav48*/")
+    audio = f"{_TRIMMED}/<speaker>/<id>{_MICROPHONE}.flac or wav48/<speaker>/<id>.wav"
+    layout = f"txt/<speaker>/<id>.txt and {audio}"
+    require_layout(root, dataset, layout, "txt/[!.]*/[!.]*.txt", "wav48*/[!.]*/[!.]*")
     collector = Collector(dataset, options)
     audio_root = root / (_TRIMMED if (root / _TRIMMED).is_dir() else "wav48")
     folders = [*audio_root.glob("[!.]*/"), *(root / "txt").glob("[!.]*/")]
@@ -31,7 +33,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
         recordings = audio_in(folder)
         if audio_root.name == _TRIMMED:
             first = (item for item in recordings.items() if item[0].endswith(_MICROPHONE))
-            recordings = {name.removesuffix(_MICROPHONE): path for name, path in first}
+            recordings = {name.removesuffix(_MICROPHONE): paths for name, paths in first}
         collector.add_texts(by_id, recordings, root, folder.name)
     return collector.listing()
 

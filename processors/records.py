@@ -62,7 +62,7 @@ class TimedMark(NamedTuple):
 def timed_phones(
     names: Sequence[str], durations: Sequence[int] | np.ndarray, frame_s: float
 ) -> tuple[TimedPhone, ...]:
-    """Phones one after another, without gaps, by the frames of each, (N,)."""
+    """Returns phones one after another, without gaps, by the frames of each, (N,)."""
     edges = [int(n) * frame_s for n in accumulate(durations, initial=0)]  # (N + 1,)
     spans = zip(names, pairwise(edges), strict=True)
     return tuple(TimedPhone(name, start, end) for name, (start, end) in spans)
@@ -141,7 +141,7 @@ class Features:
     word_phones: tuple[WordPhones, ...] = ()
 
     def timed_phones(self, frame_s: float) -> tuple[TimedPhone, ...]:
-        """Phones with times from the start of the span; none where durations are not known."""
+        """Times the phones from the start of the span; none where durations are not known."""
         if self.durations is None:
             return ()
         return timed_phones(self.phones, self.durations, frame_s)

@@ -6,7 +6,9 @@ import signal
 import pytest
 
 from tests.utils.hub_server import HubServer
+from utils import parallel
 
+POOL = parallel._loky_pool
 SLOW = ("tests/recipes/", "tests/test_try_it.py", "tests/models/")
 TOGETHER = "tests/models/export/"  # with what was exported for all of its files
 
@@ -35,6 +37,22 @@ def _hang_up():
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _in_this_process(request):
+    """Replaces worker processes, of which each takes three seconds to import PyTorch."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        if request.node.get_closest_marker("processes") is None:
+            monkeypatch.setattr(parallel, "_loky_pool", parallel._this_process)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _in_processes(request, monkeypatch):
+    """Gives the tests that are about worker processes theirs."""
+    if request.node.get_closest_marker("processes") is not None:
+        monkeypatch.setattr(parallel, "_loky_pool", POOL)
 
 
 @pytest.fixture(autouse=True)

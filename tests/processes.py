@@ -17,7 +17,7 @@ import traceback
 import types
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tests.commands import ROOT, Done
 
@@ -69,7 +69,7 @@ def run_together(n_processes: int, *words: object) -> list[Done]:
         port = listener.getsockname()[1]
     world = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(n_processes)}
     ranks = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(n_processes)]
-    processes = [Process(*words, **world, **rank) for rank in ranks]
+    processes = [Process(*words, **(world | rank)) for rank in ranks]  # type: ignore[arg-type]
     ended = [process.finish() for process in processes]
     for done in ended:
         assert done.returncode == 0, done.stderr
@@ -133,7 +133,7 @@ def _run(request: int, *streams: int) -> NoReturn:
     os.environ.clear()
     os.environ.update(environment)
     sys.argv[:] = [kind, *words]
-    code: object = 0
+    code: Any = 0
     try:
         if kind == "-m":
             runpy.run_module(program, run_name="__main__", alter_sys=True)

@@ -14,14 +14,12 @@ from bins._flags.parsers import recipe_arguments
 from bins._flags.table import FLAGS
 from bins._flags.values import STAGES
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS
-from processors.metrics.records import CopyMetric, PairMetric, SpeechMetric
 from processors.metrics.registry import CHECKS, METRICS
 
 REPOSITORY = Path(__file__).parents[1]
 EVALUATION = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
 PAGES = [path for glob in ("*.md", "docs/*.md", "egs/*/*/*.md") for path in REPOSITORY.glob(glob)]
-FOLDERS = "bins|config|egs|models|modules|preprocessors|processors|tests|utils"
-KINDS = {CopyMetric: "copies", PairMetric: "pairs", SpeechMetric: "speech"}
+FOLDERS = "bins|config|egs|models|modules|preprocessors|processors|tests|tools|utils"
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:
@@ -34,7 +32,7 @@ def rows_of(heading: str) -> dict[str, list[str]]:
 def test_the_table_of_metrics_holds_each_of_them_with_unit_direction_and_kind():
     stated = {name: tuple(cells[:3]) for name, cells in rows_of("Metrics").items()}
     assert stated == {
-        name: (metric.unit, metric.better, KINDS[type(metric)]) for name, metric in METRICS.items()
+        name: (metric.unit, metric.better, metric.family) for name, metric in METRICS.items()
     }
 
 
@@ -54,7 +52,7 @@ def test_what_the_examples_in_python_import_and_name_is_there():
     for call in ours:
         given = {keyword.arg: None for keyword in call.keywords if keyword.arg}
         inspect.signature(names[call.func.id]).bind(*call.args, **given)
-    assert {"evaluate", "inputs_of_model", "write_page", "score_mcd"} <= {
+    assert {"evaluate", "inputs_of_model", "write_page", "AlignedPair"} <= {
         call.func.id for call in ours
     }
 
@@ -76,7 +74,7 @@ def test_files_of_the_code_that_a_page_names_exist(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_that_a_page_names_exist(page):
     text = page.read_text(encoding="utf-8")
-    commands = re.findall(r"python -m ((?:bins|tests)(?:\.\w+)+)", text)
+    commands = re.findall(r"python -m ((?:bins|tools)(?:\.\w+)+)", text)
     files = [REPOSITORY / f"{command.replace('.', '/')}.py" for command in commands]
     assert [path for path in files if not path.exists()] == []
 

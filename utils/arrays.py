@@ -51,7 +51,13 @@ def _read_tensor(path: Path) -> np.ndarray:
     values = read_pickled(path, remedy="make it again by torch.save(tensor, file)")
     if not isinstance(values, torch.Tensor):
         raise InputError(f"{path}: it holds a {type(values).__name__}, expected one tensor")
-    return (values.float() if values.is_floating_point() else values).detach().numpy()
+    try:
+        return (values.float() if values.is_floating_point() else values).detach().numpy()
+    except (TypeError, RuntimeError, NotImplementedError):  # such as a sparse or quantised tensor
+        fault = f"{path}: a tensor of {values.dtype} with layout {values.layout}"
+        raise InputError(
+            f"{fault}; store it as numbers: tensor.to_dense() or .dequantize()"
+        ) from None
 
 
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _REMEDY) -> object:

@@ -41,10 +41,10 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parses flags; an unknown one ends the command and names the nearest."""
         argv = self._joined(sys.argv[1:] if args is None else args)
-        given, surplus = super().parse_known_args(argv, namespace)
+        namespace_of_flags, surplus = super().parse_known_args(argv, namespace)
         if surplus:
             self.error(f"unexpected argument '{surplus[0]}'; quote a value that holds spaces")
-        return given, []
+        return namespace_of_flags, []
 
     def _joined(self, argv: Sequence[str]) -> list[str]:
         """Joins each flag and its value to one word, in which argparse sees no other flag."""
@@ -55,8 +55,8 @@ class Parser(argparse.ArgumentParser):
             action = self._option_string_actions.get(flag)
             if action is None:
                 if word.startswith("-") and word != "-":
-                    known = [name for name in self._option_string_actions if name[:2] == "--"]
-                    unknown = f"unknown flag {flag}{nearest(flag, known)}"
+                    known_flags = [name for name in self._option_string_actions if name[:2] == "--"]
+                    unknown = f"unknown flag {flag}{nearest(flag, known_flags)}"
                     self.error(self.elsewhere.get(flag, unknown))
                 joined.append(word)
             elif action.nargs == 0:

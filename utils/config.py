@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -41,12 +40,58 @@ def build(
             not one of the choices, or a dataclass or `check` rejects the values (ValueError).
     """
     builder = _Builder(tree, cls, dict(sections or {}))
-    config = builder.section(cls, tree.values, ())
+
+    def attempt(values: Mapping[str, object]) -> T:
+        config = builder.section(cls, values, ())
+        try:
+            check(config)
+        except ValueError as error:
+            raise _RejectedError((), error) from error
+        return config
+
     try:
-        check(config)
-    except ValueError as error:
-        raise builder.rejected(error) from error
-    return config
+        return attempt(tree.values)
+    except _RejectedError as rejected:
+        givers = ", ".join(sorted(_givers(tree, rejected.keys, attempt)))
+        where = f"section {'.'.join(rejected.keys)}: " if rejected.keys else ""
+        raise ConfigError(f"{givers}: {where}{rejected.reason}") from rejected.reason
+
+
+class _RejectedError(Exception):
+    """The values of a section do not go together; `keys` is its position."""
+
+    def __init__(self, keys: Keys, reason: ValueError) -> None:
+        super().__init__(keys, reason)
+        self.keys, self.reason = keys, reason
+
+
+def _givers(tree: Tree, section: Keys, attempt: Callable[[Mapping[str, object]], T]) -> set[str]:
+    """Returns the origins of the values without one of which a configuration is accepted.
+
+    If there is none, that of the value in the section which was set last.
+    """
+    givers: set[str] = set()
+    last = tree.origin(section)
+    sections = {keys[:depth] for keys in tree.origins for depth in range(len(keys))}
+    for keys, origin in tree.origins.items():
+        if keys[: len(section)] != section or keys in sections:
+            continue
+        last = origin
+        try:
+            attempt(_without(tree.values, keys))
+        except (ConfigError, _RejectedError):
+            continue
+        givers.add(origin)
+    return givers or {last}
+
+
+def _without(values: Mapping[str, object], keys: Keys) -> dict[str, object]:
+    """Copies nested sections without one value, which may be missing."""
+    others = {name: value for name, value in values.items() if name != keys[0]}
+    section = values.get(keys[0])
+    if keys[1:] and isinstance(section, Mapping):
+        others[keys[0]] = _without(section, keys[1:])
+    return others
 
 
 def build_complete(cls: type[T], plain: object, path: Path) -> T:
@@ -64,7 +109,7 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
 
 
 def key_paths(cls: type, sections: Mapping[str, type] | None = None) -> Iterator[Keys]:
-    """Key paths of all fields of a dataclass, sections included; `sections` as for `build`."""
+    """Yields key paths of all fields of a dataclass; `sections` as for `build`."""
     for name, hint in (typing.get_type_hints(cls) | dict(sections or {})).items():
         yield (name,)
         if dataclasses.is_dataclass(hint):
@@ -100,12 +145,7 @@ class _Builder:
         try:
             return cls(**fields)
         except ValueError as error:
-            raise self.rejected(error, keys) from error
-
-    def rejected(self, error: ValueError, keys: Keys = ()) -> ConfigError:
-        """The error of a section whose values do not go together."""
-        where = f"section {'.'.join(keys)}: " if keys else ""
-        return ConfigError(f"{self._givers(keys, error)}: {where}{error}")
+            raise _RejectedError(keys, error) from error
 
     def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
         """Checks one value against its type."""
@@ -170,17 +210,6 @@ class _Builder:
             hint = f"did you mean {'.'.join(path)}?"
         return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
 
-    def _givers(self, keys: Keys, error: ValueError) -> str:
-        """Origins of the keys that an error of a section names, `--set` first; else the section's.
-
-        The keys may be in several sections below it.
-        """
-        words, above = set(re.findall(r"\w+", str(error))), len(keys)
-        named = [p for p in self._tree.origins if p[:above] == keys and p[-1] in words]
-        sections = {path[:depth] for path in named for depth in range(len(path))}
-        givers = {self._tree.origin(path) for path in named if path not in sections}
-        return ", ".join(sorted(givers)) or self._tree.origin(keys)
-
     def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
         origin, name = self._tree.origin(keys), ".".join(keys)
         hint = ""
@@ -192,7 +221,7 @@ class _Builder:
 
 
 def lines_with_origins(config: object, tree: Tree) -> list[str]:
-    """A line `key.path = value  # origin` for every key, in the order of the dataclasses.
+    """Returns a line `key.path = value  # origin` for every key, in the order of the dataclasses.
 
     Values are JSON, as `--set` accepts them; the origin is a file, `--set` or `default`.
     """
@@ -204,7 +233,7 @@ def lines_with_origins(config: object, tree: Tree) -> list[str]:
 
 
 def leaves(values: Mapping[str, object], keys: Keys = ()) -> Iterator[tuple[Keys, object]]:
-    """Key path and value of everything that is not a section with keys of its own."""
+    """Yields the key path and value of everything that is not a section with keys of its own."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
             yield from leaves(value, (*keys, name))
@@ -213,13 +242,13 @@ def leaves(values: Mapping[str, object], keys: Keys = ()) -> Iterator[tuple[Keys
 
 
 def to_plain(config: object) -> dict[str, Any]:
-    """A configuration as plain dicts and lists, ready for JSON; `build` gives the same back."""
+    """Converts a configuration to plain dicts and lists for JSON; `build` undoes it."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))  # type: ignore[call-overload]
     return plain
 
 
 def _shown(value: object) -> str:
-    """A value as written in the file, shortened."""
+    """Returns a value as written in the file, shortened."""
     if isinstance(value, Mapping):
         return "a section"
     text = json.dumps(value, ensure_ascii=False, default=str)

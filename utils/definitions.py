@@ -3,6 +3,7 @@
 import inspect
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from typing import TypeVar
 
 from utils.errors import InputError
@@ -20,17 +21,18 @@ def load_definition(module: str, name: str, kind: type[R]) -> R:
         kind: A dataclass; mypy checks its fields, and their names are checked here.
 
     Raises:
-        InputError: If there is no such record, or it lacks a field or has an unknown one; names the
-            file and the field.
+        InputError: If there is no such record, or the module itself, not a function that it calls,
+            raises a TypeError, as of a missing or unknown field; names the file and the line.
     """
     path = Path(module.replace(".", "/"))
     file = path / "__init__.py" if (_REPOSITORY / path).is_dir() else path.with_suffix(".py")
     try:
         record = vars(import_module(module)).get(name)
     except TypeError as error:
-        if f"{kind.__name__}.__init__()" not in str(error):
+        *_, (frame, line) = walk_tb(error.__traceback__)
+        if frame.f_globals["__name__"] != module or frame.f_code.co_name != "<module>":
             raise
-        raise InputError(f"{file}: {name}: {error}") from error
+        raise InputError(f"{file}, line {line}: {error}") from error
     if not isinstance(record, kind):
         source = Path(inspect.getfile(kind)).relative_to(_REPOSITORY).as_posix()
         raise InputError(f"{file} does not end with {name} = {kind.__name__}(...) of {source}")

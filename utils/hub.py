@@ -66,7 +66,7 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
 
 
 def origin_of(path: Path) -> str | None:
-    """`org/name@commit` of a path in the Hub's cache; None for any other."""
+    """Returns `org/name@commit` of a path in the Hub's cache; None for any other."""
     for folder in (path, *path.parents):
         repository = folder.parent.parent.name
         if folder.parent.name == "snapshots" and repository.startswith("models--"):
@@ -85,7 +85,7 @@ class Repository(NamedTuple):
 
 
 def _why_local(path: Path) -> str:
-    """Why a name of the form `org/name` is treated as a path; empty if it is not."""
+    """Returns why a name of the form `org/name` is treated as a path; empty if it is not."""
     first = path.parts[0]
     if Path(first).exists():
         return f" (treated as a path, because {first} exists here)"
@@ -95,7 +95,7 @@ def _why_local(path: Path) -> str:
 
 
 def _fetch(repository: Repository, choose: Choice) -> Path:
-    """The folder of the files in the Hub's cache, after downloading those that are missing."""
+    """Returns the folder of files in the Hub's cache; downloads those that are missing."""
     from huggingface_hub import errors, snapshot_download
 
     names, unreachable = _list(repository)
@@ -160,7 +160,7 @@ def _list(repository: Repository) -> tuple[list[str], str]:
 
 
 def explain(name: object, error: BaseException) -> str:
-    """The reason why a request for `name` to the Hub failed, as one sentence."""
+    """Returns the reason why a request for `name` to the Hub failed, as one sentence."""
     from huggingface_hub import errors
 
     if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__ is not None:

@@ -14,7 +14,7 @@ _ROOT = "arion"
 
 
 def get_logger(name: str) -> logging.Logger:
-    """The logger of a module, by its `__name__`."""
+    """Returns the logger of a module, by its `__name__`."""
     return logging.getLogger(f"{_ROOT}.{name}")
 
 
@@ -82,7 +82,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 def clock_face(seconds: float) -> str:
-    """Hours, minutes and seconds, as in 1:02:03."""
+    """Returns hours, minutes and seconds, as in 1:02:03."""
     minutes, seconds = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 

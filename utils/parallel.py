@@ -49,7 +49,7 @@ class ChunkResult(Generic[T, R]):
 
 
 def n_cores() -> int:
-    """Cores that this process may use, which in a container can be fewer than the machine has."""
+    """Counts the cores that this process may use, in a container fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -110,7 +110,7 @@ def run_chunks(
 def _culprits(
     function: Callable[[str, Sequence[T]], R], suspects: list[tuple[str, Sequence[T]]], n_jobs: int
 ) -> list[tuple[str, T]]:
-    """The items that crash a process on their own, found by bisection."""
+    """Returns the items that crash a process on their own, found by bisection."""
     try:
         for _ in _run(function, dict(suspects), n_jobs, "loky"):
             pass
@@ -149,7 +149,7 @@ def _run(
 
 
 def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
-    """Processes of this machine."""
+    """Runs chunks in processes of this machine."""
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -196,7 +196,7 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def _without_ctrl_c() -> Iterator[None]:
-    """Processes that start within the block ignore Ctrl-C permanently, this one in the block only.
+    """Lets processes that start in the block ignore Ctrl-C for good, this one in the block.
 
     A terminal sends it to all processes; this one ends its workers, and they print no tracebacks.
     """
@@ -211,7 +211,7 @@ def _without_ctrl_c() -> Iterator[None]:
 
 
 def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
-    """Workers of a Dask cluster: that of DASK_SCHEDULER_ADDRESS, or a new local one."""
+    """Runs chunks on a Dask cluster: that of DASK_SCHEDULER_ADDRESS, or a new local one."""
     from distributed import Client, KilledWorker, as_completed
 
     local = {"n_workers": n_jobs, "threads_per_worker": 1, "dashboard_address": None}
@@ -245,7 +245,7 @@ def _in_dask_worker(function: Function, key: str, items: Sequence[Any]) -> tuple
 
 
 def _ray_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
-    """Workers of a Ray cluster: that of RAY_ADDRESS, or a new local one."""
+    """Runs chunks on a Ray cluster: that of RAY_ADDRESS, or a new local one."""
     import ray
 
     if not ray.is_initialized():
@@ -262,7 +262,7 @@ def _ray_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
 
 
 def _this_process(function: Function, chunks: Chunks, _n_jobs: int) -> Results:
-    """No pool: one chunk after another in this process.
+    """Runs one chunk after another in this process.
 
     With one thread, as in workers, so that sums round the same way.
     """

@@ -15,7 +15,7 @@ def seed_everything(seed: int) -> None:
 
 
 def derived_seed(*parts: str | int | float) -> int:
-    """A seed of 63 bits from names and numbers: the same on every machine, Python version and run.
+    """Derives a seed of 63 bits from names and numbers, the same on every machine and run.
 
     The parts are what the randomness belongs to, such as `(seed, epoch, utterance_id)`. `1`, `1.0`
     and `"1"` are different parts.

@@ -8,11 +8,9 @@ from pathlib import Path
 from utils.cli import UsageError
 from utils.config_tree import read_yaml
 
-_LAUNCHER = (
-    # --quiet: the trainer reports errors; a traceback of the launcher adds nothing
-    *("-m", "accelerate.commands.launch", "--quiet"),
-    *("--mixed_precision", "no", "--dynamo_backend", "no"),
-)
+# --quiet: the trainer reports errors; a traceback of the launcher adds nothing
+_LAUNCHER = ["-m", "accelerate.commands.launch", "--quiet"]
+_LAUNCHER += ["--mixed_precision", "no", "--dynamo_backend", "no"]
 _MAX_PORT = 65535
 
 
@@ -31,7 +29,7 @@ class Machines:
             self._processes_in_file()
 
     def launcher(self, n_gpus: int) -> list[str]:
-        """Arguments of Python before `-m MODULE`; none for a single process.
+        """Returns arguments of Python before `-m MODULE`; none for a single process.
 
         `accelerate launch` would end before a single process that saves does.
 
@@ -52,9 +50,9 @@ class Machines:
         counts = ("--num_processes", str(self.count * local), "--num_machines", str(self.count))
         if self.count == 1:
             return [*_LAUNCHER, "--multi_gpu", *counts, "--main_process_port", "0"]
-        place = ("--main_process_ip", self.address, "--main_process_port", str(self.port))
+        meeting_point = ("--main_process_ip", self.address, "--main_process_port", str(self.port))
         rank = ["--machine_rank", str(self.rank), "--same_network"]
-        return [*_LAUNCHER, "--multi_gpu", *counts, *rank, *place]
+        return [*_LAUNCHER, "--multi_gpu", *counts, *rank, *meeting_point]
 
     def check_meeting_point(self) -> None:
         """Makes sure that machine 0 has an address, and on machine 0 that its port is free."""
@@ -76,12 +74,13 @@ class Machines:
                 ) from error
 
     def _processes_in_file(self) -> int:
-        """Processes of each machine in the file of `accelerate config`."""
+        """Returns processes of each machine in the file of `accelerate config`."""
         assert self.config is not None
         flag, keys = f"--accelerate_config {self.config}", read_yaml(self.config)
-        if (kind := keys.get("distributed_type")) != "MULTI_GPU":
+        if (distributed_type := keys.get("distributed_type")) != "MULTI_GPU":
             raise UsageError(
-                f"{flag}: distributed_type is {kind!r}, expected MULTI_GPU (also for CPUs)"
+                f"{flag}: distributed_type is {distributed_type!r}, expected MULTI_GPU (also for"
+                " CPUs)"
             )
         numbers = []
         for key in ("num_processes", "num_machines"):
@@ -97,7 +96,7 @@ class Machines:
 
 
 def count_gpus(names: str) -> int:
-    """How many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
+    """Returns how many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
 
     Args:
         names: GPUs, to which CUDA_VISIBLE_DEVICES is set; "" for none.

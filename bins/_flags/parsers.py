@@ -2,9 +2,7 @@
 
 from argparse import Namespace, RawDescriptionHelpFormatter, _ActionsContainer
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bins._flags import table
@@ -31,20 +29,8 @@ _TRANSFORMS = {"flatten": False, "invert": False, "amplify": 1.0, "shift": 0.0}
 if TYPE_CHECKING:
     from config.schema import Config
 
-# of commands that are no stage: the help, if another than in recipes
-_CONTROLS = {
-    "speaker": "one that `arion voices` lists (default: the one marked there, or the only one)",
-    "pace": "1.25 is 25 % faster",
-    "pitch_control": "",
-    "energy_control": "",
-    "steps": "",
-    "temperature": "",
-    "skip_unknown_tags": "",
-    "seed": "of models that draw random numbers (default: 0)",
-    "vocoder_dir": "vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled"
-    " one)",
-}
-_ACTIONS = {"": "store", "repeated": "append", "words": "extend"}
+_ACTIONS = {"": "store", "repeated": "append", "words": "extend", "two": "store"}
+_COUNTS: dict[str, str | int] = {"words": "+", "two": 2}
 _PATHS = """\
 A relative path that does not start with a dot is looked for in the folder you are in, then at the
 root of the repository. --infer_output_dir is below the folder you are in; data and ckpts are at
@@ -52,80 +38,80 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 .venv, or python3. Without sh: python -m bins.recipe tts/FastSpeech2 and so on, then the flags."""
 
 
-def check_together(command: Command, given: Namespace) -> None:
+def check_together(command: Command, values: Namespace) -> None:
     """Makes sure that the flags of a command go together; sets `duration_control` from --pace."""
-    flags = vars(given)
-    _require(f"stage {command.stage}", command.needs, given)
+    by_name = vars(values)
+    _require(f"stage {command.stage}", command.needs, values)
     for name, needed in _NEEDS.items():
-        if flags.get(name):
-            _require(f"--{name}", (needed,), given)
+        if by_name.get(name):
+            _require(f"--{name}", (needed,), values)
     for first, second in _EXCLUSIVE:
-        if flags.get(first) and flags.get(second):
+        if by_name.get(first) and by_name.get(second):
             raise UsageError(f"--{first} and --{second} exclude each other")
     if command.stage >= 3:
-        _check_model(command.stage, given)
+        _check_model(command.stage, values)
     if command.stage == 3:
-        _check_inference(_SINGLE[command.name], given)
+        _check_inference(_SINGLE[command.name], values)
     if command.name == "inference":
-        _check_controls(given)
+        _check_controls(values)
     if command.name == "evaluate":
-        _check_evaluation(given)
+        _check_evaluation(values)
 
 
-def _require(what: str, names: Sequence[str], given: Namespace) -> None:
+def _require(what: str, names: Sequence[str], values: Namespace) -> None:
     for name in names:
-        if vars(given)[name] is None:
+        if vars(values)[name] is None:
             raise UsageError(f"{what} needs {_USAGE[name]}")
 
 
-def _check_model(stage: int, given: Namespace) -> None:
+def _check_model(stage: int, values: Namespace) -> None:
     """Makes sure that there is an experiment, or in stage 4 wavs of any origin."""
-    if given.infer_expt_dir is None:
-        outputs = stage == 4 and given.infer_output_dir
-        if given.name is None and not outputs:
+    if values.infer_expt_dir is None:
+        outputs = stage == 4 and values.infer_output_dir
+        if values.name is None and not outputs:
             others = ", --name or --infer_output_dir" if stage == 4 else ", or --name"
             raise UsageError(f"stage {stage} needs --infer_expt_dir{others}")
-        _require(f"stage {stage} without --infer_expt_dir", ("config",), given)
+        _require(f"stage {stage} without --infer_expt_dir", ("config",), values)
 
 
-def _check_inference(single: Sequence[str], given: Namespace) -> None:
-    if len(given.infer_output_dir) > 1:
-        n = len(given.infer_output_dir)
+def _check_inference(single: Sequence[str], values: Namespace) -> None:
+    if len(values.infer_output_dir) > 1:
+        n = len(values.infer_output_dir)
         raise UsageError(f"stage 3 writes into one --infer_output_dir, found {n}")
-    mode = given.infer_mode
+    mode = values.infer_mode
     other, foreign = ("single", single) if mode == "batch" else ("batch", _BATCH)
     for name in foreign:
-        if vars(given)[name] is not None:
+        if vars(values)[name] is not None:
             raise UsageError(f"--{name} goes with --infer_mode {other}")
     if mode == "batch":
-        _require("--infer_mode batch", _BATCH, given)
+        _require("--infer_mode batch", _BATCH, values)
         return
-    used = [name for name in single if vars(given)[name] is not None]
+    used = [name for name in single if vars(values)[name] is not None]
     if not used:
         raise UsageError(f"--infer_mode single needs {' or '.join(f'--{n}' for n in single)}")
     if len(used) > 1:
         raise UsageError(f"{' and '.join(f'--{n}' for n in used)} exclude each other")
 
 
-def _check_controls(given: Namespace) -> None:
-    if given.duration_control is None:
-        given.duration_control = 1.0 if given.pace is None else 1 / given.pace
+def _check_controls(values: Namespace) -> None:
+    if values.duration_control is None:
+        values.duration_control = 1.0 if values.pace is None else 1 / values.pace
     prefix = "pitch_transform"
-    used = [name for name, off in _TRANSFORMS.items() if vars(given)[f"{prefix}_{name}"] != off]
-    if given.pitch_transform_custom is not None and used:
+    used = [name for name, off in _TRANSFORMS.items() if vars(values)[f"{prefix}_{name}"] != off]
+    if values.pitch_transform_custom is not None and used:
         raise UsageError(f"--{prefix}_custom and --{prefix}_{used[0]} exclude each other")
 
 
-def _check_evaluation(given: Namespace) -> None:
-    if given.infer_testing_set is not None:
-        _require("--infer_testing_set", ("infer_dataset",), given)
-    checks = None if given.checks == "none" else given.checks
-    if not given.metrics and not checks:
+def _check_evaluation(values: Namespace) -> None:
+    if values.infer_testing_set is not None:
+        _require("--infer_testing_set", ("infer_dataset",), values)
+    checks = None if values.checks == "none" else values.checks
+    if not values.metrics and not checks:
         return
     from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
 
-    for kind, names, known in (("metric", given.metrics, METRICS), ("check", checks, CHECKS)):
-        choices = ["all", *known]
+    for kind, names, records in (("metric", values.metrics, METRICS), ("check", checks, CHECKS)):
+        choices = ["all", *records]
         for name in names.split(",") if names else ():
             if name not in choices:
                 fault = f"--{kind}s {name}: no such {kind}{nearest(name, choices)}"
@@ -146,9 +132,9 @@ def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace
         if flag not in flags
     }
     raw_flags = parser.parse_args(argv)
-    given = Namespace(**flag_values(flags, raw_flags))
-    check_together(command, given)
-    return given
+    values = Namespace(**flag_values(flags, raw_flags))
+    check_together(command, values)
+    return values
 
 
 def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
@@ -174,54 +160,41 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
         if kind not in flag.kinds
     }
     raw_flags = vars(parser.parse_args(argv))
-    kept = {flag.name for flag in flags if flag.value is not None and flag.value.may_be_empty}
+    may_be_empty = {
+        flag.name for flag in flags if flag.value is not None and flag.value.may_be_empty
+    }
     return {
         name: text
         for name, text in raw_flags.items()
-        if text or (text == "" and name in kept)  # not: None, False
+        if text or (text == "" and name in may_be_empty)  # not: None, False
     }
 
 
-def add_config_arguments(
-    parser: Parser, *, required: bool = True, dataset: str = "the only one of the configuration"
-) -> None:
-    """Adds `--config`, `--set` (in `overrides`) and `--dataset` to a command that is no stage."""
-    helps = {flag.name: flag.help for flag in FLAGS}
-    add = parser.add_argument
-    add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])
-    settings = add("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
-    settings.help = helps["set"]
-    if dataset:
-        add("--dataset", help=f"dataset (default: {dataset})")
+def program_arguments(name: str, description: str, argv: Sequence[str] | None = None) -> Namespace:
+    """Parses the flags of a command that is no stage; it checks which of them go together."""
+    from bins._flags.programs import PROGRAMS  # its defaults need packages, the recipes none
+
+    parser, flags = Parser(description), PROGRAMS[name]
+    groups: dict[str, _ActionsContainer] = {"": parser}
+    for flag in flags:
+        if flag.excludes not in groups:
+            groups[flag.excludes] = parser.add_mutually_exclusive_group()
+        _add_flag(parser, groups[flag.excludes], flag)
+    return Namespace(**flag_values(flags, parser.parse_args(argv)))
 
 
-def chosen_dataset(given: Namespace) -> "tuple[Config, str]":
-    """The configuration and the dataset that the flags of `add_config_arguments` choose."""
+def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
+    """Returns the configuration and the dataset that --config, --set and --dataset choose."""
     from models.base.registry import load_config
     from processors.extraction.plan import choose_dataset
 
-    config = load_config(given.config, given.overrides)
-    return config, choose_dataset(config, given.dataset)
-
-
-def control_flags() -> list[Flag]:
-    """The flags of synthesis for commands that are no stage: `pitch_control` is --pitch there."""
-    flags = {flag.name: flag for flag in FLAGS}
-    return [
-        replace(flags[name], name=name.removesuffix("_control"), help=text or flags[name].help)
-        for name, text in _CONTROLS.items()
-    ]
-
-
-def add_flags(parser: Parser, flags: Iterable[Flag]) -> None:
-    """Adds flags to the parser of a command that is no stage; `flag_values` reads their text."""
-    for flag in flags:
-        _add_flag(parser, parser, flag)
+    config = load_config(flags.config, flags.overrides)
+    return config, choose_dataset(config, flags.dataset)
 
 
 def flag_values(flags: Iterable[Flag], raw_flags: Namespace) -> dict[str, Any]:
-    """The value of each flag by its name; of those not given, the default."""
-    return {flag.name: _value(flag, vars(raw_flags)[flag.name]) for flag in flags}
+    """Returns the value of each flag by its key; of those not given, the default."""
+    return {flag.key: _value(flag, vars(raw_flags)[flag.key]) for flag in flags}
 
 
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:
@@ -234,17 +207,21 @@ def _add(parser: Parser, flags: Iterable[Flag]) -> None:
 
 
 def _add_flag(parser: Parser, group: _ActionsContainer, flag: Flag) -> None:
-    names = [f"--{flag.name}"] if not flag.short else [f"-{flag.short}", f"--{flag.name}"]
-    text = flag.help.replace("%", "%%")
+    names = [f"-{flag.short}"] * bool(flag.short) + [f"--{flag.name}"]
+    text = flag.help.replace("{default}", str(flag.default)).replace("%", "%%") or None
     if flag.value is None:
         group.add_argument(*names, action="store_true", help=text)
         return
+    options: dict[str, Any] = {"dest": flag.key, "required": flag.required}
+    if flag.positional:
+        names, options = [flag.key], {}
     group.add_argument(
         *names,
         action=_ACTIONS[flag.several],
-        nargs="+" if flag.several == "words" else None,
+        nargs="*" if flag.several and flag.positional else _COUNTS.get(flag.several),
         metavar=flag.metavar or flag.value.metavar,
         help=text,
+        **options,
     )
     if flag.value.free:
         parser.free_text.update(names)

@@ -62,20 +62,29 @@ class Flag:
 
     name: str
     value: v.Value | None  # None: a switch
-    stages: tuple[int, ...]
-    help: str = ""
+    stages: tuple[int, ...] = ()  # of recipes; other commands have rows of their own
+    help: str = ""  # {default} stands for that
     metavar: str = ""  # if another than that of the value
     kinds: tuple[Kind, ...] = KINDS  # of recipes
     short: str = ""
     default: Any = None
-    # Given several times: "repeated" by the flag, or as "words" after it
-    several: Literal["", "repeated", "words"] = ""
+    # Given several times: "repeated" by the flag, or as "words", or "two" of them, after it
+    several: Literal["", "repeated", "words", "two"] = ""
     # Recipes have it, the commands of its stages, or both
     scope: Literal["both", "recipe", "command"] = "both"
+    positional: bool = False  # a word without --NAME
+    required: bool = False
+    dest: str = ""  # name of its value, if another than that of the flag
+    excludes: str = ""  # of the flags with the same text, one may be given
 
     def with_help(self, text: str) -> "Flag":
-        """The flag with a help of several lines."""
+        """Adds a help of several lines."""
         return replace(self, help=" ".join(text.split()))
+
+    @property
+    def key(self) -> str:
+        """The name of its value."""
+        return self.dest or self.name
 
     @property
     def usage(self) -> str:
@@ -96,7 +105,8 @@ class Flag:
             return self.value.read(text)
         except ValueError as error:
             reason = str(error) or f"expected {self.value.expected}"
-            raise UsageError(f"--{self.name} '{text}': {reason}") from error
+            shown = self.metavar if self.positional else f"--{self.name}"
+            raise UsageError(f"{shown} '{text}': {reason}") from error
 
 
 FLAGS = (
@@ -220,12 +230,12 @@ FLAGS = (
 
 
 def flags_of_recipe(kind: Kind) -> list[Flag]:
-    """The flags of the recipes of a kind."""
+    """Returns the flags of the recipes of a kind."""
     return [flag for flag in FLAGS if kind in flag.kinds and flag.scope != "command"]
 
 
 def flags_of_command(command: Command) -> list[Flag]:
-    """The flags of the command of a stage."""
+    """Returns the flags of the command of a stage."""
     return [
         flag
         for flag in FLAGS
@@ -236,5 +246,5 @@ def flags_of_command(command: Command) -> list[Flag]:
 
 
 def command_of(stage: int, kind: Kind) -> Command:
-    """The command that is a stage of the recipes of a kind."""
+    """Returns the command that is a stage of the recipes of a kind."""
     return next(c for c in COMMANDS if c.stage == stage and kind in c.kinds)

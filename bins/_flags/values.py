@@ -2,7 +2,6 @@
 
 import math
 import re
-from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,27 +26,15 @@ class Value:
     free: bool = False  # may look like a flag
     may_be_empty: bool = False  # in a recipe; otherwise empty text counts as no flag
 
-    def argument(self, text: str) -> Any:  # noqa: ANN401  (of any type)
-        """Reads a value for argparse.
-
-        Raises:
-            ArgumentTypeError: If it is wrong; says what is expected.
-        """
-        try:
-            return self.read(text)
-        except ValueError as error:
-            reason = str(error) or f"expected {self.expected}"
-            raise ArgumentTypeError(f"'{text}': {reason}") from error
-
 
 def choice(*names: str) -> Value:
-    """One of several names."""
+    """Builds a choice of several names."""
     names_or = "|".join(names)
     return matching(names_or, names_or, f"{', '.join(names[:-1])} or {names[-1]}")
 
 
 def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = False) -> Value:
-    """Text of which a regular expression matches the whole."""
+    """Builds text of which a regular expression matches the whole."""
 
     def read(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -58,7 +45,7 @@ def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = 
 
 
 def whole(least: int, most: int | None = None) -> Value:
-    """A whole number of up to 19 digits."""
+    """Builds a whole number of up to 19 digits."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= (most or math.inf):
@@ -69,7 +56,7 @@ def whole(least: int, most: int | None = None) -> Value:
 
 
 def number(example: str, least: float = -math.inf, most: float = math.inf) -> Value:
-    """A finite number in plain decimals; the example is for messages."""
+    """Builds a finite number in plain decimals; the example is for messages."""
 
     def read(text: str) -> float:
         if not re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)", text):

@@ -6,9 +6,11 @@ from typing import Generic, TypeVar, cast
 import torch
 from torch import Tensor, nn
 
-from models.base.aligner import ALIGNER, AlignerTraining
+from config.schema import Config
+from models.base.aligner import ALIGNER, JointAligner
 from models.base.assets import Assets
 from models.base.model import AcousticModel
+from models.base.registry import model_of
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Scheduled, Unit, Update
 from modules.variance.contours import ContourStats
@@ -20,7 +22,7 @@ AcousticNetwork = TypeVar("AcousticNetwork", bound=nn.Module)
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
-    """Statistics of f0 or energy, in the order of the speakers."""
+    """Returns statistics of f0 or energy, in the order of the speakers."""
     statistics = {} if assets.stats is None else assets.stats.speakers
     missing = [speaker.name for speaker in assets.speakers if speaker.name not in statistics]
     if missing or not assets.speakers:
@@ -44,30 +46,35 @@ def durations_in(batch: TtsBatch) -> Tensor:
 class AcousticTask(Generic[AcousticNetwork]):
     """A `Task` (models/base/task.py) that trains a network and, for learned durations, the aligner.
 
-    Each model adds `build` and `training_step`.
+    Each model adds its `training_step`.
     """
 
     exported = "model"
 
     def __init__(
-        self,
-        network: AcousticNetwork,
-        assets: Assets,
-        aligner_training: AlignerTraining | None = None,
+        self, network: AcousticNetwork, assets: Assets, aligner: JointAligner | None = None
     ) -> None:
         self.network = network
         self.assets = assets
-        self.aligner_training = aligner_training
+        self.aligner = aligner
         self.networks: dict[str, nn.Module] = {self.exported: network}
-        if aligner_training is not None:
-            self.networks[ALIGNER] = aligner_training.network
+        if aligner is not None:
+            self.networks[ALIGNER] = aligner
+
+    @classmethod
+    def build(cls, config: Config, assets: Assets) -> "AcousticTask[AcousticNetwork]":
+        """Builds the task of an experiment, with an aligner if it learns durations."""
+        model, aligner = model_of(config), None
+        if model.aligner is not None and config.preprocess.aligner == "learned":
+            aligner = JointAligner.build(model.aligner(config.model), assets)
+        network = cast("AcousticNetwork", model.network.build(config.model, assets))
+        return cls(network, assets, aligner)
 
     def begin_update(self, step: int) -> None:
         """Sets losses and noise for the update after `step` completed updates."""
-        if self.aligner_training is not None:
-            self.aligner_training.step = step
-        if isinstance(self.network, Scheduled):
-            self.network.begin_update(step)
+        for network in self.networks.values():
+            if isinstance(network, Scheduled):
+                network.begin_update(step)
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit; waits for the GPU if it is on one."""
@@ -83,9 +90,9 @@ class AcousticTask(Generic[AcousticNetwork]):
 
         Without an aligner, returns the batch as it is.
         """
-        if self.aligner_training is None:
+        if self.aligner is None:
             return batch
-        durations, losses = self.aligner_training.align(batch)
+        durations, losses = self.aligner.align(batch)
         yield Update(ALIGNER, losses)
         return batch._replace(durations=durations)
 
@@ -100,7 +107,7 @@ class AcousticTask(Generic[AcousticNetwork]):
         """Synthesises the batch from its phones."""
         voice = cast("AcousticModel", self.network)
         samples = synthesis_samples(voice, batch, self.assets)
-        if self.aligner_training is None:
+        if self.aligner is None:
             return samples
-        durations, _ = self.aligner_training.align(batch)
+        durations, _ = self.aligner.align(batch)
         return add_alignment_figures(samples, batch, durations, self.assets)

@@ -1,6 +1,6 @@
-"""Adversarial training of vocoders: parts of discriminators, adversarial losses, validation."""
+"""Adversarial training: parts of discriminators, adversarial losses, feature matching."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -10,14 +10,11 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
-from models.base.task import LossTerm, MetricTerm
-from modules.execution.convolutions import RowConv2d
-from modules.losses import MultiResolutionStft
-from modules.mel import MelSpectrogram
-from processors.dataset.batch import VocoderBatch
+from models.base.task import LossTerm
 
 SLOPE = 0.1  # of leaky ReLU
-_PERIOD_STRIDES, _PERIOD_KERNEL = (3, 3, 3, 3, 1), 5
+
+Layer = tuple[tuple[int, int], tuple[int, int]]  # kernel and stride, over frequency and time
 
 
 class DiscriminatorOutput(NamedTuple):
@@ -75,7 +72,7 @@ class SubDiscriminator(nn.Module):
         return DiscriminatorOutput(features[-1].flatten(1), distance)
 
     def _features(self, signal: Tensor) -> list[Tensor]:
-        """Output of each layer to be matched, (B, C, ...); the last one is the score."""
+        """Computes what each layer to be matched gives, (B, C, ...); the last one is the score."""
         hidden, features = self._view(signal), []
         for conv in self.convs:
             hidden = F.leaky_relu(conv(hidden), SLOPE, inplace=True)
@@ -83,35 +80,37 @@ class SubDiscriminator(nn.Module):
         return [*features[self.n_skipped :], self.conv_post(hidden)]
 
     def _view(self, signal: Tensor) -> Tensor:
-        """The input of the first convolution; by default that of waveforms, (B, S) -> (B, 1, S)."""
+        """Returns the input of the first convolution; for waveforms, (B, S) -> (B, 1, S)."""
         return signal[:, None]
 
 
-class PeriodDiscriminator(SubDiscriminator):
-    """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ...
+class BandDiscriminator(SubDiscriminator):
+    """Sees some bands of an image of two channels, (B, 2, K, T), in patches.
 
-    Kong et al. 2020, arXiv:2010.05646, section 2.3. Layer names are those of the authors'
-    implementation, so that their checkpoints fit.
+    The second channel is a condition: the first must not only be natural, but belong to it.
+
+    Args:
+        layers: Kernel and stride of each convolution but the last, over frequency and time.
+        mean: Approximate mean of both channels, by which the image is scaled.
+        std: Approximate standard deviation of both channels.
     """
 
-    def __init__(self, period: int, channels: Sequence[int], n_skipped: int = 0) -> None:
-        size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
-        layers = zip((1, *channels), channels, _PERIOD_STRIDES, strict=False)
+    def __init__(
+        self, bands: slice, channels: int, layers: Sequence[Layer], mean: float, std: float
+    ) -> None:
+        widths = (2, *[channels] * len(layers))
         super().__init__(
             [
-                weight_norm(RowConv2d(before, after, size, (stride, 1), margin))
-                for before, after, stride in layers
+                weight_norm(nn.Conv2d(before, after, size, stride, (size[0] // 2, size[1] // 2)))
+                for before, after, (size, stride) in zip(widths, widths[1:], layers, strict=False)
             ],
-            weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0))),
-            n_skipped,
+            weight_norm(nn.Conv2d(channels, 1, 3, padding=1)),
         )
-        self.period = period
+        self.bands, self.mean, self.std = bands, mean, std
 
     def _view(self, signal: Tensor) -> Tensor:
-        """(B, S) -> (B, 1, p, S / p)."""
-        B, S = signal.shape
-        wav = F.pad(signal[:, None], (0, -S % self.period), mode="reflect")
-        return wav.view(B, 1, -1, self.period).transpose(2, 3)
+        """Cuts and scales the bands, (B, 2, K, T) -> (B, 2, bands, T)."""
+        return (signal[:, :, self.bands] - self.mean) / self.std
 
 
 class Discriminators(nn.Module):
@@ -132,7 +131,7 @@ def discriminator_losses(
     generated: Tensor,
     loss: AdversarialLoss = LEAST_SQUARES,
 ) -> dict[str, LossTerm]:
-    """Losses of recordings and of what is generated, detached; (B, ...) each."""
+    """Computes the losses of recordings and of generated, detached signals; (B, ...) each."""
     outputs = discriminator(torch.cat([recorded, generated]))
     scores = [(*output.score.chunk(2), output.weight) for output in outputs]
     return {
@@ -149,7 +148,7 @@ def adversarial_losses(
     feature_weight: float,
     loss: AdversarialLoss = LEAST_SQUARES,
 ) -> dict[str, LossTerm]:
-    """The generator's loss and feature matching (Larsen et al. 2016); (B, ...) each."""
+    """Computes the generator's loss and feature matching (Larsen et al. 2016)."""
     outputs = discriminator(generated, recorded=recorded)
     distances = [output.weight * output.feature_distance for output in outputs]
     return {
@@ -158,25 +157,8 @@ def adversarial_losses(
     }
 
 
-def resynthesis_distances(
-    batch: VocoderBatch, wav_hat: Tensor, mel_of: MelSpectrogram, stft: MultiResolutionStft
-) -> Mapping[str, LossTerm | MetricTerm]:
-    """Compares whole recordings with resynthesised ones, (B, S): L1 of mels, and STFT distance."""
-    mel_of, stft, wav_hat = mel_of.to(wav_hat.device), stft.to(wav_hat.device), wav_hat.float()
-    mel_total, stft_total = wav_hat.new_zeros(()), wav_hat.new_zeros(())
-    for item, T in enumerate(batch.mel_lengths.tolist()):
-        S = T * mel_of.config.hop_length
-        generated, recorded = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
-        mel_total += (mel_of(generated) - mel_of(recorded)).abs().mean() * T
-        stft_total += stft(generated, recorded).sum()
-    return {
-        "mel_l1": LossTerm(mel_total, "frames"),
-        "stft": MetricTerm(float(stft_total), len(batch.ids)),
-    }
-
-
 def mean_per_item(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
-    """Sum over items of each tensor's mean per item, (B, ...), and over tensors."""
+    """Sums each tensor's means per item, (B, ...), over items and tensors."""
     means = [distance.float().flatten(1).mean(dim=1).sum() for distance in distances]
     return LossTerm(torch.stack(means).sum(), "items", weight)
 

@@ -1,4 +1,4 @@
-"""The joint aligner: its network, and its training as part of that of an acoustic model."""
+"""The joint aligner: its network, and its losses in the training of an acoustic model."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from config.checks import require_at_least
-from config.preprocess import PreprocessConfig
 from models.base.assets import Assets
 from models.base.task import LossTerm
 from modules.alignment.encoder import (
@@ -49,7 +48,7 @@ class JointAlignerConfig:
                 raise ValueError(f"{key} is {value:g}, expected more than 0")
 
     def binarization_at(self, step: int) -> float:
-        """Weight of the binarization loss after `step` updates."""
+        """Returns the weight of the binarization loss after `step` updates."""
         if step < self.binarization_start:
             return 0.0
         done = step + 1 - self.binarization_start
@@ -74,6 +73,8 @@ class JointAligner(nn.Module):
         self, config: JointAlignerConfig, n_phones: int, n_mels: int, n_speakers: int
     ) -> None:
         super().__init__()
+        self.config = config
+        self.step = 0  # updates done
         self.phone_keys = PhoneEmbedding(n_phones, config.hidden, padding_idx=0)
         self.speaker_keys = speaker_embedding(n_speakers, config.hidden)
         self.attention = AlignmentEncoder(
@@ -94,53 +95,21 @@ class JointAligner(nn.Module):
         mel: Tensor,
         mel_lengths: Tensor,
     ) -> Tensor:
-        """Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones."""
+        """Computes log-probabilities of phones per frame, (B, T, N) float32, -inf for padding."""
         speakers = None if self.speaker_keys is None else self.speaker_keys(speaker_ids)
         phones = self.phone_keys(phone_ids)  # (B, N, H)
         return self.attention(phones, mel.mT, phone_lengths, mel_lengths, speakers=speakers)
 
-
-def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
-    log_attention: Tensor = network(
-        batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths
-    )
-    return log_attention
-
-
-@torch.no_grad()
-def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """Durations by a trained aligner: frames per phone, (B, N); needs a frame for each phone."""
-    return monotonic_durations(_attend(network, batch), batch.phone_lengths, batch.mel_lengths)
-
-
-class AlignerTraining:
-    """Training of the aligner, as part of the task of an acoustic model.
-
-    Attributes:
-        step: Updates done.
-    """
-
-    def __init__(self, network: JointAligner, config: JointAlignerConfig) -> None:
-        self.network = network
-        self.config = config
-        self.step = 0
-
-    @classmethod
-    def build(
-        cls, config: JointAlignerConfig, preprocess: PreprocessConfig, assets: Assets
-    ) -> "AlignerTraining | None":
-        """Builds the training of the aligner; returns None if stage 1 stored durations."""
-        if preprocess.aligner != "learned":
-            return None
-        return cls(JointAligner.build(config, assets), config)
+    def begin_update(self, step: int) -> None:
+        """Sets the prior and the loss weight for the update after `step` completed updates."""
+        self.step = step
 
     def align(self, batch: TtsBatch) -> tuple[Tensor, dict[str, LossTerm]]:
         """Returns durations, (B, N), and losses, with the prior before `prior_end`.
 
         Losses are the forward-sum and the binarization loss (modules/alignment/encoder.py).
         """
-        log_attention = _attend(self.network, batch)
-        lengths = batch.phone_lengths, batch.mel_lengths
+        log_attention, lengths = self._attend(batch), (batch.phone_lengths, batch.mel_lengths)
         if self.step < self.config.prior_end:
             _, T, N = log_attention.shape
             prior = beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
@@ -153,3 +122,13 @@ class AlignerTraining:
             "forward_sum": LossTerm(all_alignments.sum(), "frames"),
             "binarization": LossTerm(distance, "frames", weight),
         }
+
+    @torch.no_grad()
+    def find_durations(self, batch: TtsBatch) -> Tensor:
+        """Finds the frames of each phone, (B, N), after training; needs a frame for each phone."""
+        return monotonic_durations(self._attend(batch), batch.phone_lengths, batch.mel_lengths)
+
+    def _attend(self, batch: TtsBatch) -> Tensor:
+        phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
+        log_attention: Tensor = self(*phones, batch.mel, batch.mel_lengths)
+        return log_attention

@@ -55,14 +55,14 @@ class Assets:
         return frozenset(self.vocabulary.symbols if self.vocabulary else ())
 
     def with_phones(self, phones: frozenset[str]) -> "Assets":
-        """These assets for a model that was initialised from one trained on `phones`."""
+        """Returns these assets for a model that was initialised from one trained on `phones`."""
         if self.trained_phones is None or self.vocabulary is None:
             return self
         trained = self.trained_phones | phones.intersection(self.vocabulary.symbols)
         return replace(self, trained_phones=trained)
 
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
-        """The vocabulary of an acoustic model; without one, an InputError names the folder."""
+        """Returns the vocabulary of a voice; without one, an InputError names the folder."""
         if self.vocabulary is None:
             place = "" if folder is None else f"{folder}: "
             raise InputError(
@@ -101,7 +101,7 @@ class Assets:
 
 
 def find_speaker(name: str, speakers: Sequence[Speaker]) -> int:
-    """The id of the speaker of this name; an InputError lists the known ones."""
+    """Returns the id of the speaker of this name; an InputError lists the known ones."""
     names = [speaker.name for speaker in speakers]
     if name not in names:
         known = f"{nearest(str(name), names)} (known: {', '.join(names)})"

@@ -28,7 +28,7 @@ Graphs = Mapping[str, Graph]
 
 
 def vocoder_graphs(module: nn.Module, n_mels: int) -> Graphs:
-    """The graph "vocoder" of a module that turns a mel (1, M, T) into a wav (1, T * hop_length)."""
+    """Makes the graph "vocoder" of a module: mel (1, M, T) -> wav (1, T * hop_length)."""
     inputs = {"mel": torch.zeros(1, n_mels, EXAMPLE_LENGTH)}
     return {"vocoder": Graph(module, inputs, ("wav",), {"mel": {2: "n_frames"}})}
 
@@ -54,7 +54,7 @@ class FeedForward(nn.Module):
 
 
 def feed_forward_graphs(network: Any) -> Graphs:  # noqa: ANN401  # a network with `controls`
-    """The graph "acoustic" of a network, with those factors that the network has.
+    """Makes the graph "acoustic" of a network, with those factors that the network has.
 
     That of a flow has temperature and seed of its noise, (1,) each; steps are the configuration's.
     """

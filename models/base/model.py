@@ -54,7 +54,7 @@ class TtsOutput(NamedTuple):
     stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
 
     def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
-        """Pitch and energy per frame, (B, T) each; values of phones are repeated over frames."""
+        """Returns pitch and energy per frame, (B, T) each; values of phones are repeated."""
         return (
             self._per_frame(self.pitch, self.pitch_level),
             self._per_frame(self.energy, self.energy_level),
@@ -68,7 +68,7 @@ class TtsOutput(NamedTuple):
 
 
 def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tensor:
-    """A mel (B, T, M) as models return it: (B, M, T) float32, the log floor beyond the lengths."""
+    """Finishes a mel (B, T, M): (B, M, T) float32, the log floor beyond the lengths."""
     return mel_hat.float().mT.masked_fill(~frame_mask[:, None], log_floor)
 
 
@@ -149,7 +149,7 @@ class AttentiveModel(AcousticModel, Protocol):
         """Frames that share the attention of a step."""
 
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
-        """Attention on a recording, (B, T, N): weights of the phones in each frame."""
+        """Computes the attention on a recording, (B, T, N): weights of the phones in each frame."""
 
 
 class Vocoder(Protocol):
@@ -189,10 +189,10 @@ class NetworkClass(Protocol[C]):
         """Builds a network with random weights."""
 
 
-class TaskClass(Protocol[C]):
+class TaskClass(Protocol):
     """A class of training tasks."""
 
-    def build(self, model: C, config: Config, assets: Assets, /) -> Task[Any]:
+    def build(self, config: Config, assets: Assets, /) -> Task[Any]:
         """Builds the task of an experiment, and the networks that it trains."""
 
 
@@ -202,7 +202,7 @@ class Model(Generic[C]):
 
     config: type[C]  # dataclass of the `model` section
     network: NetworkClass[C]  # of the network for synthesis
-    task: TaskClass[C]  # of what the trainer trains
+    task: TaskClass  # of what the trainer trains
     needs_durations: bool = True  # an acoustic model without them aligns by attention
     # the joint aligner's section of `config`, for `preprocess.aligner: "learned"`
     aligner: Callable[[C], JointAlignerConfig] | None = None

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from config.renamed import with_present_names
 from config.schema import Config
 from models.base.model import Model
 from processors.extraction.fingerprint import derived_folder
-from utils.config import ConfigError, Tree, build, key_paths, lines_with_origins
+from utils.config import ConfigError, Tree, build, lines_with_origins
 from utils.config_tree import read_tree
 from utils.definitions import load_definition
 from utils.errors import InputError, nearest
@@ -47,7 +46,7 @@ def find_model(task: str, name: str) -> Model[Any]:
 
 
 def model_of(config: Config) -> Model[Any]:
-    """The definition of the model of an experiment."""
+    """Returns the definition of the model of an experiment."""
     return find_model(config.task, config.model_type)
 
 
@@ -70,26 +69,21 @@ def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = No
 
 
 def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
-    """Every key of an experiment's configuration as a line `key.path = value  # origin`."""
-    return lines_with_origins(*_checked(read_tree(path, overrides)))
+    """Lists every key of an experiment's configuration: `key.path = value  # origin`."""
+    tree = read_tree(path, overrides)
+    return lines_with_origins(config_of(tree), tree)
 
 
 def config_of(tree: Tree) -> Config:
     """Checks the values of an experiment's configuration, the model's section included."""
-    return _checked(tree)[0]
-
-
-def _checked(tree: Tree) -> tuple[Config, Tree]:
-    """The configuration, and the tree of the values that it was built from."""
     chosen = build(_ModelKey, tree.only("task", "model_type"))
     try:
         model = find_model(chosen.task, chosen.model_type)
     except InputError as error:
         raise ConfigError(f"{tree.origin(('model_type',))}: model_type: {error}") from error
     sections = {"model": model.config}
-    tree = with_present_names(tree, set(key_paths(Config, sections)))
     config = build(Config, tree, sections, model.check_config)
     if not config.preprocess.processed_dir:
         folder = derived_folder(config.task, config.preprocess)
         config = replace(config, preprocess=replace(config.preprocess, processed_dir=folder))
-    return config, tree
+    return config

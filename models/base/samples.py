@@ -72,7 +72,7 @@ def add_alignment_figures(
 def resynthesis_samples(
     batch: VocoderBatch, wav_hat: Tensor, mel_of: MelSpectrogram
 ) -> Iterator[Sample]:
-    """Recordings and their resynthesis, (B, S); a figure shows the mels of both."""
+    """Yields recordings and their resynthesis, (B, S); a figure shows the mels of both."""
     mel_of, mel = mel_of.to(wav_hat.device), mel_of.config
     for item, id in enumerate(batch.ids):
         S = int(batch.mel_lengths[item]) * mel.hop_length

@@ -56,12 +56,17 @@ class Measurement(NamedTuple):
 def measure(subjects: Sequence[Subject], warm_up: int, steps: int) -> list[Measurement]:
     """Times subjects call by call in turn: the state of the machine affects all of them."""
     calls: list[list[Call]] = [[] for _ in subjects]
-    _reset_peak(subjects[0].device)
+    device = subjects[0].device
+    gc.collect()  # networks and optimizers measured before are in reference cycles
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    elif os.access(_CLEAR_REFS, os.W_OK):
+        _CLEAR_REFS.write_text("5")
     for number in range(warm_up + steps):
         # the order alternates, so that none always finds the other's data in the cache
         for index in sorted(range(len(subjects)), reverse=number % 2 == 1):
             calls[index].append(_timed(subjects[index]))
-    peak = _peak_mib(subjects[0].device)
+    peak = _peak_mib(device)
     return [Measurement(taken[0].wall_s, taken[warm_up:], peak) for taken in calls]
 
 
@@ -85,16 +90,8 @@ def _synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _reset_peak(device: torch.device) -> None:
-    gc.collect()  # networks and optimizers measured before are in reference cycles
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    elif os.access(_CLEAR_REFS, os.W_OK):
-        _CLEAR_REFS.write_text("5")
-
-
 def _peak_mib(device: torch.device) -> float:
-    """Memory of the GPU's tensors, or of the process: since the reset, where the system has one."""
+    """Returns the peak memory since the reset: of the GPU's tensors, or of the process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     if os.access(_CLEAR_REFS, os.W_OK):
@@ -134,7 +131,7 @@ def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
 
 
 def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
-    """Median times per frame of the first, divided by those of the second.
+    """Returns median times per frame of the first, divided by those of the second.
 
     Returns:
         Ratios, with 95 % percentile bootstrap intervals over the pairs of calls (Efron 1979).
@@ -155,7 +152,7 @@ def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
 
 
 def environment(device: torch.device, threads: int) -> dict[str, str]:
-    """Hardware and versions."""
+    """Returns hardware and versions."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -179,11 +176,8 @@ def tables_of(results: Sequence[Mapping[str, Any]]) -> str:
         names = rows[0]["figures"]
         lines = [[mode, "setting", *names], ["---", "---", *["---:" for _ in names]]]
         for row in rows:
-            figures = [_shown(figure) for figure in row["figures"].values()]
-            lines.append([row["model"], f"`{row['setting']}`", *figures])
+            figures = row["figures"].values()
+            shown = (f"{x:,.0f}" if x >= 1000 else f"{x:.3g}" for x in figures)
+            lines.append([row["model"], f"`{row['setting']}`", *shown])
         tables.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
     return "\n".join(tables)
-
-
-def _shown(figure: float) -> str:
-    return f"{figure:,.0f}" if figure >= 1000 else f"{figure:.3g}"

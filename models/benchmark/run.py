@@ -28,7 +28,7 @@ log = get_logger(__name__)
 
 
 def known_models() -> dict[str, str]:
-    """The task of each model that has a recipe, by its name."""
+    """Returns the task of each model that has a recipe, by its name."""
     names = {name: task for task in ("tts", "vocoder") for name in model_names(task)}
     return {name: task for name, task in names.items() if _recipes(name)}
 

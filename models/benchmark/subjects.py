@@ -116,13 +116,13 @@ def _infer(network: Any, items: Sequence[TtsItem], device: torch.device) -> TtsO
 
 
 def durations_of(item: TtsItem) -> Tensor:
-    """Durations of an utterance in frames, (N,); equal ones if it has none."""
+    """Returns durations of an utterance in frames, (N,); equal ones if it has none."""
     N, T = len(item.phone_ids), item.mel.shape[1]
     return (torch.arange(N + 1) * T // N).diff() if item.durations is None else item.durations
 
 
 def cut(item: TtsItem, longest: int) -> TtsItem:
-    """The first phones of an utterance, with about `longest` frames; 0: all."""
+    """Returns the first phones of an utterance, with about `longest` frames; 0: all."""
     if not longest or longest >= item.mel.shape[1]:
         return item
     durations = durations_of(item)
@@ -175,7 +175,7 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     mixed = "no" if precision == "fp32" else precision  # accelerate's name
     accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=mixed)
     assets = collect_assets(config)
-    task = model_of(config).task.build(config.model, config, assets)
+    task = model_of(config).task.build(config, assets)
     data = load_data(config, assets, ProcessRank(), device)
     nowhere = Path()
     trainer = Trainer(Run(task, data, train, accelerator, nowhere, Tracker(nowhere)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-from processors.text.clauses import has_word
+from processors.text.reading import has_word
 from utils.errors import InputError
 
 _BLOCK = re.compile(

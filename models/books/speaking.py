@@ -20,7 +20,7 @@ from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.loudness import loudness
 from processors.audio.streams import write_audio
-from processors.text.clauses import merge_wordless, split_long, split_sentences
+from processors.text.reading import merge_wordless, split_long, split_sentences
 from utils.errors import InputError, printable
 from utils.files import read_json, replacing, write_json
 from utils.locks import LOCK_FILE, locked
@@ -54,7 +54,7 @@ class _Narrator(NamedTuple):
         return self.voice.model.mel.sample_rate
 
     def sentences(self, chapter: Chapter) -> list[_Sentence]:
-        """The sentences of a chapter, in parts of at most 2000 phones, with the pauses behind."""
+        """Splits a chapter into sentences, of at most 2000 phones, with the pauses behind."""
         pause_s = self.voice.config.inference.sentence_pause_s * self.settings.duration_control
         sentences: list[_Sentence] = []
         for n, paragraph in enumerate(chapter.paragraphs):
@@ -66,7 +66,7 @@ class _Narrator(NamedTuple):
         return sentences
 
     def wav(self, sentence: _Sentence) -> np.ndarray:
-        """The sound of a sentence and of the pause behind it, (n,) float32."""
+        """Synthesises a sentence and the pause behind it, (n,) float32."""
         pieces = list(self.voice.generate(sentence.text, self.settings))
         return np.concatenate([*pieces, np.zeros(self.n_pause(sentence), dtype=np.float32)])
 
@@ -129,7 +129,7 @@ def speak_book(
 
 
 def file_names(book: Book, format: str) -> list[str]:
-    """Names of the files of chapters: number and title, of which letters and digits are kept."""
+    """Names the files of chapters: number and title, of which letters and digits are kept."""
     width = max(2, len(str(len(book.chapters))))
     names = []
     for n, chapter in enumerate(book.chapters, 1):
@@ -139,7 +139,7 @@ def file_names(book: Book, format: str) -> list[str]:
 
 
 def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Entries of the manifest by file, of chapters whose files are there."""
+    """Reads the entries of the manifest by file, of chapters whose files are there."""
     path = folder / MANIFEST
     if not path.exists():
         if found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
@@ -167,12 +167,12 @@ def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The files of the sentences of a chapter that were spoken."""
+    """Returns the files of the sentences of a chapter that were spoken."""
     return sorted(folder.glob("[0-9]*.npy"))
 
 
 def _spoken(folder: Path) -> Iterator[np.ndarray]:
-    """The sound of each sentence of a chapter, (n,)."""
+    """Reads the sound of each sentence of a chapter, (n,)."""
     return map(np.load, _parts(folder))
 
 

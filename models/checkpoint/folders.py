@@ -24,18 +24,18 @@ MANIFEST = "manifest.json"
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """The folder of one checkpoint."""
+    """Returns the folder of one checkpoint."""
     return folder / f"step-{step:08d}"
 
 
 def step_of(checkpoint: Path) -> int | None:
-    """Updates of a checkpoint, by the name of its folder; None for another folder."""
+    """Returns updates of a checkpoint, by the name of its folder; None for another folder."""
     match = _NAME.fullmatch(checkpoint.resolve().name)
     return int(match[1]) if match else None
 
 
 def steps_of(folder: Path) -> list[int]:
-    """Updates with a checkpoint folder, whole or not, ascending."""
+    """Returns updates with a checkpoint folder, whole or not, ascending."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return sorted(int(match[1]) for name in names if (match := _NAME.fullmatch(name)))
 
@@ -75,7 +75,7 @@ def write_manifest(folder: Path, names: Collection[str]) -> None:
 
 
 def checksums_in(folder: Path) -> Mapping[str, Any]:
-    """The content of manifest.json; empty if there is none."""
+    """Returns the content of manifest.json; empty if there is none."""
     path = folder / MANIFEST
     listed = read_json(path) if path.is_file() else {}
     if not isinstance(listed, dict):

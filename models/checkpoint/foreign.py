@@ -43,7 +43,7 @@ class FileNames(NamedTuple):
     below: tuple[str, ...] = ()
 
     def number_in(self, weights: PurePath) -> int | None:
-        """How far training was, by the name of a file or of accelerate's folder."""
+        """Returns how far training was, by the name of a file or of accelerate's folder."""
         match = self.number.search(named_part(weights).name)
         return int(match[1].replace("k", "000")) if match else None
 
@@ -99,7 +99,7 @@ def several_models(places: Iterable[PurePath]) -> InputError:
 
 
 def named_part(weights: P) -> P:
-    """The path that is named after a checkpoint: accelerate's folder, or the file."""
+    """Returns the path that is named after a checkpoint: accelerate's folder, or the file."""
     return weights.parent if weights.name in ACCELERATE_WEIGHTS else weights
 
 
@@ -147,7 +147,7 @@ class Importer(Protocol):
     FILES: FileNames  # the names of its files, in a folder and in a repository on the Hub
 
     def recognises(self, weights: Path) -> bool:
-        """Whether a file holds such weights; an InputError names a file next to it that is missing.
+        """Returns whether a file holds such weights; InputError if a file next to it is missing.
 
         Names and small files tell; only NVIDIA's weights have to be opened.
         """
@@ -226,7 +226,7 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> tuple[l
 
 
 def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
-    """The files of an experiment of Arion, without pickled ones; empty if it is none."""
+    """Returns the files of an experiment of Arion, without pickled ones; empty if it is none."""
     folders = [match["folder"] for name in names if (match := _OWN_WEIGHTS.fullmatch(name))]
     if not folders or not {"config.json", AUDIO} <= set(names):
         return set()
@@ -239,7 +239,7 @@ def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
 def _foreign_files(
     kind: FileNames, names: Sequence[str], *, for_training: bool
 ) -> tuple[list[str], str] | None:
-    """The files of a checkpoint of another project; None if there is none of this kind."""
+    """Returns the files of a checkpoint of another project; None if there is none of this kind."""
     paths = [path for path in map(PurePosixPath, names) if not RESULTS & {*path.parts[:-1]}]
     if not any(kind.settings.fullmatch(path.name) for path in paths):
         return None

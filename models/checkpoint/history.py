@@ -183,7 +183,7 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
 
 
 def licences_of(config: Config, history: History) -> dict[str, str]:
-    """The licence of each dataset's recordings; empty where it is unknown."""
+    """Returns the licence of each dataset's recordings; empty where it is unknown."""
     of_programs = {name: origin.licence for name, origin in history.origins.items()}
     return {
         name: options.licence or of_programs.get(name, licence_of(name, options))
@@ -225,7 +225,7 @@ def _what(card: Card) -> str:
 
 
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
-    """Rows of the table; those without a value are left out."""
+    """Yields rows of the table; those without a value are left out."""
     history, assets, mel = card.history, card.assets, card.assets.mel
     yield "data", _data(card)
     names = [speaker.name for speaker in assets.speakers]
@@ -250,13 +250,13 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def _datasets(config: Config) -> dict[str, CorpusConfig]:
-    """The options of each dataset; none of generated data."""
+    """Returns the options of each dataset; none of generated data."""
     names = () if config.train.synthetic_utterances else config.dataset
     return {name: config.preprocess.corpus_of(name) for name in names}
 
 
 def _data(card: Card) -> str:
-    """The datasets with their hours and licences."""
+    """Returns the datasets with their hours and licences."""
     if n := card.config.train.synthetic_utterances:
         return f"generated (--synthetic), {n} utterances: its output is not speech"
     about = {name: f", {hours:.2f} hours" for name, hours in card.history.hours.items() if hours}

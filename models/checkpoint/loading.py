@@ -169,7 +169,7 @@ def foreign_checkpoint(path: Path) -> Foreign | None:
 
 
 def is_experiment(path: Path) -> bool:
-    """Whether a path is an experiment of Arion, a checkpoint in it, or a file of that."""
+    """Returns whether a path is an experiment of Arion, a checkpoint in it, or a file of that."""
     homes = _homes(path.parent if path.is_file() else path)
     return any((home / AUDIO).is_file() for home in homes)  # no other project has it
 
@@ -211,7 +211,7 @@ def read_config(home: Path) -> tuple[Tree, Config]:
 
 
 def _chosen_weights(folder: Path, config: Config) -> Path:
-    """The file with the weights for synthesis: their moving average, if there is one."""
+    """Returns the file with the weights for synthesis: their moving average, if there is one."""
     if config.inference.ema:
         return folder / WEIGHTS
     raw = folder / RAW_WEIGHTS
@@ -245,7 +245,7 @@ def load_assets(home: Path) -> Assets:
 
 
 def _find_weights(path: Path) -> Path:
-    """The folder of model.safetensors: given itself, as a file, or as an experiment."""
+    """Returns the folder of model.safetensors: given itself, as a file, or as an experiment."""
     if path.is_file():
         if path.suffix in (".pt", ".pth", ".tar"):
             read_pickled(path)  # explains a damaged file

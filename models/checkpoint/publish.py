@@ -34,7 +34,7 @@ _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 _LOCAL = re.compile(r"/.|(~[^/\\]*|\.\.|[A-Za-z]:|\\)[/\\]")
 
 
-def export(
+def export_experiment(
     experiment: Path,
     target: Path,
     name: str,
@@ -91,11 +91,10 @@ def export(
     if card.history.licence == history.UNKNOWN:
         log.warning("no --license: the card says that the licence of the weights is unknown")
     licences = history.licences_of(model.config, past)
-    for name in [name for name, known in licences.items() if not known]:
-        log.warning(
-            "unknown licence of the recordings of %s: set preprocess.corpus.%s.licence in %s",
-            *(name, name, model.home / CONFIG),
-        )
+    for name in (name for name, text in licences.items() if not text):
+        key = f"preprocess.corpus.{name}.licence"
+        fault = "unknown licence of the recordings of %s: set %s in %s"
+        log.warning(fault, name, key, model.home / CONFIG)
 
 
 def publish(
@@ -110,7 +109,7 @@ def publish(
     check_target(target)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "files"
-        export(
+        export_experiment(
             experiment,
             folder,
             target.repository,
@@ -161,7 +160,7 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _packed(model: TrainedModel, weights: Literal["fp16", "int8"]) -> bytes:
-    """The weights of the inference network in 16 or 8 bits, weight normalisation folded."""
+    """Returns the weights of the inference network in 16 or 8 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
     packed = in_8_bits(tensors) if weights == "int8" else in_16_bits(tensors)
     if large := [n for n, t in packed.items() if not bool(t.isfinite().all())]:

@@ -36,12 +36,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def in_16_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Floating-point tensors in float16; values above 65,504 become infinity."""
+    """Converts floating-point tensors to float16; values above 65,504 become infinity."""
     return {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}
 
 
 def in_8_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors of at least two dimensions and 1,024 numbers in int8, the others as `in_16_bits`.
+    """Packs tensors of two or more dimensions and 1,024 numbers in int8, others in 16 bits.
 
     Each row, an index of the first dimension, has a scale in float32.
     """
@@ -97,7 +97,7 @@ def misfits(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str
 
 
 def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
-    """Names of the tensors that hold infinity or NaN."""
+    """Returns names of the tensors that hold infinity or NaN."""
     filled = {n: t for n, t in tensors.items() if t.is_floating_point() and t.numel() > 0}
     # aminmax takes a twentieth of the time of isfinite, and returns NaN if there is one
     return [n for n, t in filled.items() if not torch.stack(t.aminmax()).isfinite().all()]

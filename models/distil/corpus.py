@@ -16,7 +16,7 @@ from preprocessors.corpora import ORIGIN
 from preprocessors.manifest import check_id
 from processors.audio.streams import write_audio
 from processors.metrics.checks.sound import CHECKS
-from processors.metrics.families.speech import score_wer
+from processors.metrics.families.speech import score_words
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from utils.errors import InputError, counted, listed, refuse
@@ -133,7 +133,7 @@ class ClipRecorder:
             return Clip(id, fault="samples are NaN or infinite")
         speech = LabelledSpeech(wav, rate, text, self.language, user_models=self.models)
         faults = [fault for check in CHECKS if (fault := check.score(speech, None))]
-        wer = None if self.models.recogniser is None or faults else score_wer(speech)
+        wer = None if self.models.recogniser is None or faults else score_words(speech)
         if wer and wer.value > _WORST_WER and wer.value * wer.weight >= 100 * _FEWEST_ERRORS:
             faults.append(f"word error rate {wer.value:.0f} %, recognised: {wer.note}")
         spoken = speech.activity
@@ -163,8 +163,8 @@ def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
         facts = ((name, before.get(name), value) for name, value in record["made_of"].items())
         lines = [f"{name} was {old}, is {new}" for name, old, new in facts if old != new]
         refuse(lines, f"{folder} holds a corpus of other settings; choose another folder")
-    elif found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
-        raise InputError(f"{folder} holds {found[0]!r} and no corpus; choose a new folder")
+    elif others := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
+        raise InputError(f"{folder} holds {others[0]!r} and no corpus; choose a new folder")
     write_json(path, record)
     for unfinished in folder.glob("*/.*.flac"):
         unfinished.unlink()

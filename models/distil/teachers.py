@@ -59,15 +59,15 @@ def find_teacher(reference: str, model: str | None) -> Teacher:
 
 
 def checked_sound(sound: Any) -> tuple[np.ndarray, int]:  # noqa: ANN401  # of the user's program
-    """The samples (S,) float32 of a teacher, with a peak of at most 1 or NaN, and their rate."""
+    """Returns a teacher's samples (S,) float32, with a peak of at most 1 or NaN, and rate."""
     expected = "the teacher must return an array of mono samples in [-1, 1], and their rate in Hz"
     try:
         samples, sample_rate = sound
         wav, rate = np.asarray(samples, dtype=np.float32), float(sample_rate)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         parts = sound if isinstance(sound, tuple) else [sound]
-        found = listed([type(part).__name__ for part in parts])
-        raise InputError(f"{expected}; found {found or 'an empty tuple'}") from error
+        types = listed([type(part).__name__ for part in parts])
+        raise InputError(f"{expected}; found {types or 'an empty tuple'}") from error
     peak = float(np.abs(wav).max(initial=1))
     if wav.ndim != 1 or not 1 <= rate < inf or peak > _HIGHEST:
         raise InputError(f"{expected}; found shape {wav.shape}, peak {peak:g}, {rate:g} Hz")

@@ -50,12 +50,12 @@ def read_pool(path: Path, frontend: TextFrontend, excluded: Path | None = None) 
 
 
 def _bare(text: str) -> str:
-    """A text without spaces, punctuation and case, which two spellings of it share."""
+    """Returns a text without spaces, punctuation and case, which two spellings of it share."""
     return "".join(re.findall(r"\w", text.lower())) or text
 
 
 def digest(texts: Sequence[PoolText]) -> str:
-    """A digest of texts and their ids."""
+    """Returns a digest of texts and their ids."""
     listed = json.dumps([text[:3] for text in texts]).encode()
     return f"{counted(len(texts), 'texts')} of SHA-256 {hashlib.sha256(listed).hexdigest()[:16]}"
 
@@ -103,8 +103,8 @@ def _pool_text(source: str, id: str, raw: str, text: str, frontend: TextFrontend
     words += "" if words[-1] in ".?!,;:" else "."
     # of words that are in no lexicon, the teacher may say other phones
     unsure = (range(w.start, w.end) for w in spoken.words if w.text in spoken.out_of_vocabulary)
-    known = {*range(len(spoken.phones))}.difference(*unsure)
+    known_phones = {*range(len(spoken.phones))}.difference(*unsure)
     pairs = enumerate(pairwise(spoken.phones), 1)
-    diphones = Counter(pair for n, pair in pairs if {n - 1, n} <= known)
+    diphones = Counter(pair for n, pair in pairs if {n - 1, n} <= known_phones)
     kind = _KINDS.get(spoken.phones[-1], kind)
     return PoolText(id, raw, words, kind, n_phones + 2 * n_pauses, diphones, source)

@@ -73,7 +73,7 @@ _Outcome = dict[str, UtteranceScores] | str  # scores by system, or why there ar
 def _score_all(
     items: Sequence[EvaluatedUtterance], task: ScoringTask, n_jobs: int, backend: ParallelBackend
 ) -> dict[str, list[UtteranceScores]]:
-    """Scores by system, in the order of ids."""
+    """Scores all items, by system, in the order of ids."""
     scored: dict[str, list[UtteranceScores]] = {}
     faults, n_tried = list[str](), 0
     chunks = {item.id: [item] for item in items}
@@ -111,7 +111,7 @@ def _systems(
     scored: Mapping[str, Sequence[UtteranceScores]],
     skipped: Mapping[str, dict[str, str]],
 ) -> list[System]:
-    """Systems, with the scores of references in their reports, and then references."""
+    """Returns systems, with the scores of references in their reports, and then references."""
     columns = utterance_scorer.columns_of(selection.metrics)
     scores = {name: results.mean_scores(columns, rows) for name, rows in scored.items()}
     references = {name: scores[name] for name in data.folders if name not in data.vocoders}
@@ -182,5 +182,6 @@ def warn_of_language(evaluation: Evaluation) -> None:
         get_logger(__name__).warning(
             "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "
             "Set it by --set preprocess.corpus.<name>.language=de or such, or give a --recogniser",
-            *(misread, ", ".join(languages) or "unknown"),
+            misread,
+            ", ".join(languages) or "unknown",
         )

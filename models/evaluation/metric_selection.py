@@ -27,7 +27,9 @@ def select_metrics(options: EvaluationOptions) -> MetricSelection:
     """Selects the named metrics and checks, or all; an unknown name is an InputError."""
     named = ALL not in options.metrics
     metrics = tuple(dict.fromkeys(options.metrics if named else METRICS))
-    checks = options.checks if options.checks is not None else () if named else (ALL,)
+    checks = options.checks
+    if checks is None:
+        checks = () if named else (ALL,)
     checks = tuple(dict.fromkeys(CHECKS if ALL in checks else checks))
     check_names(metrics, checks)
     return MetricSelection(metrics, checks, named)
@@ -62,7 +64,7 @@ def refuse_without_result(selection: MetricSelection, reasons: Reasons) -> None:
 
 
 def without_result(scored: Mapping[str, Sequence[UtteranceScores]]) -> dict[str, dict[str, str]]:
-    """Metrics and checks without a result in any utterance, with the reason of the first.
+    """Returns metrics and checks without a result in any utterance, with the reason of the first.
 
     Logs those without a result in some of the utterances.
     """

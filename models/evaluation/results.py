@@ -86,7 +86,7 @@ def estimate(
 
 
 def _difference(*columns: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The mean of values by weights, the first two columns, less that of the next two, if any."""
+    """Returns the mean of values by weights, two columns, less that of the next two, if any."""
     values, weights, *others = columns
     mean = (values * weights).sum(axis=axis) / weights.sum(axis=axis)
     return mean - _difference(*others, axis=axis) if others else mean
@@ -174,7 +174,7 @@ def verdict_of(difference: MeanScore) -> Verdict:
 
 
 def _values(name: str, scored: Sequence[UtteranceScores]) -> tuple[np.ndarray, np.ndarray]:
-    """Values and weights of a column, (n,) each; NaN and 1 where there is no value."""
+    """Returns values and weights of a column, (n,) each; NaN and 1 where there is no value."""
     cells = [scores.values.get(name) for scores in scored]
     values = np.array([np.nan if cell is None else cell.value for cell in cells])
     return values, np.array([1.0 if cell is None else cell.weight for cell in cells])

@@ -120,7 +120,7 @@ def _graphs_of(model: TrainedModel, network: nn.Module) -> dict[str, Graph]:
 
 
 def copy_licences(voice: ExportedVoice, folder: Path) -> None:
-    """The licence of Arion, for the code, and the model cards, which name those of the weights."""
+    """Copies the licence of Arion, for the code, and model cards, which name other licences."""
     shutil.copyfile(_ROOT / "LICENSE", folder / "LICENSE")
     for name, model in (("voice", voice.model), ("vocoder", voice.vocoder)):
         if model is not None and (model.home / CARD).is_file():

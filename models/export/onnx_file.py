@@ -135,7 +135,7 @@ def _bucketize(values: Any, edges: Any, right: bool = False, **_unused: object) 
 
 
 def _cos(angles: Any) -> Any:  # noqa: ANN401
-    """As a sine: some versions of onnxruntime have cosines of 32 bits only."""
+    """Computes a sine instead: some versions of onnxruntime have cosines of 32 bits only."""
     return op.Sin(op.Add(angles, op.CastLike(op.Constant(value=_QUARTER_TURN), angles)))
 
 
@@ -168,7 +168,8 @@ def _shrink_weights(
             short = values.astype(np.float16)
             nodes.append(helper.make_node("Cast", [stored], [name], to=TensorProto.FLOAT))
         else:
-            axis = _channel_axis(model.graph, name)
+            users = [node.op_type for node in model.graph.node if name in node.input]
+            axis = 1 if "ConvTranspose" in users else 0  # output channels, rows of an embedding
             short, scale = _quantised(values, axis)
             scales = numpy_helper.from_array(scale, f"{name}_scale")
             inputs = [stored, scales.name]
@@ -180,14 +181,8 @@ def _shrink_weights(
 
 
 def _quantised(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers and the scale of each channel: values = scale * number."""
+    """Returns whole numbers and the scale of each channel: values = scale * number."""
     others = tuple(dim for dim in range(values.ndim) if dim != axis)
     largest = np.abs(values).max(axis=others, keepdims=True)
     scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)
     return (values / scale).round().astype(np.int8), scale.reshape(-1)
-
-
-def _channel_axis(graph: onnx.GraphProto, name: str) -> int:
-    """The dimension of output channels, or of the rows of an embedding."""
-    transposed = any(node.op_type == "ConvTranspose" and name in node.input for node in graph.node)
-    return 1 if transposed else 0

@@ -84,7 +84,7 @@ _NOISE_SCALE = 0.667  # what the programs pass by default; it stands for the voi
 
 
 def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
-    """The graph.
+    """Builds the graph.
 
     Its inputs are `input` (1, N) ids, `input_lengths` (1,) which is not used, `scales` (3,) of
     which the first, over 0.667, is a factor on the temperature of a flow and the second one on
@@ -100,15 +100,16 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
         acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"]
     )
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
+    versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
     before, after = (
-        _model(graph, like=acoustic) for graph in (_before(voice), parse_graph(_AFTER))
+        helper.make_model(graph, **versions) for graph in (_before(voice), parse_graph(_AFTER))
     )
     model = merge_models(before, networks, inputs, outputs=["wav"])
     return merge_models(model, after, [("wav", "wav")])
 
 
 def _before(voice: ExportedVoice) -> onnx.GraphProto:
-    """The inputs of the acoustic model from those of the whole."""
+    """Returns the inputs of the acoustic model from those of the whole."""
     symbols = voice.model.assets.required_vocabulary().symbols
     several = len(voice.model.speakers) > 1
     graph = parse_graph(
@@ -134,17 +135,13 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
 
 
 def _speakers(voice: ExportedVoice) -> list[int]:
-    """The ids of the speakers by `sid`: 0, which programs take unasked, is the default speaker."""
+    """Orders the ids of speakers by `sid`: 0, which programs take unasked, is the default."""
     speakers, default = voice.model.speakers, voice.model.default_speaker()
     return sorted(range(len(speakers)), key=lambda i: speakers[i].name != default)
 
 
-def _model(graph: onnx.GraphProto, like: onnx.ModelProto) -> onnx.ModelProto:
-    return helper.make_model(graph, opset_imports=like.opset_import, ir_version=like.ir_version)
-
-
 def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:
-    """The ids of phones in the merged graph; of others, those of the nearest that are trained.
+    """Returns the ids of phones in the merged graph, or of the nearest that are trained.
 
     Empty if a phone has none near it.
     """
@@ -202,7 +199,7 @@ def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "
 
 
 def piper_settings(voice: ExportedVoice) -> dict[str, object]:
-    """What voice.onnx.json holds."""
+    """Returns what voice.onnx.json holds."""
     model = voice.model
     vocabulary = model.assets.required_vocabulary()
     spoken = _phones(model.config.preprocess.text.phone_extractor, vocabulary)
@@ -224,7 +221,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
 
 
 def _phones(extractor: str, vocabulary: Vocabulary) -> dict[str, Sequence[str]]:
-    """Phones of the voice, by what espeak-ng says, as Piper decomposes it."""
+    """Returns phones of the voice, by what espeak-ng says, as Piper decomposes it."""
     if extractor == "lexicon":
         phones: dict[str, Sequence[str]] = dict(ARPABET_OF_IPA)
     else:
@@ -267,14 +264,14 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
 
 
 def _tokens(voice: ExportedVoice) -> str:
-    """Lines of a token and its id."""
+    """Returns lines of a token and its id."""
     names = {name: name for name in ARPABET} | PAUSE_OF_MARK
     ids = {token: ids_of(voice, [name])[0] for token, name in names.items()}
     return "".join(f"{name} {i}\n" for name, i in {_BETWEEN_WORDS: 0, **ids}.items())
 
 
 def _lexicon(voice: ExportedVoice) -> str:
-    """Lines of a word and its phones: the user's words, then those of CMUdict.
+    """Returns lines of a word and its phones: the user's words, then those of CMUdict.
 
     sherpa-onnx uses the first line of a word; other pronunciations of CMUdict have a "(".
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from config.text import TextConfig
 from processors.records import Word
-from processors.text.clauses import ClauseSplitter
+from processors.text.reading import TextReader
 from processors.text.voice_phones import Vocabulary, VoicePhones
 
 SETTINGS, LEXICON = "frontend.json", "lexicon.txt"
@@ -33,10 +33,10 @@ class Reader:
         text = settings["text"]
         if text["lexicon_path"]:
             text["lexicon_path"] = str(folder / text["lexicon_path"])
-        self._split = ClauseSplitter(
-            TextConfig(**text), settings["max_phones"], settings["p_arpabet"]
+        phones = VoicePhones(settings["trained_phones"], settings["unknown_phones"])
+        self._read = TextReader(
+            TextConfig(**text), settings["max_phones"], phones, settings["p_arpabet"]
         )
-        self._phones = VoicePhones(settings["trained_phones"], settings["unknown_phones"])
         self._vocabulary = Vocabulary(settings["symbols"])
 
     def __call__(self, text: str, language: str) -> list[list[Clause]]:
@@ -56,5 +56,5 @@ class Reader:
                 )
                 for spoken in sentence
             ]
-            for sentence in self._phones.fit(self._split(text, language))
+            for sentence in self._read(text, language)
         ]

@@ -9,9 +9,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar, get_args
 
 import numpy as np
+import torch
 import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -24,7 +26,7 @@ from models.page import PAGE
 from models.server.limits import Counters, Guard, Limits, protocol_with_patience
 from models.server.requests import ApiError, ModelName, SpeechRequest, explained
 from models.server.voices import VoiceStore, named_references
-from models.synthesizer.joining import SpokenTimes
+from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import FORMATS, encoded
@@ -99,7 +101,7 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
-    """The response to a request that failed."""
+    """Returns the response to a request that failed."""
     if isinstance(error, RequestValidationError):
         error = explained(list(error.errors()))
     elif isinstance(error, InputError):
@@ -112,17 +114,19 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 class _Synthesis:
-    """Synthesises for all requests in one thread, piece by piece in turn.
+    """Synthesises for all requests in few threads, piece by piece in turn.
 
-    PyTorch's random generator and a CPU's cores are shared, so two syntheses at a time would
-    disturb each other's seeds and be no faster. A request that no one waits for any more is dropped
-    after its current piece.
+    On a CPU one thread leaves cores idle between the operations of PyTorch, and two give more sound
+    per second. A GPU computes for one at a time. A request that no one waits for any more is
+    dropped after its current piece.
     """
 
     def __init__(self, voices: VoiceStore, counters: Counters) -> None:
         self._voices = voices
         self._counters = counters
-        self._thread = ThreadPoolExecutor(1, "synthesis")
+        self._lock = Lock()  # of the counters
+        n_threads = 1 if torch.cuda.is_available() else 2
+        self._threads = ThreadPoolExecutor(n_threads, "synthesis")
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
@@ -133,7 +137,7 @@ class _Synthesis:
 
     async def _in_thread(self, function: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(
-            self._thread, self._timed, function, *arguments
+            self._threads, self._timed, function, *arguments
         )
 
     def _timed(self, function: Callable[..., T], *arguments: object) -> T:
@@ -141,22 +145,23 @@ class _Synthesis:
         try:
             return function(*arguments)
         finally:
-            self._counters.synthesis_s += time.monotonic() - start
+            with self._lock:
+                self._counters.synthesis_s += time.monotonic() - start
 
     def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
         voice = self._voices.get(request.voice)
-        times = SpokenTimes()
         text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
-        pieces = voice.generate(text, _settings(request, voice), times=times)
+        pieces = voice.generate(text, _settings(request, voice))
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
-        return _events(data, times, request) if request.stream_format == "sse" else data
+        return _events(data, pieces, request) if request.stream_format == "sse" else data
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
-            self._counters.sound_s += len(piece) / sample_rate
+            with self._lock:
+                self._counters.sound_s += len(piece) / sample_rate
             yield piece
 
 
@@ -181,30 +186,30 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
     )
 
 
-def _events(data: Iterator[bytes], times: SpokenTimes, request: SpeechRequest) -> Iterator[bytes]:
-    """Server-sent events: sound in base64, with the words that begin in it, if asked for."""
+def _events(data: Iterator[bytes], stream: SpeechStream, request: SpeechRequest) -> Iterator[bytes]:
+    """Yields server-sent events: sound in base64, and the words that begin in it if asked for."""
     n_words = n_marks = 0  # that were sent
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
-            words, n_words = times.words[n_words:], len(times.words)
+            words, n_words = stream.words[n_words:], len(stream.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-            event |= _marks(times, n_marks)
-            n_marks = len(times.marks)
+            event |= _marks(stream, n_marks)
+            n_marks = len(stream.marks)
         yield _event(event) if sound or event.get("words") or event.get("marks") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
     done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
     if request.timestamps:
-        done |= _marks(times, n_marks)
+        done |= _marks(stream, n_marks)
     if request.subtitles is not None:
-        done["subtitles"] = subtitles(times.sentences, times.words, request.subtitles)
+        done["subtitles"] = subtitles(stream.sentences, stream.words, request.subtitles)
     yield _event(done)
 
 
-def _marks(times: SpokenTimes, n_sent: int) -> dict[str, Any]:
-    rows = [{"mark": mark.name, "time": mark.time_s} for mark in times.marks[n_sent:]]
+def _marks(stream: SpeechStream, n_sent: int) -> dict[str, Any]:
+    rows = [{"mark": mark.name, "time": mark.time_s} for mark in stream.marks[n_sent:]]
     return {"marks": rows} if rows else {}
 
 
@@ -219,7 +224,7 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
 
 
 def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
-    """The configuration of uvicorn."""
+    """Returns the configuration of uvicorn."""
     return uvicorn.Config(
         build_app(voices, limits),
         host,

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from models.checkpoint.loading import open_model
@@ -35,6 +36,7 @@ class VoiceStore:
         self._references = references
         self._memory_mb = memory_mb
         self._open: OrderedDict[str, Synthesizer] = OrderedDict()
+        self._lock = Lock()  # of `_open`
         self.descriptions: dict[str, Description] = {}
         faults: list[InputError] = []
         for name, reference in references.items():
@@ -85,16 +87,17 @@ class VoiceStore:
 
     def get(self, name: str) -> Synthesizer:
         """Returns a voice, opened if need be."""
-        if name not in self._open:
-            try:
-                self._open[name] = Synthesizer(self._references[name])
-            except InputError as error:
-                get_logger(__name__).error("voice %s: %s", name, error)
-                raise ApiError(500, f"the voice {name} cannot be opened") from error
-        self._open.move_to_end(name)
-        while self.n_open > 1 and self.open_mb > self._memory_mb:
-            self._open.popitem(last=False)
-        return self._open[name]
+        with self._lock:
+            if name not in self._open:
+                try:
+                    self._open[name] = Synthesizer(self._references[name])
+                except InputError as error:
+                    get_logger(__name__).error("voice %s: %s", name, error)
+                    raise ApiError(500, f"the voice {name} cannot be opened") from error
+            self._open.move_to_end(name)
+            while self.n_open > 1 and self.open_mb > self._memory_mb:
+                self._open.popitem(last=False)
+            return self._open[name]
 
 
 def named_references(words: Sequence[str]) -> dict[str, str | Path]:

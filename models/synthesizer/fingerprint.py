@@ -62,7 +62,7 @@ def model_facts(model: TrainedModel, config: Config, device: str) -> list[object
 
 
 def source_files() -> list[Path]:
-    """The code and the lexicons that change the sound."""
+    """Returns the code and the lexicons that change the sound."""
     files = (file for folder in _SOURCES for file in (_ROOT / folder).rglob("*.*"))
     return [file for file in files if file.suffix in (".py", ".txt", ".npz")]
 

@@ -1,185 +1,140 @@
-"""The outputs of passages as one speech: pauses and breaks, the times of words, fades and level.
+"""The clauses of a text as one speech: breaks between them, times, fades and level.
 
 Plain NumPy.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
-from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from models.synthesizer.passages import Passage
 from models.synthesizer.speech import Speech
-from modules.alignment.attention_quality import AttentionQuality
-from modules.mel import MelConfig
 from processors.records import TimedMark, TimedSentence, TimedWord
-from processors.text.symbols import PAUSES, SILENCE
+from processors.text.passages import Passage
+from processors.text.symbols import PAUSES
 from utils.logging import get_logger
 
-FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
+FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
 MAX_PHONES_PER_S = 40  # hurried speech has 20
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
-T = TypeVar("T")
+
+# What is spoken in one pass, or silence: all of it but its wav, and the pieces of that, (n,)
+Clause = tuple[Speech, Iterable[np.ndarray]]
 
 
-@dataclass(frozen=True)
-class Part:
-    """Output of one forward pass for one sentence, or a pause. N phones, T frames, M mels."""
+class SpeechStream(Iterator[np.ndarray]):
+    """Pieces of a wav, (n,) float32 in [-1, 1], and the times of what is spoken so far."""
 
-    normalized: str  # the text in words; empty for a pause
-    phones: tuple[str, ...]  # phone and pause names, N of them
-    durations: np.ndarray  # frames per phone, (N,) int64, their sum is T
-    wav: np.ndarray  # (T * hop,) float32
-    mel: np.ndarray  # log-mel, (M, T) float32
-    f0: np.ndarray | None  # Hz, as the model predicted it, (T,) float32; None if it does not
-    energy: np.ndarray | None  # as the model predicted it, (T,) float32; None if it does not
-    attention: AttentionQuality | None = None  # of models that align by attention
+    def __init__(self, clauses: Iterable[Clause], n_faded: int) -> None:
+        self.words: list[TimedWord] = []
+        self.sentences: list[TimedSentence] = []
+        self.marks: list[TimedMark] = []
+        self._pieces = faded_out(self._clipped(clauses), n_faded)
 
+    def __next__(self) -> np.ndarray:
+        return next(self._pieces)
 
-@dataclass
-class SpokenTimes:
-    """Times in speech, from its start; they grow while it is spoken piece by piece."""
-
-    words: list[TimedWord] = field(default_factory=list)
-    sentences: list[TimedSentence] = field(default_factory=list)  # the last one may be unfinished
-    marks: list[TimedMark] = field(default_factory=list)
-
-    def add(
-        self,
-        passage: Passage,
-        durations: np.ndarray,
-        frame_s: float,
-        start_frame: int,
-        *,
-        starts_sentence: bool,
-    ) -> None:
-        """Adds what is in a passage that starts at a frame; durations are in frames, (N,)."""
-        edges = (start_frame + np.concatenate([[0], np.cumsum(durations)])) * frame_s  # (N + 1,)
-        words = [
-            TimedWord(word.text, float(edges[word.start]), float(edges[word.end]))
-            for word in passage.spoken.words
-        ]
-        self.words += words
-        starts = [word.start_s for word in words]
-        ends = [*starts, words[-1].end_s if words else start_frame * frame_s]
-        self.marks += (TimedMark(name, ends[before]) for name, before in passage.marks)
-        if not words:  # a break
-            return
-        sentence = TimedSentence(passage.spoken.text, words[0].start_s, words[-1].end_s)
-        if not starts_sentence:
-            begun = self.sentences.pop()
-            sentence = TimedSentence(f"{begun.text} {sentence.text}", begun.start_s, sentence.end_s)
-        self.sentences.append(sentence)
-
-
-class Fitted(NamedTuple):
-    """Frames around and of a passage."""
-
-    n_silent: int  # silence before it
-    start: int  # of what is left of it
-    end: int
-    n_kept: int  # of the pauses at its end, that are part of the break after it
-    durations: np.ndarray  # of the phones that are left, (N,)
-
-
-@dataclass(frozen=True)
-class Silence:
-    """Silence between passages."""
-
-    n_frames: int
-
-
-@dataclass(frozen=True)
-class Placed(Generic[T]):
-    """The output of a passage, and how its edges are cut."""
-
-    output: T
-    passage: Passage
-    fitted: Fitted
+    def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:
+        for clause, pieces in clauses:
+            self.words += clause.words
+            self.sentences += clause.sentences
+            self.marks += clause.marks
+            for piece in pieces:
+                yield piece.clip(-1, 1)
 
 
 def place(
-    sentences: Sequence[Sequence[Passage]],
-    outputs: Iterable[tuple[T, np.ndarray]],
-    times: SpokenTimes,
-    frame_s: float,
+    passages: Sequence[Passage],
+    clauses: Iterator[Clause],
+    silence: Callable[[int], Clause],
     n_pause: int,
-) -> Iterator[Silence | Placed[T]]:
-    """Puts the outputs of passages and the silence around them in order.
+) -> Iterator[Clause]:
+    """Puts clauses and the silence around them in order, with their times.
 
     Args:
-        outputs: For each passage with phones, its output and frames per phone, (N,).
-        times: Gets the times of each passage before it is yielded.
-        frame_s: Seconds per frame.
+        clauses: Those of the passages with phones.
+        silence: Makes silence of a number of frames.
         n_pause: Frames of the pause between sentences.
     """
-    waiting, start_frame, n_kept = iter(outputs), 0, 0
-    passages = [(p, i == 0) for sentence in sentences for i, p in enumerate(sentence)]
-    breaks_s = [*(passage.break_s for passage, _ in passages[1:]), None]
-    for n, ((passage, starts), next_break_s) in enumerate(zip(passages, breaks_s, strict=True)):
-        output, durations = None, np.zeros(0, dtype=np.int64)
-        if passage.spoken.phones:
-            output, durations = next(waiting)
-        if passage.break_s is None:
-            n_before = n_pause if starts and n > 0 else 0
-        else:
-            n_before = round(passage.break_s / frame_s) - n_kept
-        n_after = None if next_break_s is None else round(next_break_s / frame_s)
-        fitted = _fitted(passage, durations, n_before, n_after)
-        n_kept = fitted.n_kept
-        if fitted.n_silent > 0:
-            yield Silence(fitted.n_silent)
-        start_frame += fitted.n_silent
-        times.add(passage, fitted.durations, frame_s, start_frame, starts_sentence=starts)
-        if output is not None:
-            yield Placed(output, passage, fitted)
-        start_frame += int(fitted.durations.sum())
-
-
-def _fitted(passage: Passage, durations: np.ndarray, n_before: int, n_after: int | None) -> Fitted:
-    """Fits the pauses at both edges of a passage into breaks, as far as there is room for them.
-
-    Durations are frames per phone, (N,); `n_before` frames of silence or of a break are before the
-    passage, and a break of `n_after` frames follows it, if any.
-    """
-    phones, start, end, n_kept = passage.spoken.phones, 0, int(durations.sum()), 0
-    if passage.break_s is not None:
-        leading = _pause_frames(phones, durations)
-        start = max(0, leading - n_before)
-        n_before -= leading - start
-    if n_after is not None:
-        trailing = _pause_frames(phones[::-1], durations[::-1])
-        n_kept = min(trailing, n_after)
-        end -= trailing - n_kept
-    edges = np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)
-    return Fitted(n_before, start, end, n_kept, np.diff(edges.clip(start, end)))
+    with_words = [n for n, passage in enumerate(passages) if passage.spoken.words]
+    ends_sentence = {
+        n: following is None or passages[following].starts_sentence
+        for n, following in zip(with_words, [*with_words[1:], None], strict=True)
+    }
+    frame = n_in_break = 0  # frames before the passage, and of pauses in the break before it
+    begun: TimedSentence | None = None  # goes on in the passage
+    for n, passage in enumerate(passages):
+        clause, pieces = next(clauses) if passage.spoken.phones else silence(0)
+        phones, durations, frame_s = clause.phone_names, clause.durations, clause.frame_s
+        start, end = 0, int(durations.sum())
+        n_silent = n_pause if passage.starts_sentence and n > 0 else 0
+        if passage.break_s is not None:  # the pauses at both its edges are part of a break
+            n_silent = round(passage.break_s / frame_s) - n_in_break
+            n_leading = _pause_frames(phones, durations)
+            start = max(0, n_leading - n_silent)
+            n_silent -= n_leading - start
+        n_in_break = 0
+        if n + 1 < len(passages) and (break_s := passages[n + 1].break_s) is not None:
+            n_trailing = _pause_frames(phones[::-1], durations[::-1])
+            n_in_break = min(n_trailing, round(break_s / frame_s))
+            end -= n_trailing - n_in_break
+        if n_silent > 0:
+            yield silence(n_silent)
+            frame += n_silent
+        clause = _timed(_cut(clause, start, end), passage, frame)
+        frame += end - start
+        if clause.words:
+            text, start_s = passage.spoken.text, clause.words[0].start_s
+            if begun is not None:
+                text, start_s = f"{begun.text} {text}", begun.start_s
+            begun = TimedSentence(text, start_s, clause.words[-1].end_s)
+            if ends_sentence[n]:
+                clause, begun = replace(clause, sentences=(begun,)), None
+        hop_length = round(frame_s * clause.sample_rate)
+        if passage.prosody:
+            gains = np.repeat([phone.gain for phone in passage.prosody], durations)
+            pieces = amplified(pieces, gains, hop_length)
+        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
+        yield clause, faded_pieces(pieces, (end - start) * hop_length, clause.sample_rate)
 
 
 def _pause_frames(phones: Sequence[str], durations: np.ndarray) -> int:
-    """Frames of the pauses before the first word."""
+    """Counts the frames of the pauses before the first word."""
     n = sum(1 for _ in takewhile(PAUSES.__contains__, phones))
     return int(durations[:n].sum())
 
 
-def cut_part(placed: Placed[Part], hop_length: int) -> Part:
-    """The frames that are left of a part in its place."""
-    part, (_, start, end, _, durations) = placed.output, placed.fitted
+def _cut(clause: Speech, start: int, end: int) -> Speech:
+    """Keeps the frames from `start` to `end`."""
+    edges = np.concatenate([[0], np.cumsum(clause.durations)])  # (N + 1,)
     return replace(
-        part,
-        durations=durations,
-        wav=part.wav[start * hop_length : end * hop_length],
-        mel=part.mel[:, start:end],
-        f0=None if part.f0 is None else part.f0[start:end],
-        energy=None if part.energy is None else part.energy[start:end],
+        clause,
+        durations=np.diff(edges.clip(start, end)),
+        mel=clause.mel[:, start:end],
+        f0=None if clause.f0 is None else clause.f0[start:end],
+        energy=None if clause.energy is None else clause.energy[start:end],
     )
 
 
+def _timed(clause: Speech, passage: Passage, first_frame: int) -> Speech:
+    """Adds the words and marks of a passage that starts at a frame of the text."""
+    edges = first_frame + np.concatenate([[0], np.cumsum(clause.durations)])
+    edges_s = edges * clause.frame_s  # (N + 1,)
+    words = [
+        TimedWord(word.text, float(edges_s[word.start]), float(edges_s[word.end]))
+        for word in passage.spoken.words
+    ]
+    end_s = words[-1].end_s if words else first_frame * clause.frame_s
+    reached_s = [*(word.start_s for word in words), end_s]
+    marks = [TimedMark(name, reached_s[n_words]) for name, n_words in passage.marks]
+    return replace(clause, words=tuple(words), marks=tuple(marks))
+
+
 def cut_pieces(pieces: Iterable[np.ndarray], start: int, end: int) -> Iterator[np.ndarray]:
-    """The samples from `start` to `end` of a wav that comes in pieces, (n,) each."""
+    """Yields the samples from `start` to `end` of a wav that comes in pieces, (n,) each."""
     place = 0
     for piece in pieces:
         kept = piece[max(0, start - place) : max(0, end - place)]
@@ -198,24 +153,6 @@ def amplified(
         places = np.arange(start, start + len(piece))
         start += len(piece)
         yield (piece * np.interp(places, middles, gains)).astype(np.float32)
-
-
-def silence(n_frames: int, mel: MelConfig) -> Part:
-    """Builds a pause as a part: one phone, the mel at its floor, and no sound."""
-    return Part(
-        normalized="",
-        phones=(SILENCE,),
-        durations=np.array([n_frames], dtype=np.int64),
-        wav=np.zeros(n_frames * mel.hop_length, dtype=np.float32),
-        mel=np.full((mel.n_mels, n_frames), mel.log_floor_value, dtype=np.float32),
-        f0=np.zeros(n_frames, dtype=np.float32),
-        energy=np.zeros(n_frames, dtype=np.float32),
-    )
-
-
-def faded(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Fades a wav in and out: half cosines over its first and last 5 ms."""
-    return next(faded_pieces([wav], len(wav), sample_rate))
 
 
 def faded_pieces(
@@ -297,40 +234,32 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
         )
 
 
-def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Curves of consecutive parts, (T,) each, as one; None if a part has none."""
-    present = [curve for curve in curves if curve is not None]
-    return np.concatenate(present) if len(present) == len(curves) else None
-
-
-def join(
-    parts: Sequence[Part],
-    times: SpokenTimes,
-    mel: MelConfig,
-    *,
-    text: str,
-    speaker: str,
-    out_of_vocabulary: Sequence[str] = (),
-) -> Speech:
-    """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud."""
-    wav = np.concatenate([faded(part.wav, mel.sample_rate) for part in parts])
+def join(clauses: Sequence[Speech], wavs: Sequence[np.ndarray]) -> Speech:
+    """Joins the clauses of a text and their wavs, (n,) each; scales the whole down if too loud."""
+    wav = np.concatenate(wavs)
     gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
-    return Speech(
-        text=text,
-        normalized=" ".join(part.normalized for part in parts if part.normalized),
-        speaker=speaker,
+    sentences = tuple(sentence for clause in clauses for sentence in clause.sentences)
+    unknown = (word for clause in clauses for word in clause.out_of_vocabulary)
+    return replace(
+        clauses[0],
+        text=" ".join(sentence.text for sentence in sentences),
+        normalized=" ".join(clause.normalized for clause in clauses if clause.normalized),
         wav=(wav * gain).astype(np.float32),
-        sample_rate=mel.sample_rate,
-        frame_s=mel.frame_s,
-        words=tuple(times.words),
-        sentences=tuple(times.sentences),
-        phone_names=tuple(name for part in parts for name in part.phones),
-        durations=np.concatenate([part.durations for part in parts]),
-        mel=np.concatenate([part.mel for part in parts], axis=1),
-        f0=_joined([part.f0 for part in parts]),
-        energy=_joined([part.energy for part in parts]),
-        attention=tuple(part.attention for part in parts if part.attention is not None),
-        out_of_vocabulary=tuple(dict.fromkeys(out_of_vocabulary)),
-        marks=tuple(times.marks),
+        words=tuple(word for clause in clauses for word in clause.words),
+        sentences=sentences,
+        phone_names=tuple(name for clause in clauses for name in clause.phone_names),
+        durations=np.concatenate([clause.durations for clause in clauses]),
+        mel=np.concatenate([clause.mel for clause in clauses], axis=1),
+        f0=_whole([clause.f0 for clause in clauses]),
+        energy=_whole([clause.energy for clause in clauses]),
+        out_of_vocabulary=tuple(dict.fromkeys(unknown)),
+        attention=tuple(quality for clause in clauses for quality in clause.attention),
+        marks=tuple(mark for clause in clauses for mark in clause.marks),
         gain=gain,
     )
+
+
+def _whole(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Joins the curves of consecutive clauses, (T,) each; None if a clause has none."""
+    present = [curve for curve in curves if curve is not None]
+    return np.concatenate(present) if len(present) == len(curves) else None

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ, MAX_STEPS, MAX_TEMPERATURE
 from models.base.model import Control
+from models.synthesizer.speech import Speech
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import is_voiced
@@ -37,11 +38,11 @@ class PitchContour:
     name: str  # for records: its specification
 
     def over(self, spans: Tensor) -> PitchTransform:
-        """The transform of clauses by their start and end in the text, (B, 2), from 0 to 1."""
+        """Returns the transform of clauses by their places in the text, (B, 2), from 0 to 1."""
         return PitchTransform(custom=partial(self._multiplied, spans=spans))
 
     def _multiplied(self, pitch_hz: Tensor, lengths: Tensor, spans: Tensor) -> Tensor:
-        """Pitch per phone or frame, (B, L), times the factors at its places in the text."""
+        """Multiplies pitch per phone or frame, (B, L), by the factors at its places in the text."""
         start, end = spans.to(pitch_hz).T[:, :, None]  # (B, 1) each
         index = torch.arange(pitch_hz.shape[1], device=pitch_hz.device)
         place = start + (end - start) * index / lengths[:, None].clamp(min=1)  # (B, L)
@@ -93,7 +94,7 @@ def transform_of(given: Transform | None) -> PitchTransform | PitchContour | Non
 
 
 def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
-    """Settings of a transform that differ from their defaults, ready for JSON."""
+    """Returns the settings of a transform that differ from their defaults, ready for JSON."""
     if isinstance(transform, PitchContour):
         return {"custom": transform.name}
     values = vars(transform or _UNCHANGED)
@@ -142,15 +143,6 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
     return tuple(map(float, values))
 
 
-def check_length(pitch: Sequence[float], phones: Sequence[str]) -> None:
-    """Makes sure that there is a value for each phone of a text."""
-    if len(pitch) != len(phones):
-        raise InputError(
-            f"the pitch has {len(pitch)} values, and the text {len(phones)} phones and pauses;"
-            " metadata.jsonl of the text without given pitch lists them"
-        )
-
-
 class RangeWarning:
     """Warns once if the requested pitch is not that of the speaker."""
 
@@ -159,19 +151,15 @@ class RangeWarning:
         self._in_letters = in_letters
         self._warned = False
 
-    def check(
-        self, speaker: str, phones: Sequence[str], durations: np.ndarray, f0: np.ndarray | None
-    ) -> None:
-        """Warns if more than a fifth of the voiced frames are beyond two standard deviations.
-
-        Durations are frames per phone, (N,), f0 is in Hz, (T,); None if the model predicts none.
-        """
+    def check(self, clause: Speech) -> None:
+        """Warns if more than a fifth of the voiced frames are beyond two standard deviations."""
+        speaker, f0 = clause.speaker, clause.f0
         if self._warned or speaker not in self._speakers or f0 is None:
             return
         pitch = self._speakers[speaker].f0_phone
         low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
-        voiced = [is_voiced(name, in_letters=self._in_letters) for name in phones]
-        f0 = f0[np.repeat(voiced, durations)]
+        voiced = [is_voiced(name, in_letters=self._in_letters) for name in clause.phone_names]
+        f0 = f0[np.repeat(voiced, clause.durations)]
         if f0.any():  # else all of it is too low
             f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
         beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
@@ -283,7 +271,7 @@ class Settings:
         return (self.pitch_control, self.transform, self.pitch) != (1, None, None)
 
     def changed_controls(self) -> dict[str, Any]:
-        """The fields for the acoustic model that differ from their defaults."""
+        """Returns the fields for the acoustic model that differ from their defaults."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -291,7 +279,7 @@ class Settings:
         }
 
     def record(self) -> dict[str, Any]:
-        """The settings but speaker and given pitch, ready for JSON."""
+        """Returns the settings but speaker and given pitch, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["speaker"], values["pitch"]
         return values | {"pitch_transform": changes_of(self.transform)}

@@ -4,8 +4,8 @@ Long texts are synthesised by sentences, in batches. Batches do not change the s
 never changes a result, and sentences are put back in order.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
@@ -16,21 +16,27 @@ from torch import nn
 
 from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
-from models.base.model import TtsOutput
 from models.checkpoint.loading import open_model
-from models.synthesizer import joining
-from models.synthesizer.acoustic import PassageSynthesizer, to_numpy
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
-from models.synthesizer.joining import Part, Silence, SpokenTimes
-from models.synthesizer.passages import Passage, TextReader, check_text
-from models.synthesizer.settings import RangeWarning, Settings
+from models.synthesizer.joining import (
+    SpeechStream,
+    faded_out,
+    join,
+    log_gain,
+    warn_if_rushed,
+    warn_if_silent,
+)
+from models.synthesizer.passage_synthesizer import PassageSynthesizer
+from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice
-from processors.text.clauses import ClauseSplitter
+from processors.text.passages import Passage, marked_up_passages, phone_names, pitched_passages
+from processors.text.reading import TextReader, check_text
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
+from utils.logging import get_logger, progress
 
 Text = str | Ssml
 
@@ -72,13 +78,14 @@ class Synthesizer:
         self.config = config = with_overrides(self.model, overrides)
         # who speaks where no speaker is asked for; None: one of several must be named
         self.default_speaker = self.model.default_speaker(config)
+        self._default_id: int | None = None
+        if self.default_speaker is not None:
+            self._default_id = find_speaker(self.default_speaker, self.speakers)
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
-        self._mel = self.model.mel
-        text = config.preprocess.text
-        self._range = RangeWarning(self.model.stats, in_letters=text.in_letters)
-        split = ClauseSplitter(text, config.inference.max_phones, config.spoken_p_arpabet)
+        self._hop_length = self.model.mel.hop_length
         phones = VoicePhones(self.model.assets.known_phones, config.inference.unknown_phones)
-        self._reader = TextReader(split, phones)
+        max_phones, p_arpabet = config.inference.max_phones, config.spoken_p_arpabet
+        self._reader = TextReader(config.preprocess.text, max_phones, phones, p_arpabet)
 
     @overload
     def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
@@ -114,47 +121,32 @@ class Synthesizer:
         return self._speak(cast("Text", text), settings)
 
     def _speak(self, text: Text, settings: Settings) -> Speech:
-        index = self.speaker_id(settings.speaker)
-        sentences = self._read(text, index, settings)
-        passages = _spoken(sentences)
-        with self._seeded(settings.seed):
-            parts = self._passages.parts(passages, index, settings)
-        times, n_pause = SpokenTimes(), self._pause_frames(settings.duration_control)
-        outputs = ((part, part.durations) for part in parts)
-        joined: list[Part] = []
-        for placed in joining.place(sentences, outputs, times, self._mel.frame_s, n_pause):
-            if isinstance(placed, Silence):
-                joined.append(joining.silence(placed.n_frames, self._mel))
-            else:
-                joined.append(joining.cut_part(placed, self._mel.hop_length))
-        speech = joining.join(
-            joined,
-            times,
-            self._mel,
-            text=text if isinstance(text, str) else " ".join(s.text for s in times.sentences),
-            speaker=self.speakers[index].name,
-            out_of_vocabulary=[
-                word for passage in passages for word in passage.spoken.out_of_vocabulary
-            ],
-        )
-        if settings.changes_pitch:
-            self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
-        joining.warn_if_silent(speech.wav)
+        speaker, passages = self._read(text, settings)
+        n_spoken = sum(bool(passage.spoken.phones) for passage in passages)
+        several = n_spoken > self.config.inference.batch_size  # otherwise it is over at once
+        clauses: list[Speech] = []
+        wavs: list[np.ndarray] = []
+        with progress(n_spoken, "sentences") if several else nullcontext() as bar:
+            for clause, pieces in self._passages.speak(passages, speaker, settings, streamed=False):
+                clauses.append(clause)
+                wavs += pieces
+                if bar is not None and clause.normalized:
+                    bar.advance()
+        speech = join(clauses, wavs)
+        warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        joining.warn_if_rushed(speech, settings.duration_control * min(1, fastest))
-        n_faded = settings.fade_out * self._mel.hop_length
-        faded = np.concatenate([*joining.faded_out([speech.wav], n_faded)])
-        joining.log_gain(speech.gain)
-        return replace(speech, wav=faded)
+        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
+        text = text if isinstance(text, str) else speech.text
+        faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
+        log_gain(speech.gain)
+        return replace(speech, text=text, wav=faded)
 
     def generate(
         self,
         text: Text,
         settings: Settings | None = None,
-        *,
-        times: SpokenTimes | None = None,
         **changes: Any,  # noqa: ANN401
-    ) -> Iterator[np.ndarray]:
+    ) -> SpeechStream:
         """Synthesises a text piece by piece, for playback that starts at once.
 
         Every vocoder gives pieces of a sentence.
@@ -162,37 +154,38 @@ class Synthesizer:
         Args:
             settings: Those of `__call__`; each sentence starts from the seed, and the last piece
                 comes later by the time of `fade_out`.
-            times: Gets the times of each clause before its sound comes.
 
         Returns:
             Pieces of the wav, (n,) float32 in [-1, 1]. Joined, they are the wav of `__call__`,
             except where that scales it down: later peaks are not known yet, so samples beyond
-            full scale are clipped.
+            full scale are clipped. Its `words`, `sentences` and `marks` have the times of each
+            clause before its sound comes.
 
         Raises:
             InputError: At once as `__call__`; later if a model gives values that are not finite.
         """
         settings = self.checked(settings, **changes)
-        index = self.speaker_id(settings.speaker)
-        sentences = self._read(text, index, settings)
-        pieces = self._pieces(sentences, index, settings, times or SpokenTimes())
-        return joining.faded_out(pieces, settings.fade_out * self._mel.hop_length)
+        speaker, passages = self._read(text, settings)
+        clauses = self._passages.speak(passages, speaker, settings, streamed=True)
+        return SpeechStream(clauses, settings.fade_out * self._hop_length)
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
     ) -> tuple[str, ...]:
-        """The phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
+        """Lists the phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
+        check_text(text)
         language = self.speakers[self.speaker_id(speaker)].language
-        pauses = self._pause_frames(duration_control) > 0
-        return self._reader.phone_names(text, language, pauses=pauses)
+        pauses = self._passages.pause_frames(duration_control) > 0
+        return phone_names(self._reader(text, language), pauses=pauses)
 
     def speaker_id(self, name: str | None) -> int:
-        """The id of a speaker, None: the default; an InputError if there is none."""
-        name = self.default_speaker if name is None else name
-        if name is None:
+        """Finds the id of a speaker, None: the default; an InputError if there is none."""
+        if name is not None:
+            return find_speaker(name, self.speakers)
+        if self._default_id is None:
             known = f"known: {', '.join(speaker.name for speaker in self.speakers)}"
             raise InputError(f"the model has {len(self.speakers)} speakers; choose one ({known})")
-        return find_speaker(name, self.speakers)
+        return self._default_id
 
     def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text."""
@@ -213,68 +206,37 @@ class Synthesizer:
         return sum(t.nbytes for network in networks for t in network.state_dict().values())
 
     def fingerprint(self) -> str:
-        """Digest of all that speech depends on, except the arguments of `__call__`."""
+        """Computes a digest of all that speech depends on, except the arguments of `__call__`."""
         return fingerprint(
             *model_facts(self.model, self.config, self._device.type),
             *self._opened_vocoder.facts(self._passages.vocoder, self.config.inference),
         )
 
-    def _read(self, text: Text, speaker: int, settings: Settings) -> list[list[Passage]]:
+    def _read(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
+        """Finds the id of the speaker, and reads the passages of the text."""
+        speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        if not isinstance(text, Ssml):
-            pauses = self._pause_frames(settings.duration_control) > 0
-            return self._reader.passages(text, language, settings.pitch, pauses=pauses)
+        if isinstance(text, Ssml):
+            if settings.pitch is not None:
+                raise InputError("SSML, and the pitch of each phone, exclude each other")
+            check_text(text.source)
+            voice = SsmlVoice(
+                model=self.config.model_type,
+                language=language,
+                languages={other.language for other in self.speakers},
+                controls=self._passages.controls,
+                text=self.config.preprocess.text,
+                known_phones=self.model.assets.known_phones,
+            )
+            return speaker, marked_up_passages(self._reader, read_ssml(text, voice), language)
+        check_text(text)
+        sentences = self._reader(text, language)
+        signs = [sign for sentence in sentences for clause in sentence for sign in clause.unspoken]
+        if signs:
+            shown = " ".join(dict.fromkeys(signs))
+            get_logger(__name__).warning("signs that are not spoken: %s", shown)
         if settings.pitch is not None:
-            raise InputError("SSML, and the pitch of each phone, exclude each other")
-        check_text(text.source)
-        voice = SsmlVoice(
-            model=self.config.model_type,
-            language=language,
-            languages={other.language for other in self.speakers},
-            controls=self._passages.controls,
-            text=self.config.preprocess.text,
-            known_phones=self.model.assets.known_phones,
-        )
-        return self._reader.passages_of_runs(read_ssml(text, voice), language)
-
-    def _pieces(
-        self,
-        sentences: Sequence[Sequence[Passage]],
-        speaker: int,
-        settings: Settings,
-        times: SpokenTimes,
-    ) -> Iterator[np.ndarray]:
-        def outputs() -> Iterator[tuple[TtsOutput, np.ndarray]]:
-            for passage in _spoken(sentences):
-                with self._seeded(settings.seed):
-                    out = self._passages.mels([passage], speaker, settings).output
-                yield out, to_numpy(out.durations)[0]
-
-        n_pause = self._pause_frames(settings.duration_control)
-        for placed in joining.place(sentences, outputs(), times, self._mel.frame_s, n_pause):
-            if isinstance(placed, Silence):
-                yield np.zeros(placed.n_frames * self._mel.hop_length, dtype=np.float32)
-                continue
-            out, passage = placed.output, placed.passage
-            f0, _ = out.contours_per_frame()
-            if settings.changes_pitch and f0 is not None:
-                phones, durations = passage.spoken.phones, to_numpy(out.durations)[0]
-                name = self.speakers[speaker].name
-                self._range.check(name, phones, durations, to_numpy(f0)[0])
-            yield from self._passages.pieces(placed, settings)
-
-    def _pause_frames(self, slower: float) -> int:
-        pause_s = self.config.inference.sentence_pause_s * slower
-        return round(pause_s * self._mel.sample_rate / self._mel.hop_length)
-
-    @contextmanager
-    def _seeded(self, seed: int) -> Iterator[None]:
-        """Inference mode with seeded random generators, which are restored afterwards."""
-        devices = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices), torch.inference_mode():
-            torch.manual_seed(seed)
-            yield
-
-
-def _spoken(sentences: Sequence[Sequence[Passage]]) -> list[Passage]:
-    return [passage for sentence in sentences for passage in sentence if passage.spoken.phones]
+            pauses = self._passages.pause_frames(settings.duration_control) > 0
+            return speaker, pitched_passages(sentences, settings.pitch, pauses=pauses)
+        clauses = [(clause, i == 0) for row in sentences for i, clause in enumerate(row)]
+        return speaker, [Passage(clause, starts) for clause, starts in clauses]

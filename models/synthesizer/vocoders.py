@@ -91,7 +91,7 @@ def open_vocoder(
 
 
 def _bundled(mel: MelConfig) -> OpenedVocoder:
-    """The bundled vocoder, or Griffin-Lim where it does not fit; logs which, and why."""
+    """Returns the bundled vocoder, or Griffin-Lim where it does not fit; logs which, and why."""
     log = get_logger(__name__)
     if not BUNDLED.is_dir():
         log.info("no vocoder given, and %s is missing: Griffin-Lim", BUNDLED)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.base.aligner import ALIGNER, JointAligner, find_durations
+from models.base.aligner import ALIGNER, JointAligner
 from models.base.devices import resolved_device
 from models.base.model import AttentiveModel
 from models.base.registry import model_of
@@ -78,16 +78,16 @@ class VoiceData:
         return next(self.voice.network.parameters()).device
 
     def features(self, id: str) -> Features:
-        """The features of an utterance, each word in letters or phones."""
+        """Reads the features of an utterance, each word in letters or phones."""
         return self._items.features(self._draw(id))
 
     def batch(self, ids: Iterable[str]) -> TtsBatch:
-        """Utterances as a batch on the voice's device."""
+        """Makes a batch of utterances, on the voice's device."""
         items = [self._items[self._draw(id)] for id in ids]
         return on_device(collate(items, self.voice.mel.log_floor_value), self.device)
 
     def groups(self, ids: Iterable[str]) -> Iterator[list[str]]:
-        """Utterances of similar length, as many as fit into a batch."""
+        """Yields utterances of similar length, as many as fit into a batch."""
         frames = {id: int(self.store.frames[self.store.index_of(id)]) for id in ids}
         group: list[str] = []
         for id in sorted(frames, key=lambda id: (frames[id], id)):
@@ -103,13 +103,13 @@ class VoiceData:
 
 
 def is_voice(reference: str) -> bool:
-    """Whether a name is that of an experiment, or of nothing on disk: of a voice on the Hub."""
+    """Returns whether a name is an experiment's, or nothing on disk: a voice on the Hub."""
     path = Path(reference)
     return not path.exists() or is_experiment(path)
 
 
 def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -> DurationSource:
-    """The durations that a voice finds in features of stage 1.
+    """Takes the durations that a voice finds in features of stage 1.
 
     Args:
         folder: `<processed_dir>/<dataset>`: features in the mel and the phones of the voice.
@@ -153,7 +153,7 @@ def _entries(data: VoiceData, path: AttentionPath) -> Iterator[SourceEntry]:
 def _entry(
     data: VoiceData, id: str, text: str, weights: Tensor, path: AttentionPath
 ) -> SourceEntry:
-    """The durations of one utterance, from weights (T, N)."""
+    """Finds the durations of one utterance in weights (T, N)."""
     (T, N), folder = weights.shape, data.store.folder
     if path == "monotonic" and N > T:
         reason = f"{N} phones in {T} frames, which cannot all have one; --path argmax allows it"
@@ -168,7 +168,7 @@ def _entry(
 
 
 def _between_steps(weights: Tensor, frames_per_step: int) -> Tensor:
-    """Weights (T, N) that the frames of a step share, interpolated between the middles of steps.
+    """Interpolates weights (T, N), which the frames of a step share, between steps.
 
     With three frames per step, 3 % more onsets are within 20 ms.
     """
@@ -178,14 +178,14 @@ def _between_steps(weights: Tensor, frames_per_step: int) -> Tensor:
 
 
 def _monotonic(weights: Tensor) -> Tensor:
-    """(T, N) -> (N,)."""
+    """Finds durations, (T, N) -> (N,)."""
     T, N = weights.shape
     log_attention = weights.clamp(min=_LEAST_ATTENTION).log()[None]
     return monotonic_durations(log_attention, torch.tensor([N]), torch.tensor([T]))[0]
 
 
 def _grid(data: VoiceData, id: str, durations: Tensor) -> Grid:
-    """The phones of the features, with the times of durations (N,) in the recording."""
+    """Makes the phones of features a grid, timed by durations (N,) in the recording."""
     features, mel = data.features(id), data.store.mel
     rate = FrameRate(mel.hop_length, mel.sample_rate)
     edges = rate.boundaries_s(durations.numpy(), features.start).tolist()  # (N + 1,)
@@ -226,7 +226,7 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
     data = VoiceData(voice, store)
 
     def find(features: Features) -> Features:
-        durations = find_durations(aligner, data.batch([features.id]))
+        durations = aligner.find_durations(data.batch([features.id]))
         return replace(data.features(features.id), durations=durations[0].numpy())
 
     return find

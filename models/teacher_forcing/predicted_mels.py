@@ -17,7 +17,7 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.aligner import JointAligner, find_durations
+from models.base.aligner import JointAligner
 from models.base.devices import resolved_device
 from models.base.model import AcousticModel
 from models.base.registry import model_of
@@ -76,13 +76,14 @@ def prepare_from_acoustic(
         source = replace(source, processed_dir=str(processed))
     # all datasets are checked before the first one is processed
     n_threads = min(n_threads, n_cores())
-    runs = [_plan(config, dataset, acoustic, source, n_threads) for dataset in config.dataset]
+    preprocess = config.preprocess
+    runs = [_plan(preprocess, dataset, acoustic, source, n_threads) for dataset in config.dataset]
     for run in runs:
         carry_out(run, n_jobs=1)
 
 
 def _plan(
-    config: Config,
+    preprocess: PreprocessConfig,
     dataset: str,
     acoustic: TrainedModel,
     made_with: PreprocessConfig,
@@ -90,7 +91,7 @@ def _plan(
 ) -> DatasetRun:
     """Plans stage 1 of a vocoder for one dataset, from features `made_with` that configuration."""
     # the network stays in this process, on its device
-    options = replace(config.preprocess, backend="sequential")
+    options = replace(preprocess, backend="sequential")
     source = processed_folder(made_with, dataset)
     try:
         fingerprint.check_prepared(made_with, dataset, "tts", flag="--acoustic_data")
@@ -156,7 +157,7 @@ class PredictionWork:
         return report
 
     def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[MelWav]:
-        """Recordings with their true mels; the others are counted as rejected."""
+        """Yields recordings with their true mels; the others are counted as rejected."""
         store = self.data.store
         features = {u.id: store.read(u.id) for u in utterances}  # a fault here ends the work
         for utterance in utterances:
@@ -168,35 +169,32 @@ class PredictionWork:
                 yield record
 
     def _cut(self, features: Features, utterance: Utterance, trace: Trace) -> MelWav:
-        """A recording cut to the span of its features, with the mel that they have."""
+        """Cuts a recording to the span of its features, with the mel that they have."""
         audio = read_audio(utterance.audio, self.config)
         trace.audio_seconds = len(audio.wav) / self.config.sample_rate
         trace.part = "features"
         self.data.vocabulary.ids(features.phones)
-        self._check_recording(audio.wav, features)
-        # the window of a frame begins at the same sample in both mel definitions
-        shift = self.config.mel.edge_samples[0] - self.data.store.mel.edge_samples[0]
-        start = features.start + shift
-        wav = cut_span(audio.wav, start, features.mel.shape[1], self.config.mel)
-        trace.notices = audio.notices
-        return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
-
-    def _check_recording(self, wav: np.ndarray, features: Features) -> None:
-        span = cut_span(wav, features.start, features.mel.shape[1], self.data.store.mel)
+        T, mel = features.mel.shape[1], self.data.store.mel
+        span = cut_span(audio.wav, features.start, T, mel)
         difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
         if difference > _SAME_MEL:
             raise SpanError(
                 f"its mel differs from the features' by {difference:.2f} in the mean, so that they "
                 "are of another recording; run stage 1 of the acoustic model again"
             )
+        # the window of a frame begins at the same sample in both mel definitions
+        start = features.start + self.config.mel.edge_samples[0] - mel.edge_samples[0]
+        wav = cut_span(audio.wav, start, T, self.config.mel)
+        trace.notices = audio.notices
+        return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
 
     def _predict(self, recordings: Sequence[MelWav]) -> list[MelWav]:
-        """The same recordings with the mels that the model predicts."""
+        """Returns the same recordings with the mels that the model predicts."""
         batch = self.data.batch(recording.id for recording in recordings)
         network = cast("AcousticModel", self.data.voice.network)
         with torch_threads(self.n_threads):  # the rest of a run has one
             if self.aligner is not None:
-                batch = batch._replace(durations=find_durations(self.aligner, batch))
+                batch = batch._replace(durations=self.aligner.find_durations(batch))
             mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
         return [
             replace(recording, mel=mel[:, : recording.mel.shape[1]])

@@ -31,7 +31,7 @@ from processors.dataset.generated import (
     GeneratedRecordings,
     RecordingSource,
 )
-from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, Shape, frame_budget
+from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, frame_budget
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with, check_prepared
@@ -104,7 +104,7 @@ def dataset_folders(config: Config) -> list[Path]:
 
 
 def _phone_counts(folder: Path) -> dict[str, int]:
-    """How often each phone is in a dataset, as stage 1 counted."""
+    """Reads how often each phone is in a dataset, as stage 1 counted."""
     path = folder / "phones.json"
     plain = read_json(path)
     if not isinstance(plain, dict):
@@ -162,7 +162,7 @@ def _generated_assets(config: Config) -> Assets:
 
 
 def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[FeatureSource]:
-    """Utterances of each dataset: those of stage 1, or generated in their place."""
+    """Opens the utterances of each dataset, of stage 1 or generated in their place."""
     preprocess, train = config.preprocess, config.train
     if not train.synthetic_utterances:
         return _open_stores(config, FeatureStore)
@@ -174,7 +174,7 @@ def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[FeatureSour
 
 
 def _recordings_of(config: Config) -> Sequence[RecordingSource]:
-    """Recordings of each dataset: those of stage 1, or generated in their place."""
+    """Opens the recordings of each dataset, of stage 1 or generated in their place."""
     n = config.train.synthetic_utterances
     if not n:
         return _open_stores(config, MelWavStore)
@@ -195,7 +195,7 @@ def _open_stores(config: Config, kind: type[S]) -> list[S]:
 
 
 def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[str]:
-    """Phones and letters of an utterance that training meets."""
+    """Returns the phones and letters of an utterance that training meets."""
     letters, words = store.read_phones(id), store.read_word_phones(id)
     if p_arpabet == 0 or not words:
         return letters
@@ -222,7 +222,7 @@ def load_data(
 
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
-    """Utterances to train and to validate on."""
+    """Opens the utterances to train and to validate on."""
     vocabulary = assets.required_vocabulary()
     stores = _features_of(config, vocabulary)
     splits = [_splits_of(store) for store in stores]
@@ -242,7 +242,7 @@ def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Valida
 
 
 def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
-    """Segments to train on, and recordings to validate on."""
+    """Opens segments to train on, and recordings to validate on."""
     n_frames, mel = config.train.cut_mel_frame, assets.mel
     if n_frames * mel.hop_length < mel.n_fft:
         raise InputError(
@@ -264,7 +264,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:
-    """Mean utterances and frames (without padding) of an update, over all its processes."""
+    """Computes the mean utterances and frames (without padding) of an update, of all processes."""
     batches = len(data.sampler.plan(0))
     n_batches = data.sampler.processes * train.gradient_accumulation_step
     updates = batches / n_batches
@@ -298,6 +298,7 @@ def data_of(
     fill = collator
     if shapes and isinstance(training, FeatureDataset):  # segments have one length
         fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
+    facts = [training.ids, training.lengths.tolist(), budget, window, processes, *shapes]
     return TrainingData(
         train=_training_loader(training, sampler, fill, train, device),
         sampler=sampler,
@@ -310,7 +311,7 @@ def data_of(
         validation=validation,
         samples=collator(samples) if samples else None,
         n_utterances=len(training),
-        plan=_fingerprint(training, budget, window, processes, shapes),
+        plan=hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16],
     )
 
 
@@ -358,19 +359,12 @@ def _fixed_batches(
 def _plan_validation(
     dataset: ValidationItems, budget: int, process: ProcessRank
 ) -> list[list[Draw]]:
-    """Validation batches of one process; their number may differ by one between processes."""
+    """Plans the validation batches of a process; other processes may have one more or less."""
     if not len(dataset):
         return []
     plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
     batches = plan[process.rank :: process.n_processes]
     return [[Draw(0, item) for item in batch] for batch in batches]
-
-
-def _fingerprint(
-    dataset: TrainingItems, budget: int, window: int, n_processes: int, shapes: Sequence[Shape]
-) -> str:
-    facts = [dataset.ids, dataset.lengths.tolist(), budget, window, n_processes, *shapes]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:

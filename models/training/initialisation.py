@@ -19,7 +19,7 @@ from models.base.assets import Assets
 from models.base.model import Scaled
 from models.base.task import Task
 from models.checkpoint.foreign import fetch
-from models.checkpoint.loading import INFERENCE_NETWORK, TrainedModel, load_model
+from models.checkpoint.loading import INFERENCE_NETWORK, load_model
 from models.checkpoint.tensors import not_finite
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
@@ -78,7 +78,9 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     source = load_model(fetch(reference, for_training=True))
     if different := source.mel.differences(assets.mel):
         _log.warning("another mel definition: %s (source and this model)", ", ".join(different))
-    rescaled = _rescaled(source, task.networks[task.exported])
+    spoken = task.networks[task.exported]
+    before, after = (n.scales() if isinstance(n, Scaled) else {} for n in (source.network, spoken))
+    rescaled = sorted(name for name in before if before[name] != after.get(name, before[name]))
     transfer = Transfer(source=source.origin, phones=source.assets.known_phones)
     for name, network in task.networks.items():
         stored = source.stored(INFERENCE_NETWORK if name == task.exported else name)
@@ -95,13 +97,13 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
             "tensors fits the model of this config; give one of the same kind"
         )
-    is_same_kind = type(source.network) is type(task.networks[task.exported])
+    is_same_kind = type(source.network) is type(spoken)
     _log_transfer(transfer, source.folder, "" if is_same_kind else source.config.model_type)
     return transfer
 
 
 def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
-    """The rows of each tensor whose rows are phones or speakers."""
+    """Finds the rows of each tensor whose rows are phones or speakers."""
     before, after = (a.vocabulary.symbols if a.vocabulary else () for a in (old, new))
     phones = Rows(before, after, PhoneSet(old.known_phones).nearest)
     names = [speaker.name for speaker in old.speakers], [speaker.name for speaker in new.speakers]
@@ -119,7 +121,7 @@ def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
 
 
 def _f0_of_speakers(assets: Assets) -> dict[str, float]:
-    """Mean F0 in Hz by speaker, of those that have one."""
+    """Returns the mean F0 in Hz of each speaker that has one."""
     statistics = {} if assets.stats is None else assets.stats.speakers
     means = {
         s.name: statistics[s.name].f0_frame.mean for s in assets.speakers if s.name in statistics
@@ -128,19 +130,13 @@ def _f0_of_speakers(assets: Assets) -> dict[str, float]:
 
 
 def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
-    """Names of the parameters and buffers of all modules of a kind in a network."""
+    """Lists the parameters and buffers of all modules of a kind in a network."""
     return [
         f"{name}.{tensor}"
         for name, module in network.named_modules()
         if isinstance(module, kind)
         for tensor in module.state_dict()
     ]
-
-
-def _rescaled(source: TrainedModel, network: nn.Module) -> list[str]:
-    """Tensors that have another scale in the network than in the other model."""
-    before, after = (n.scales() if isinstance(n, Scaled) else {} for n in (source.network, network))
-    return sorted(name for name in before if before[name] != after.get(name, before[name]))
 
 
 @torch.no_grad()
@@ -247,15 +243,6 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
     )
 
 
-def check_whole(transfer: Transfer) -> None:
-    """Makes sure that a network has the weights of a voice and nothing else, but for speakers."""
-    if parts := transfer.other_parts:
-        raise InputError(
-            f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use the"
-            " model section of its config.json"
-        )
-
-
 def train_only_speakers(network: nn.Module, trained: Tensor) -> None:
     """Freezes all weights but the rows of some speakers, and running statistics.
 
@@ -266,18 +253,12 @@ def train_only_speakers(network: nn.Module, trained: Tensor) -> None:
         network: With a `SpeakerEmbedding`.
         trained: (n_speakers,) bool, True for the rows that learn.
     """
-    rows = _rows_of_speakers(network)
+    names = tensors_of(network, SpeakerEmbedding)
     for name, parameter in network.named_parameters():
-        parameter.requires_grad = name in rows
-    for parameter in rows.values():
-        kept = trained.to(parameter.device).view(-1, *[1] * (parameter.dim() - 1))
-        parameter.register_hook(lambda gradient, kept=kept: gradient * kept.to(gradient.device))
+        parameter.requires_grad = name in names
+        if name in names:
+            rows = trained.to(parameter.device).view(-1, *[1] * (parameter.dim() - 1))
+            parameter.register_hook(lambda gradient, rows=rows: gradient * rows.to(gradient.device))
     for module in network.modules():
         if isinstance(module, MaskedBatchNorm):
             module.momentum = 0.0
-
-
-def _rows_of_speakers(network: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters with a row for each speaker."""
-    names = tensors_of(network, SpeakerEmbedding)
-    return {name: p for name, p in network.named_parameters() if name in names}

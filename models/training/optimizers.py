@@ -35,23 +35,18 @@ def build_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Opti
 
 
 def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """The trainable parameters with their weight decay; one group, if nothing decays."""
+    """Groups the trainable parameters by their weight decay; one group, if nothing decays."""
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-    exempt = _exempt(network) if weight_decay else set()
+    exempt = {
+        parameter
+        for module in network.modules()
+        for name, parameter in module.named_parameters(recurse=False)
+        if weight_decay and (isinstance(module, _NORMS) or name.startswith("bias"))
+    }
     decayed = [parameter for parameter in trained if parameter not in exempt]
     others = [parameter for parameter in trained if parameter in exempt]
     groups = [{"params": decayed, "weight_decay": weight_decay}]
     return [*groups, {"params": others, "weight_decay": 0.0}] if others else groups
-
-
-def _exempt(network: nn.Module) -> set[nn.Parameter]:
-    """Biases, those of recurrent layers included, and the parameters of normalisation layers."""
-    return {
-        parameter
-        for module in network.modules()
-        for name, parameter in module.named_parameters(recurse=False)
-        if isinstance(module, _NORMS) or name.startswith("bias")
-    }
 
 
 class Lamb(torch.optim.Optimizer):
@@ -89,7 +84,10 @@ class Lamb(torch.optim.Optimizer):
             [p for p in group["params"] if p.grad is not None] for group in self.param_groups
         ]
         gradients = [p.grad for parameters in trained for p in parameters]
-        _clip(gradients, self.param_groups[0]["max_grad_norm"])
+        max_norm = self.param_groups[0]["max_grad_norm"]
+        if max_norm > 0 and gradients:
+            norm = torch.nn.utils.get_total_norm(gradients)
+            torch._foreach_div_(gradients, (norm / max_norm).clamp(min=1))
         for group, parameters in zip(self.param_groups, trained, strict=True):
             if parameters:
                 group["step"] += 1
@@ -117,13 +115,6 @@ class Lamb(torch.optim.Optimizer):
         return list(updates)
 
 
-def _clip(gradients: list[Tensor], max_norm: float) -> None:
-    """Divides gradients by max(1, norm / max_norm)."""
-    if max_norm > 0 and gradients:
-        norm = torch.nn.utils.get_total_norm(gradients)
-        torch._foreach_div_(gradients, (norm / max_norm).clamp(min=1))
-
-
 def _subtract_scaled(parameters: list[Tensor], updates: list[Tensor], lr: float) -> None:
     """Subtracts from each tensor its update, scaled to the norm of the tensor times lr."""
     sizes = torch.stack(torch._foreach_norm(parameters))  # (K,)
@@ -148,7 +139,9 @@ def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int
     """
     schedule, rate = config.lr_scheduler, config.adam.lr
     if config.scheduler == "NoamLR":
-        return rate * _noam(update, schedule.num_warmup) * _milestones(schedule, update)
+        # linear warm-up, then the inverse square root (Vaswani et al. 2017, eq. 3)
+        noam = min(update**-0.5, update * max(1, schedule.num_warmup) ** -1.5)
+        return rate * noam * _milestones(schedule, update)
     if config.scheduler == "multistep":
         return rate * _milestones(schedule, update)
     if config.scheduler == "constant":
@@ -161,19 +154,11 @@ def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int
     done = (update - schedule.num_warmup) / steps
     if config.scheduler == "exponential":
         return rate * schedule.gamma**done
-    return schedule.end_lr + (rate - schedule.end_lr) * _remaining(config, min(1.0, done))
-
-
-def _remaining(config: TrainConfig, done: float) -> float:
-    """Share of the fall to `end_lr` that is left after the share `done` of the decay."""
+    done = min(1.0, done)
+    left = (1 - done) ** (schedule.power if config.scheduler == "polynomial" else 1)
     if config.scheduler == "cosine":
-        return (1 + math.cos(math.pi * done)) / 2
-    return (1 - done) ** (config.lr_scheduler.power if config.scheduler == "polynomial" else 1)
-
-
-def _noam(update: int, num_warmup: int) -> float:
-    """Linear warm-up, then the inverse square root (Vaswani et al. 2017, eq. 3)."""
-    return min(update**-0.5, update * max(1, num_warmup) ** -1.5)
+        left = (1 + math.cos(math.pi * done)) / 2
+    return schedule.end_lr + (rate - schedule.end_lr) * left
 
 
 def _milestones(schedule: ScheduleConfig, update: int) -> float:
@@ -222,7 +207,7 @@ class WeightAverage:
             self._network.load_state_dict(weights)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The average of each tensor, by its name in the network."""
+        """Returns the average of each tensor, by its name in the network."""
         return self._average
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:

@@ -81,7 +81,6 @@ class Interrupts:
 
     def __init__(self, device: torch.device) -> None:
         self.received = 0
-        self._agreed = 0
         self._device = device
         self._previous: dict[int, Any] = {}
 
@@ -100,13 +99,11 @@ class Interrupts:
 
     def agreed(self) -> int:
         """Returns a signal that any process received, 0 without one; all processes must call it."""
-        if self._agreed == 0:
-            self._agreed = self.received
-            if _several():
-                largest = torch.tensor(self.received, device=self._device)
-                distributed.all_reduce(largest, distributed.ReduceOp.MAX)
-                self._agreed = int(largest)
-        return self._agreed
+        if _several():
+            largest = torch.tensor(self.received, device=self._device)
+            distributed.all_reduce(largest, distributed.ReduceOp.MAX)
+            self.received = int(largest)
+        return self.received
 
 
 def leave_signals_to_trainer(_worker: int) -> None:

@@ -28,12 +28,7 @@ from models.training.data import (
     global_batch,
     load_data,
 )
-from models.training.initialisation import (
-    check_whole,
-    extend_assets,
-    initialise,
-    train_only_speakers,
-)
+from models.training.initialisation import extend_assets, initialise, train_only_speakers
 from models.training.observing.backends import TrackedRun, check_backends, open_backends
 from models.training.observing.scoring import PeriodicScoring, build_scoring, check_score_metrics
 from models.training.observing.tracker import Tracker
@@ -118,7 +113,7 @@ def open_run(
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(train.random_seed)
-        task = model_of(config).task.build(config.model, config, assets)
+        task = model_of(config).task.build(config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
@@ -185,9 +180,12 @@ def _initialised(
         history = replace(history, initialised_from=transfer.source)
         assets = assets.with_phones(transfer.phones)
     if config.train.trained == "speakers":
+        if transfer is not None and (parts := transfer.other_parts):
+            raise InputError(
+                f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use"
+                " the model section of its config.json"
+            )
         network = task.networks[task.exported]
-        if transfer is not None:
-            check_whole(transfer)
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
         train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
     return assets, history

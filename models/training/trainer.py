@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -79,13 +80,15 @@ class Trainer:
             max_norm=config.grad_clip_thresh,
             half=config.mixed_precision == "fp16",
         )
-        spoken, decay = task.networks[task.exported], config.ema_decay
-        warmup = config.ema_warmup
-        self._average = WeightAverage(spoken, decay, warmup=warmup) if decay else None
+        self._average = None
+        if decay := config.ema_decay:
+            spoken = task.networks[task.exported]
+            self._average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
         files = weight_files(task.networks, task.exported, self._average)
         state = TrainingState(files, self._updater.optimizers, self._updater.scaler)
         self.checkpointer = Checkpointer(run, state)
-        self._observer = Observer(run, self._average)
+        average = self._average
+        self._observer = Observer(run, average.in_network if average else nullcontext)
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)
 

@@ -28,13 +28,7 @@ from modules.variance.adaptor import (
     regulate,
     round_durations,
 )
-from modules.variance.contours import (
-    Contour,
-    ContourControl,
-    ConvolvedContour,
-    Level,
-    PredictedContour,
-)
+from modules.variance.contours import Contour, ContourControl, Level
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
@@ -93,7 +87,7 @@ class FeedForwardNetwork(nn.Module):
     encoder: nn.Module
     speaker_embedding: SpeakerEmbedding | None
     duration_predictor: VariancePredictor
-    pitch: Contour | ConvolvedContour
+    pitch: Contour
     decoder: nn.Module
     mel_linear: Linear
 
@@ -107,7 +101,7 @@ class FeedForwardNetwork(nn.Module):
         self.contours_read_prosody = False
         # encoder of the predictors; None: they read that of the mel
         self.prosody_encoder: nn.Module | None = None
-        self.energy: PredictedContour | None = None
+        self.energy: Contour | None = None
         self.harmonics: HarmonicHead | None = None
         self.f0_residual: F0Residual | None = None
         self.postnet: PostNet | None = None
@@ -127,7 +121,7 @@ class FeedForwardNetwork(nn.Module):
         f0: Tensor,
         energy: Tensor,
     ) -> tuple[Frames, ProsodyOutput]:
-        """The input of the decoder by true durations and contours, and predictions of these.
+        """Returns the input of the decoder by true durations and contours, and their predictions.
 
         Args:
             phone_ids: (B, N) int64, 0 = padding.
@@ -164,16 +158,16 @@ class FeedForwardNetwork(nn.Module):
         mel_lengths: Tensor,
         speaker_ids: Tensor,
     ) -> dict[str, Tensor]:
-        """Targets of the predictors by name, (B, N) or (B, T); arguments as of `_forced`.
+        """Computes targets of the predictors by name, (B, N) or (B, T); arguments as of `_forced`.
 
-        F0 is interpolated for contours of bins; convolved ones leave unvoiced frames out.
+        F0 is interpolated for continuous contours; others leave unvoiced frames out.
         """
-        if isinstance(self.pitch, Contour):
+        if self.pitch.is_continuous:
             f0 = interpolate_unvoiced(f0, mel_lengths)
         targets = {"pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids)}
         if self.energy is not None:
             has_energy = energy > 0
-            if isinstance(self.energy, Contour):
+            if self.energy.is_continuous:
                 has_energy = length_mask(mel_lengths, f0.shape[1])
             targets["energy"] = self.energy.target(energy, has_energy, durations, speaker_ids)
         return targets
@@ -205,29 +199,25 @@ class FeedForwardNetwork(nn.Module):
         is no limit.
 
         Args:
-            seed: Of the noise of a flow, one for all or (B,); it does not depend on the batch.
+            seed: Seed of a flow's noise, one for all or (B,); the noise is the same in any batch.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
                 is its inverse.
             voiced: The phones whose pitch is transformed; with bins, that of all is.
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
             energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
-            steps: Euler steps of a flow; None: those of the configuration.
-            temperature: Factor on the noise of a flow, a number or (1,); None: the configuration's.
+            temperature: Factor on the noise of a flow, a number or (1,).
 
         Raises:
             ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
-                not in Hz, and for energy, energy_control, steps or temperature that the network
-                lacks.
+                not in Hz, and for controls that the network lacks.
         """
         _check_pitch(pitch, pitch_transform)
         self._check_energy(energy, energy_control)
-        for name, value in (("steps", steps), ("temperature", temperature)):
-            if value is not None and name not in self.controls:
-                raise ValueError(f"this voice has no control of {name}; leave it out")
+        self._check_flow(steps, temperature)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        if pitch is not None and isinstance(self.pitch, Contour):
+        if pitch is not None:
             pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
         asked = {
             "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
@@ -254,7 +244,7 @@ class FeedForwardNetwork(nn.Module):
         speakers: Tensor,
         asked: dict[str, ContourControl],
     ) -> tuple[Frames, dict[str, Tensor]]:
-        """Encoded phones (B, N, H) to frames, by durations (B, N), and contours, by name."""
+        """Turns encoded phones (B, N, H) into frames and contours, by durations (B, N)."""
         source = prosody if self.contours_read_prosody else None
         values: dict[str, Tensor] = {}
         for name, contour in self._contours("phone"):
@@ -290,17 +280,17 @@ class FeedForwardNetwork(nn.Module):
         return self._mel(frames, batch.phone_ids)
 
     def scales(self) -> dict[str, str]:
-        """Tensors that make sense on one scale only, and that scale."""
+        """Returns the tensors that make sense on one scale only, and their scales."""
         contours = (("pitch", self.pitch), ("energy", self.energy))
-        return {f"{n}.edges": c.quantization for n, c in contours if isinstance(c, Contour)}
+        return {f"{n}.edges": c.quantization for n, c in contours if c and c.edges is not None}
 
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
-        """Arguments of `forward`; the batch must have durations."""
+        """Returns the arguments of `forward`; the batch must have durations."""
         phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
         return *phones, durations_in(batch), batch.mel_lengths, batch.f0, batch.energy
 
     def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
+        """Encodes phones: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
         phones: Tensor = self.encoder(self.phone_embedding(phone_ids), mask)
         if self.speaker_embedding is None:
             return phones
@@ -309,19 +299,19 @@ class FeedForwardNetwork(nn.Module):
     def _prosody(
         self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor, encoded: Tensor
     ) -> Tensor:
-        """Input of the duration predictor, and perhaps of the contours': (B, N, H')."""
+        """Returns the input of the duration predictor, and perhaps of the contours': (B, N, H')."""
         if self.prosody_encoder is None:
             return encoded
         prosody: Tensor = self.prosody_encoder(phone_ids, mask, speaker_ids)
         return prosody
 
-    def _contours(self, level: Level) -> list[tuple[str, PredictedContour]]:
-        """Pitch, energy or both: the contours with one value per phone, or per frame."""
+    def _contours(self, level: Level) -> list[tuple[str, Contour]]:
+        """Returns pitch, energy or both: the contours of one value per phone, or per frame."""
         both = (("pitch", self.pitch), ("energy", self.energy))
         return [(name, part) for name, part in both if part is not None and part.level == level]
 
     def _decode(self, frames: Tensor, mask: Tensor, f0: Tensor) -> tuple[Tensor, Tensor | None]:
-        """(B, T, H), mask and Hz (B, T) -> (B, T, M) before and after the postnet or None."""
+        """Decodes (B, T, H), mask and Hz (B, T): (B, T, M) before and after the postnet or None."""
         decoded = self.decoder(frames, mask)
         mel_hat = self.mel_linear(decoded)
         if self.harmonics is not None:
@@ -336,13 +326,19 @@ class FeedForwardNetwork(nn.Module):
         steps: int | None = None,
         temperature: float | Tensor | None = None,
     ) -> Tensor:
-        """Frames to a finished mel, (B, M, T); a flow reads the other arguments of `infer`, too."""
+        """Finishes a mel, (B, M, T); a flow reads the other arguments of `infer`, too."""
         mel_hat, refined_mel_hat = self._decode(*frames)
         best = mel_hat if refined_mel_hat is None else refined_mel_hat
         return finished_mel(best, frames.mask, self.log_floor)
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
+
+    def _check_flow(self, steps: int | None, temperature: float | Tensor | None) -> None:
+        """Refuses controls of a flow in a network without it."""
+        for name, value in (("steps", steps), ("temperature", temperature)):
+            if value is not None and name not in self.controls:
+                raise ValueError(f"this voice has no control of {name}; leave it out")
 
 
 def _check_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:

@@ -91,7 +91,7 @@ def _quality(weights: Tensor, stopped: bool) -> AttentionQuality:
 
 
 def _longest_run(marks: Tensor) -> int:
-    """The longest run of True in (N,)."""
+    """Returns the longest run of True in (N,)."""
     counts = marks.long().cumsum(dim=0)
     before = torch.where(marks, 0, counts).cummax(dim=0).values
     return int((counts - before).max())

@@ -85,14 +85,14 @@ class AlignmentEncoder(nn.Module):
 def _convolution(
     channels: int, next_channels: int, kernel_size: int, gain: Literal["relu", "linear"]
 ) -> nn.Module:
-    """A convolution under the name `conv`, as in NVIDIA's checkpoints."""
+    """Returns a convolution under the name `conv`, as in NVIDIA's checkpoints."""
     conv = MaskedConv1d(channels, next_channels, kernel_size)
     nn.init.xavier_uniform_(conv.weight, nn.init.calculate_gain(gain))
     return nn.Sequential(OrderedDict(conv=conv))
 
 
 def _distances(queries: Tensor, keys: Tensor) -> Tensor:
-    """Squared distances less |query|^2, which all phones share: (B, T, C), (B, N, C) -> (B, T, N).
+    """Computes squared distances less |query|^2: (B, T, C), (B, N, C) -> (B, T, N).
 
     Differences of all pairs would take C times the memory: 0.6 GB for 16 items of 800 x 150.
     """
@@ -102,7 +102,7 @@ def _distances(queries: Tensor, keys: Tensor) -> Tensor:
 def beta_binomial_log_prior(
     phone_lengths: Tensor, mel_lengths: Tensor, n_phones: int, n_frames: int, scale: float = 1.0
 ) -> Tensor:
-    """Log-probability of each phone per frame around the diagonal (Badlani et al., section 2).
+    """Computes a log-prior of phones per frame around the diagonal (Badlani et al., sec. 2).
 
     Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
     scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of
@@ -147,7 +147,7 @@ def require_enough_frames(phone_lengths: Tensor, mel_lengths: Tensor) -> None:
 def forward_sum(
     log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor, blank_logit: float = -1.0
 ) -> Tensor:
-    """Negative log-likelihood of all monotonic alignments of each item: (B,) nats, float32.
+    """Computes the negative log-likelihood of all monotonic alignments: (B,) nats, float32.
 
     An alignment is monotonic: it starts with the first phone, ends with the last, and every phone
     has at least one frame (else a ValueError). This is connectionist temporal classification whose
@@ -174,7 +174,7 @@ def forward_sum(
 
 
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
-    """Distance of the soft attention, log-probabilities (B, T, N), to durations (B, N) int64.
+    """Computes the distance of soft attention, log-probabilities (B, T, N), to durations.
 
     Returns:
         Scalar, nats: the sum over valid frames of the negative log-probability of their phones.

@@ -18,14 +18,14 @@ class Context(NamedTuple):
     right: int = 0
 
     def upsampled(self, rate: int) -> "Context":
-        """The same time in a signal of `rate` times as many positions."""
+        """Returns the same time in a signal of `rate` times as many positions."""
         return Context(self.left * rate, self.right * rate)
 
     def trim(self, signal: Tensor, reach: int) -> "tuple[Tensor, Context]":
         """Drops positions of a chunk with its context, (..., L), that no later layer reaches."""
-        kept = Context(min(self.left, reach), min(self.right, reach))
-        end = signal.shape[-1] - (self.right - kept.right)
-        return signal[..., self.left - kept.left : end], kept
+        trimmed = Context(min(self.left, reach), min(self.right, reach))
+        end = signal.shape[-1] - (self.right - trimmed.right)
+        return signal[..., self.left - trimmed.left : end], trimmed
 
 
 class Window(NamedTuple):
@@ -90,7 +90,7 @@ def by_item(
     mel_lengths: Tensor | None,
     hop_length: int,
 ) -> Tensor:
-    """Wavs, (B, T * hop_length), of mels (B, M, T), from the pieces (1, n) of one after another."""
+    """Generates wavs, (B, T * hop_length), of mels (B, M, T), by item, in pieces (1, n)."""
     B, _, T = mel.shape
     wavs = mel.new_zeros(B, T * hop_length, dtype=torch.float32)
     for item, n_frames in enumerate([T] * B if mel_lengths is None else mel_lengths.tolist()):

@@ -23,7 +23,7 @@ class StridedConv1d(nn.Conv1d):
     """`nn.Conv1d` with zeros at the edges and without dilation."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """(B, C_in, L_in) -> (B, C_out, L_out)."""
+        """Convolves a signal, (B, C_in, L_in) -> (B, C_out, L_out)."""
         if input.device.type != "cpu":
             return super().forward(input)
         signal, weight, bias = _in_half(input, self.weight, self.bias)
@@ -45,7 +45,7 @@ class RowConv2d(nn.Conv2d):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """(B, C_in, W, L_in) -> (B, C_out, W, L_out)."""
+        """Convolves the rows of an image, (B, C_in, W, L_in) -> (B, C_out, W, L_out)."""
         stride, margin = self.stride[0], int(self.padding[0])
         if input.device.type != "cpu":
             weight = self.weight.transpose(2, 3)
@@ -91,7 +91,7 @@ class _Dense(Function):
     def forward(
         ctx: _Context, image: Tensor, weight: Tensor, bias: Tensor | None, stride: int, margin: int
     ) -> Tensor:
-        """(B, C_in, W, L_in), (C_out, C_in, 1, K) -> (B, C_out, W, L_out)."""
+        """Convolves (B, C_in, W, L_in) with (C_out, C_in, 1, K) -> (B, C_out, W, L_out)."""
         ctx.save_for_backward(image, weight)
         ctx.stride, ctx.margin = stride, margin
         return F.conv2d(image, weight, bias, (1, stride), (0, margin))
@@ -99,20 +99,20 @@ class _Dense(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: _Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradients of image, weight and bias, where needed, from that of the result."""
+        """Computes the gradients of image, weight and bias, where needed."""
         image, weight = ctx.saved_tensors
         stride, margin = ctx.stride, ctx.margin
-        of_image = of_weight = of_bias = None
+        image_gradient = weight_gradient = bias_gradient = None
         if ctx.needs_input_grad[0]:
-            of_image = conv2d_input(image.shape, weight, gradient, (1, stride), (0, margin))
+            image_gradient = conv2d_input(image.shape, weight, gradient, (1, stride), (0, margin))
         if ctx.needs_input_grad[1]:
             # (B, C_in, W, L_out, K) -> (B * W * L_out, C_in * K)
             windows = F.pad(image, (margin, margin)).unfold(3, weight.shape[3], stride)
             columns = windows.permute(0, 2, 3, 1, 4).reshape(-1, weight[0].numel())
-            of_weight = (gradient.transpose(0, 1).flatten(1) @ columns).view_as(weight)
+            weight_gradient = (gradient.transpose(0, 1).flatten(1) @ columns).view_as(weight)
         if ctx.needs_input_grad[2]:
-            of_bias = gradient.sum(dim=(0, 2, 3))
-        return of_image, of_weight, of_bias, None, None
+            bias_gradient = gradient.sum(dim=(0, 2, 3))
+        return image_gradient, weight_gradient, bias_gradient, None, None
 
 
 class _Grouped(Function):
@@ -122,7 +122,7 @@ class _Grouped(Function):
     def forward(
         ctx: _Context, signal: Tensor, weight: Tensor, bias: Tensor | None, groups: int
     ) -> Tensor:
-        """(B, C_in, L_in), (C_out, C_in / groups, K) -> (B, C_out, L_in - K + 1)."""
+        """Convolves (B, C_in, L_in) with (C_out, C_in / groups, K) -> (B, C_out, L_in - K + 1)."""
         ctx.save_for_backward(signal, weight)
         ctx.groups = groups
         return F.conv1d(signal, weight, bias, groups=groups)
@@ -130,28 +130,28 @@ class _Grouped(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: _Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradients of signal, weight and bias, where needed, from that of the result."""
+        """Computes the gradients of signal, weight and bias, where needed."""
         signal, weight = ctx.saved_tensors
-        of_signal = of_weight = of_bias = None
+        signal_gradient = weight_gradient = bias_gradient = None
         if ctx.needs_input_grad[0]:
-            of_signal = _signal_gradient(weight, gradient, ctx.groups)
+            signal_gradient = _signal_gradient(weight, gradient, ctx.groups)
         if ctx.needs_input_grad[1]:
-            of_weight = _weight_gradient(signal, weight.shape, gradient, ctx.groups)
+            weight_gradient = _weight_gradient(signal, weight.shape, gradient, ctx.groups)
         if ctx.needs_input_grad[2]:
-            of_bias = gradient.sum(dim=(0, 2))
-        return of_signal, of_weight, of_bias, None
+            bias_gradient = gradient.sum(dim=(0, 2))
+        return signal_gradient, weight_gradient, bias_gradient, None
 
 
 def _signal_gradient(weight: Tensor, gradient: Tensor, groups: int) -> Tensor:
-    """Convolution of the gradient with reversed kernels, inputs and outputs exchanged."""
+    """Convolves the gradient with reversed kernels whose inputs and outputs are exchanged."""
     C_out, C_in, K = weight.shape  # C_in: of a group
-    reversed_ = weight.view(groups, C_out // groups, C_in, K).transpose(1, 2).flip(3)
-    reversed_ = reversed_.reshape(groups * C_in, C_out // groups, K)
-    return F.conv1d(F.pad(gradient, (K - 1, K - 1)), reversed_, groups=groups)
+    kernels = weight.view(groups, C_out // groups, C_in, K).transpose(1, 2).flip(3)
+    kernels = kernels.reshape(groups * C_in, C_out // groups, K)
+    return F.conv1d(F.pad(gradient, (K - 1, K - 1)), kernels, groups=groups)
 
 
 def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups: int) -> Tensor:
-    """(C_out, C_in, K), C_in being those of a group."""
+    """Computes the gradient of the weight, (C_out, C_in, K); C_in are the inputs of a group."""
     C_out, C_in, K = shape
     if C_out // groups < _FEWEST_CHANNELS and groups % 2 == 0:
         wide = torch.Size((C_out, 2 * C_in, K))

@@ -37,7 +37,7 @@ _MANY_FRAMES = 2000
 
 
 def compile_options(*, is_dynamic: bool, has_cuda_graphs: bool) -> dict[str, Any]:
-    """Arguments of `torch.compile`; what cannot be compiled as a whole is an error.
+    """Returns arguments of `torch.compile`; what cannot be compiled as a whole is an error.
 
     A dynamic graph is for any size. With CUDA graphs, its kernels are recorded and launched as one.
     """
@@ -96,19 +96,19 @@ class CompiledMethod(Generic[Result]):
 
 
 def _bucket(n: int) -> int:
-    """The smallest power of two, or one and a half of one, that is not less than n."""
+    """Returns the smallest power of two, or one and a half of one, that is not less than n."""
     power = 1 << max(0, n - 1).bit_length()
     return power // 4 * 3 if n <= power // 4 * 3 else power
 
 
 def _repeated(values: Tensor, size: int) -> Tensor:
-    """Items up to a number; the last is repeated, since an empty one would have no attention."""
+    """Repeats the last item up to `size`, since an empty one would have no attention."""
     missing = size - len(values)
     return torch.cat((values, values[-1:].expand(missing, *values.shape[1:])))
 
 
 def _lengthened(values: Tensor, length: int) -> Tensor:
-    """Zeros, (B, L, ...) -> (B, length, ...)."""
+    """Pads with zeros, (B, L, ...) -> (B, length, ...)."""
     return F.pad(values, (*(0, 0) * (values.ndim - 2), 0, length - values.shape[1]))
 
 
@@ -188,17 +188,14 @@ class PackedPostNet(nn.Module):
     def __init__(self, postnet: PostNet, dtype: torch.dtype, *, packs: bool = True) -> None:
         super().__init__()
         self._centre = postnet.centre if postnet.centred else None
-        last = len(postnet.convs) - 1
-        self.convs = nn.ModuleList(
-            _folded(
-                cast("MaskedConv1d", conv),
-                cast("MaskedBatchNorm", norm),
-                dtype,
-                "none" if index == last else "tanh",
-                packs=packs,
-            )
-            for index, (conv, norm) in enumerate(zip(postnet.convs, postnet.norms, strict=True))
-        )
+        self.convs = nn.ModuleList()
+        for conv, norm in zip(postnet.convs, postnet.norms, strict=True):
+            conv, norm = cast("MaskedConv1d", conv), cast("MaskedBatchNorm", norm)
+            scale, offset = norm.scale_and_offset()
+            bias = offset if conv.bias is None else torch.addcmul(offset, conv.bias, scale)
+            weight = conv.weight * scale[:, None, None]
+            activation: Activation = "none" if conv is postnet.convs[-1] else "tanh"
+            self.convs.append(PackedConv1d(weight, bias, dtype, activation, packs=packs))
 
     def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
         """Refines a mel, as `PostNet`: (B, T, M), mask (B, T) -> (B, T, M) of the mel's type."""
@@ -206,21 +203,6 @@ class PackedPostNet(nn.Module):
         for conv in self.convs:
             residual = conv(residual, mask)
         return mel + residual
-
-
-def _folded(
-    conv: MaskedConv1d,
-    norm: MaskedBatchNorm,
-    dtype: torch.dtype,
-    activation: Activation,
-    *,
-    packs: bool,
-) -> PackedConv1d:
-    """A convolution with the normalisation after it."""
-    scale, offset = norm.scale_and_offset()
-    bias = offset if conv.bias is None else torch.addcmul(offset, conv.bias, scale)
-    weight = conv.weight * scale[:, None, None]
-    return PackedConv1d(weight, bias, dtype, activation, packs=packs)
 
 
 def packed(
@@ -271,7 +253,7 @@ def _cast(module: nn.Module, dtype: torch.dtype, *, packs: bool) -> nn.Module:
 
 
 def _with_parts(module: Network, parts: dict[str, nn.Module]) -> Network:
-    """A module with other parts that shares its own tensors."""
+    """Returns a module with other parts that shares its own tensors."""
     twin = copy.copy(module)
     twin._modules = {**module._modules, **parts}
     return twin

@@ -48,7 +48,7 @@ def convolve(
 
 
 def _wide_gradient_is_slow(frames: Tensor, weight: Tensor) -> bool:
-    """Whether a copy pays: oneDNN's fp32 weight gradient, 256 -> 1024 with K = 9.
+    """Returns whether a copy pays: oneDNN's fp32 weight gradient, 256 -> 1024 with K = 9.
 
     It takes 511 ms channels-last, 222 ms channels-first; the rest is slower by 50 ms.
     """
@@ -61,7 +61,7 @@ def _wide_gradient_is_slow(frames: Tensor, weight: Tensor) -> bool:
 
 
 def _linear(frames: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """`F.linear` on (B, T, H_in) with weight (H_out, H_in), the fastest way of the device."""
+    """Computes `F.linear` on (B, T, H_in) with weight (H_out, H_in), as the device is fastest."""
     if frames.device.type != "cpu":
         return F.linear(frames, weight, bias)
     return convolve(frames, weight.unsqueeze(2), bias)
@@ -96,7 +96,7 @@ class MaskedConv1d(nn.Conv1d):
         super().__init__(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
 
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, T, H_in) -> (B, T, H_out), padding not cleared; without a mask it is 0 already."""
+        """Maps (B, T, H_in) -> (B, T, H_out), padding not cleared; without a mask it is 0."""
         (kernel_size,) = self.kernel_size
         if kernel_size == 1:
             return _linear(frames, self.weight.squeeze(2), self.bias)
@@ -120,15 +120,15 @@ def _dropped(values: Tensor, share: float) -> Tensor:
     n_dropped = min(round(share * _LEVELS), _LEVELS - 1)
     words = torch.empty(-(-values.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     levels = words.view(torch.int16)[: values.numel()].view(values.shape)
-    kept = levels >= n_dropped - _LEVELS // 2
-    return values * kept.to(values.dtype).mul_(_LEVELS / (_LEVELS - n_dropped))
+    is_kept = levels >= n_dropped - _LEVELS // 2
+    return values * is_kept.to(values.dtype).mul_(_LEVELS / (_LEVELS - n_dropped))
 
 
 class Dropout(nn.Dropout):
     """`nn.Dropout` by `drop`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Values of any shape, as they are in eval mode."""
+        """Returns values of any shape, as they are in eval mode."""
         return drop(input, self.p, self.training)
 
 

@@ -44,9 +44,12 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
                 adapted |= _as_wanted(prefix, tensors[prefix + form.magnitude], tensor, wanted)
         elif name.endswith(_FOLDED) and name not in wanted:
             prefix = name.removesuffix(_FOLDED)
-            adapted |= (
-                _unfolded(prefix, tensor) if prefix + _STORED[0] in wanted else {name: tensor}
-            )
+            if prefix + _STORED.magnitude in wanted:
+                dims = list(range(1, tensor.ndim))
+                norm = torch.linalg.vector_norm(tensor, dim=dims, keepdim=True)
+                adapted[prefix + _STORED.magnitude] = norm
+                name = prefix + _STORED.direction
+            adapted[name] = tensor
         else:
             adapted[name] = tensor
     return adapted
@@ -93,12 +96,6 @@ def _as_wanted(
     return {prefix + _STORED.magnitude: magnitude, prefix + _STORED.direction: direction}
 
 
-def _unfolded(prefix: str, weight: Tensor) -> dict[str, Tensor]:
-    dims = list(range(1, weight.ndim))
-    norm = torch.linalg.vector_norm(weight, dim=dims, keepdim=True)
-    return {prefix + _STORED.magnitude: norm, prefix + _STORED.direction: weight}
-
-
 Module = TypeVar("Module", bound=nn.Module)
 _FIRST_ITERATIONS = 15  # from random vectors; later one per update
 
@@ -124,7 +121,7 @@ class SpectralNorm(nn.Module):
             self.refine(weight)
 
     def forward(self, weight: Tensor) -> Tensor:
-        """(C, ...) -> (C, ...), of spectral norm 1."""
+        """Maps (C, ...) -> (C, ...), of spectral norm 1."""
         with torch.autocast(weight.device.type, enabled=False):
             # clones: a later power iteration must not change what the backward pass reads
             u, v = self._u.clone(), self._v.clone()
@@ -132,7 +129,7 @@ class SpectralNorm(nn.Module):
 
     @torch.no_grad()
     def refine(self, weight: Tensor) -> None:
-        """One power iteration."""
+        """Runs one power iteration."""
         matrix = weight.flatten(1)
         self._u.copy_(F.normalize(matrix @ self._v, dim=0, eps=1e-12))
         self._v.copy_(F.normalize(matrix.T @ self._u, dim=0, eps=1e-12))
@@ -146,7 +143,7 @@ def spectral_norm(module: Module) -> Module:
 
 
 def refine_norms(network: nn.Module) -> None:
-    """One power iteration for each spectral norm of a network; call it after each update."""
+    """Runs one power iteration for each spectral norm; call it after each update."""
     for module in network.modules():
         if isinstance(module, ParametrizationList):
             for part in module:

@@ -43,7 +43,7 @@ class MaskedBatchNorm(nn.Module):
         return torch.addcmul(self.bias, centred, self.weight * (variance + _EPSILON).rsqrt())
 
     def scale_and_offset(self) -> tuple[Tensor, Tensor]:
-        """What it multiplies by and adds in eval mode, (C,) each."""
+        """Returns what it multiplies by and adds in eval mode, (C,) each."""
         scale = self.weight * (self.running_var + _EPSILON).rsqrt()
         return scale, self.bias - self.running_mean * scale
 

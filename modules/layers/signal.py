@@ -16,7 +16,7 @@ class SignalConv1d(nn.Conv1d):
     """`nn.Conv1d` with zeros at the edges."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """(B, C_in, L_in) -> (B, C_out, L_out)."""
+        """Maps (B, C_in, L_in) -> (B, C_out, L_out)."""
         if _is_plain(self, input):
             return super().forward(input)
         stride, dilation, margin = self.stride[0], self.dilation[0], int(self.padding[0])
@@ -31,7 +31,7 @@ class SignalConvTranspose1d(nn.ConvTranspose1d):
     """`nn.ConvTranspose1d` without dilation and output padding."""
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        """(B, C_in, L_in) -> (B, C_out, L_out); of output_size, only None is used."""
+        """Maps (B, C_in, L_in) -> (B, C_out, L_out); of output_size, only None is used."""
         if _is_plain(self, input):
             return super().forward(input, output_size)
         stride, margin = self.stride[0], int(self.padding[0])
@@ -43,7 +43,7 @@ class SignalConvTranspose1d(nn.ConvTranspose1d):
 
 
 def _is_plain(layer: nn.Conv1d | nn.ConvTranspose1d, signal: Tensor) -> bool:
-    """Whether the ordinary layer is as fast."""
+    """Returns whether the ordinary layer is as fast."""
     if signal.device.type != "cpu":
         return True
     is_single = signal.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
@@ -51,5 +51,5 @@ def _is_plain(layer: nn.Conv1d | nn.ConvTranspose1d, signal: Tensor) -> bool:
 
 
 def _image(signal: Tensor) -> Tensor:
-    """(B, C, L) -> (B, C, 1, L), channels last; copies only a signal that is not yet so."""
+    """Maps (B, C, L) -> (B, C, 1, L), channels last; copies only a signal that is not so."""
     return signal.unsqueeze(2).contiguous(memory_format=torch.channels_last)

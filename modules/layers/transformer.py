@@ -23,7 +23,7 @@ def sinusoids(
     device: torch.device | None = None,
     order: PositionOrder = "interleaved",
 ) -> Tensor:
-    """Sinusoid positions (length, hidden) (Vaswani et al. 2017, arXiv:1706.03762, section 3.5)."""
+    """Computes sinusoids, (length, hidden) (Vaswani et al. 2017, arXiv:1706.03762, sec. 3.5)."""
     # in float32 the angle of position 1000 is off by 6e-5, which is more than a mel may differ by
     exact = torch.float32 if device is not None and device.type == "mps" else torch.float64
     columns = torch.arange(0, hidden, 2, device=device).to(exact)  # a sine and a cosine of each
@@ -37,7 +37,7 @@ def sinusoids(
 def matrix_attention(
     queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, dropout: float = 0.0
 ) -> Tensor:
-    """Scaled dot-product attention by two matrix products (Vaswani et al. 2017, eq. 1).
+    """Computes scaled dot-product attention by two products (Vaswani et al. 2017, eq. 1).
 
     The same as `F.scaled_dot_product_attention`; it keeps the attention weights for the gradient.
     Queries, keys and values are (B, heads, T or N, D); the mask broadcasts to (B, heads, T, N).
@@ -164,7 +164,7 @@ class FFTStack(nn.Module):
         return frames
 
     def _positions(self, length: int) -> Tensor:
-        """(length, H): those that are kept ready, or computed ones."""
+        """Returns positions (length, H): those that are kept ready, or computed ones."""
         n_ready, hidden = self.positions.shape
         # a graph has no branches on a length
         exporting = torch.compiler.is_exporting()

@@ -38,7 +38,7 @@ class VariancePredictor(nn.Module):
 
 
 def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:
-    """Length regulator: repeats each phone's vector for its duration.
+    """Repeats each phone's vector for its duration: the length regulator.
 
     Ren et al. 2019, "FastSpeech", arXiv:1905.09263, eq. 1. Phones (B, N, H), durations (B, N) int64
     frames, 0 for padding -> (B, T, H), 0 beyond the sum of an item's durations. What exceeds T,

@@ -1,7 +1,7 @@
-"""Pitch and energy as parts of a network: statistics, controls, predictors and embeddings.
+"""Pitch and energy as parts of a network: a predictor, a scale and an embedding.
 
-A contour has one value per phone or per frame. It is embedded by bins, or by a convolution over the
-values of phones.
+A contour has one value per phone or per frame. The scale is that of the predictor; values are
+embedded by bins, or by a convolution over the values of phones.
 """
 
 import math
@@ -21,6 +21,7 @@ from modules.variance.adaptor import (
 from modules.variance.pitch_transform import PitchTransform
 
 Level = Literal["phone", "frame"]
+Quantization = Literal["linear", "log"]
 
 
 class ContourStats(NamedTuple):
@@ -33,7 +34,7 @@ class ContourStats(NamedTuple):
 
 
 class SpeakerNorm(nn.Module):
-    """Values of a speaker scaled to mean 0 and standard deviation 1, (n_speakers,), and back."""
+    """Scale on which a speaker has mean 0 and standard deviation 1, (n_speakers,) each."""
 
     mean: Tensor
     std: Tensor
@@ -53,6 +54,30 @@ class SpeakerNorm(nn.Module):
         """Undoes `forward`."""
         return values * self.std[speaker_ids][:, None] + self.mean[speaker_ids][:, None]
 
+    def multiplied(self, values: Tensor, factor: float | Tensor, speaker_ids: Tensor) -> Tensor:
+        """Multiplies values on this scale by a factor on Hz or linear energy."""
+        # there and back through Hz would round, and a rounded value may fall into another bin
+        zero = self(torch.zeros_like(values), speaker_ids)
+        return values * factor + zero * (1 - factor)
+
+
+class LogScale(nn.Module):
+    """Energy e as ln(1 + e), which needs no statistics, as in FastPitch."""
+
+    def forward(self, values: Tensor, _speaker_ids: Tensor) -> Tensor:
+        """Returns ln(1 + energy), (B, L)."""
+        return values.log1p()
+
+    def inverse(self, values: Tensor, _speaker_ids: Tensor) -> Tensor:
+        """Undoes `forward`."""
+        return values.expm1()
+
+    def multiplied(self, values: Tensor, factor: float | Tensor, _speaker_ids: Tensor) -> Tensor:
+        """Multiplies values on this scale by a factor on linear energy."""
+        linear = values.expm1().clamp(min=0)
+        # a factor of 1 leaves the prediction as it is, also where it is below 0
+        return values + ((linear * factor).log1p() - linear.log1p())
+
 
 class ContourControl(NamedTuple):
     """What is asked of a contour at inference, per phone at either level."""
@@ -63,33 +88,81 @@ class ContourControl(NamedTuple):
     voiced: Tensor | None = None  # (B, N) bool, the phones to transform; None: all
 
     def apply(
-        self, predicted: Tensor, mask: Tensor, norm: SpeakerNorm, speaker_ids: Tensor
+        self, predicted: Tensor, mask: Tensor, scale: SpeakerNorm | LogScale, speaker_ids: Tensor
     ) -> Tensor:
-        """The given, predicted or transformed values times the factor, normalised, (B, N)."""
+        """Returns the given, predicted or transformed values times the factor, scaled, (B, L)."""
         if self.given is not None:
-            return norm(self.given * self.factor, speaker_ids)
+            return scale(self.given * self.factor, speaker_ids)
         predicted = predicted.float()
-        if self.transform is not None:
-            hz, mean = norm.inverse(predicted, speaker_ids), norm.mean[speaker_ids]
+        if self.transform is not None and isinstance(scale, SpeakerNorm):
+            hz, mean = scale.inverse(predicted, speaker_ids), scale.mean[speaker_ids]
             hz = self.transform(hz, mean[:, None], mask.sum(dim=1), self.voiced)
-            return norm(hz * self.factor, speaker_ids)
-        # there and back through Hz would round, and a rounded value may fall into another bin
-        zero = norm(torch.zeros_like(predicted), speaker_ids)
-        return predicted * self.factor + zero * (1 - self.factor)
+            return scale(hz * self.factor, speaker_ids)
+        return scale.multiplied(predicted, self.factor, speaker_ids)
+
+    def per_frame(self, durations: Tensor, n_frames: int) -> "ContourControl":
+        """Repeats given values and factors of phones (B, N) over their frames, (B, T)."""
+
+        def repeat(values: Tensor) -> Tensor:
+            per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
+            return regulate(per_phone, durations, n_frames).squeeze(2)
+
+        return self._replace(
+            given=None if self.given is None else repeat(self.given.float()),
+            factor=repeat(self.factor.float()) if isinstance(self.factor, Tensor) else self.factor,
+        )
 
 
-class PredictedContour(nn.Module):
+def _linear_edges(stats: ContourStats, n_edges: int) -> Tensor:
+    """Returns edges of equal distance over the normalised range of all speakers."""
+    lowest = ((stats.minimum - stats.mean) / stats.std).min()
+    highest = ((stats.maximum - stats.mean) / stats.std).max()
+    return torch.linspace(float(lowest), float(highest), n_edges)
+
+
+def _log_edges(stats: ContourStats, n_edges: int) -> Tensor:
+    """Returns edges of equal ratio over the range of all speakers, in Hz or linear energy."""
+    highest = max(float(stats.maximum.max()), 1e-3)  # an unvoiced corpus has a range of 0
+    lowest = max(float(stats.minimum.min()), highest * 1e-4)  # 80 dB; silence has no logarithm
+    return torch.linspace(math.log(lowest), math.log(highest), n_edges).exp()
+
+
+class Contour(nn.Module):
     """Pitch or energy as a part of a network: predicted, and added to hidden vectors.
 
-    Subclasses define the targets and the scale of the predictor, and the vectors of its values.
+    Args:
+        scale: Scale of the predictor, whose values are embedded.
+        embedding: Vectors of bins, or without edges a convolution over values of phones.
+        is_continuous: Whether all phones have a value, pitch being interpolated; else a phone
+            without a known value, such as a voiceless one, has 0 on the scale, the speaker's mean,
+            and so has one whose given value is 0.
+        edges: Edges of the bins, on the scale ("linear") or in Hz or linear energy ("log").
+        dropout: Dropout of the vectors of a convolution.
     """
 
-    norm: SpeakerNorm
+    edges: Tensor | None
 
-    def __init__(self, predictor: VariancePredictor, level: Level) -> None:
+    def __init__(
+        self,
+        predictor: VariancePredictor,
+        scale: SpeakerNorm | LogScale,
+        embedding: nn.Embedding | MaskedConv1d,
+        level: Level = "phone",
+        *,
+        is_continuous: bool = True,
+        edges: Tensor | None = None,
+        quantization: Quantization = "linear",
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.predictor = predictor
+        self.norm = scale
+        self.embedding = embedding
         self.level = level
+        self.is_continuous = is_continuous
+        self.register_buffer("edges", edges)
+        self.quantization = quantization
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,
@@ -111,7 +184,7 @@ class PredictedContour(nn.Module):
             The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
         predicted = self.predictor(hidden if source is None else source, mask)
-        return clear_padding(hidden + self._embed(target, mask, speaker_ids), mask), predicted
+        return clear_padding(hidden + self.embed(target, mask, speaker_ids), mask), predicted
 
     def infer(
         self,
@@ -135,61 +208,88 @@ class PredictedContour(nn.Module):
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
             padding 0.
         """
-        control = self._at_level(control, durations, mask)
+        if self.is_continuous:
+            # A transform changes voiceless phones too: the contour of training continues through
+            # them, and one that jumps there is new to the decoder, and a tenth of a shift is lost.
+            control = control._replace(voiced=None)
+        if self.level == "frame":
+            control = control.per_frame(durations, mask.shape[1])
         predicted = self.predictor(hidden if source is None else source, mask)
-        values = self._asked(control, predicted, mask, speaker_ids)
-        hidden = clear_padding(hidden + self._embed(values, mask, speaker_ids), mask)
-        return hidden, self._linear(values, speaker_ids).clamp(min=0) * mask
+        values = control.apply(predicted, mask, self.norm, speaker_ids)
+        if control.given is not None and not self.is_continuous:
+            values = values * (control.given > 0)
+        hidden = clear_padding(hidden + self.embed(values, mask, speaker_ids), mask)
+        return hidden, self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
+
+    def embed(self, values: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Returns the vectors of values on the predictor's scale: (B, L) -> (B, L, H)."""
+        if self.edges is None:
+            return self.dropout(self.embedding(values.unsqueeze(2), mask))
+        if self.quantization == "log":
+            values = self.norm.inverse(values, speaker_ids)
+        return self.embedding(torch.bucketize(values, self.edges))
 
     def target(
         self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
     ) -> Tensor:
-        """The contour that is to be predicted, on the predictor's scale, (B, N) or (B, T) by level.
+        """Returns the contour to be predicted, on the scale, (B, N) or (B, T) by level.
+
+        Where none is known, and for phones without frames, it is 0, the speaker's mean. A phone of
+        a contour that is not continuous has the mean of its known frames.
 
         Args:
-            values: F0 in Hz, or energy, (B, T); 0 where not known.
+            values: F0 in Hz, or energy, (B, T); 0 where not known; F0 of a continuous contour is
+                interpolated.
             known_mask: (B, T) bool, False where there is no value: padding, unvoiced utterances.
             durations: Frames per phone, (B, N).
         """
-        raise NotImplementedError
+        if self.level == "frame":
+            return self.norm(values, speaker_ids) * known_mask
+        share_known = average_by_phone(known_mask.to(values.dtype), durations)
+        has_value = share_known > 0
+        means = average_by_phone(values, durations)
+        if not self.is_continuous:
+            means = means / share_known.where(has_value, 1)
+        return self.norm(means, speaker_ids) * has_value
 
-    def _at_level(
-        self, control: ContourControl, _durations: Tensor, _mask: Tensor
-    ) -> ContourControl:
-        """The control of the values at the level of this contour."""
-        return control
+    def continued(self, given: Tensor, lengths: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Fills the unvoiced phones of a given pitch as in training: Hz, (B, N), 0 = unvoiced.
 
-    def _asked(
-        self, control: ContourControl, predicted: Tensor, mask: Tensor, speaker_ids: Tensor
+        An item whose phones are all unvoiced gets the speaker's mean. A contour that is not
+        continuous leaves them.
+        """
+        if not self.is_continuous or not isinstance(self.norm, SpeakerNorm):
+            return given
+        mean = self.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
+        return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
+
+    def per_frame(
+        self, values: Tensor, durations: Tensor, n_frames: int, control: ContourControl
     ) -> Tensor:
-        """The given or predicted values, changed as asked, on the predictor's scale, (B, L)."""
-        return control.apply(predicted, mask, self.norm, speaker_ids)
+        """Returns Hz of frames, (B, T), from what `infer` returned: lines between phones.
 
-    def _embed(self, values: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
-        """The vectors of values on the predictor's scale: (B, L) -> (B, L, H)."""
-        raise NotImplementedError
-
-    def _linear(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Values on the predictor's scale in Hz or linear energy, (B, L)."""
-        return self.norm.inverse(values, speaker_ids)
+        Of a contour that is not continuous, phones that are voiced, or have given Hz above 0.
+        """
+        if self.level == "frame":
+            return values
+        voiced = control.voiced if control.given is None else control.given > 0
+        return join_phones(values, durations, None if self.is_continuous else voiced, n_frames)
 
 
-def _linear_edges(stats: ContourStats, n_edges: int) -> Tensor:
-    """Edges of equal distance over the normalised range of all speakers."""
-    lowest = ((stats.minimum - stats.mean) / stats.std).min()
-    highest = ((stats.maximum - stats.mean) / stats.std).max()
-    return torch.linspace(float(lowest), float(highest), n_edges)
+def binned_contour(
+    predictor: VariancePredictor,
+    stats: ContourStats,
+    level: Level,
+    quantization: Quantization,
+    *,
+    hidden: int,
+    n_bins: int,
+) -> Contour:
+    """Builds pitch or energy of speakers, quantised and embedded.
 
-
-def _log_edges(stats: ContourStats, n_edges: int) -> Tensor:
-    """Edges of equal ratio over the range of all speakers, in Hz or linear energy."""
-    highest = max(float(stats.maximum.max()), 1e-3)  # an unvoiced corpus has a range of 0
-    lowest = max(float(stats.minimum.min()), highest * 1e-4)  # 80 dB; silence has no logarithm
-    return torch.linspace(math.log(lowest), math.log(highest), n_edges).exp()
-
-
-class Contour(PredictedContour):
-    """Pitch or energy, per phone or per frame: predicted, quantised and embedded.
+    The vectors start proportional to the normalised values of their bins. Neighbouring bins then
+    mean nearly the same from the first update on, and a bin that training never sees resembles the
+    last that it does; random vectors mean nothing there.
 
     Args:
         stats: Statistics of the training data, by speaker.
@@ -197,171 +297,33 @@ class Contour(PredictedContour):
             over the range in Hz or linear energy ("log"). The first and the last bin are open.
         hidden: H, channels of the embedding.
     """
-
-    edges: Tensor
-
-    def __init__(
-        self,
-        predictor: VariancePredictor,
-        stats: ContourStats,
-        level: Level,
-        quantization: Literal["linear", "log"],
-        *,
-        hidden: int,
-        n_bins: int,
-    ) -> None:
-        super().__init__(predictor, level)
-        self.quantization = quantization
-        self.norm = SpeakerNorm(stats.mean, stats.std)
-        edges_of = _linear_edges if quantization == "linear" else _log_edges
-        self.register_buffer("edges", edges_of(stats, n_bins - 1))
-        self.embedding = nn.Embedding(n_bins, hidden)
-        self._embed_on_a_line(stats)
-
-    def _embed_on_a_line(self, stats: ContourStats) -> None:
-        """Starts with vectors that are proportional to the normalised values of their bins.
-
-        Neighbouring bins then mean nearly the same from the first update on, and a bin that
-        training never sees resembles the last that it does; random vectors mean nothing there.
-        """
-        edges = self.edges
-        if self.quantization == "log":
-            edges = (edges - stats.mean.float().mean()) / stats.std.float().mean()
-        centres = torch.cat([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])  # (n_bins,)
-        direction = torch.randn(self.embedding.embedding_dim)  # (H,)
-        with torch.no_grad():
-            self.embedding.weight.copy_(centres[:, None] * direction)
-
-    def _embed(self, normalised: Tensor, _mask: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Looks up the vectors of the values' bins: (B, L) -> (B, L, H)."""
-        values = normalised
-        if self.quantization == "log":
-            values = self.norm.inverse(normalised, speaker_ids)
-        return self.embedding(torch.bucketize(values, self.edges))
-
-    def target(
-        self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
-    ) -> Tensor:
-        """Normalised values, (B, N) or (B, T) by level; they must be interpolated F0, or energy.
-
-        Where none is known, and for phones without frames, it is 0, the speaker's mean.
-        """
-        if self.level == "frame":
-            return self.norm(values, speaker_ids) * known_mask
-        share_known = average_by_phone(known_mask.to(values.dtype), durations)
-        return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
-
-    def continued(self, given: Tensor, lengths: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Fills the unvoiced phones of a given pitch as in training: Hz, (B, N), 0 = unvoiced.
-
-        An item whose phones are all unvoiced gets the speaker's mean.
-        """
-        mean = self.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
-        return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
-
-    def per_frame(
-        self, values: Tensor, durations: Tensor, n_frames: int, _control: ContourControl
-    ) -> Tensor:
-        """Hz of frames, (B, T), from what `infer` returned; phones are joined by straight lines."""
-        if self.level == "frame":
-            return values
-        return join_phones(values, durations, None, n_frames)
-
-    def _at_level(self, control: ContourControl, durations: Tensor, mask: Tensor) -> ContourControl:
-        """The control of all phones, its values (B, N) repeated over frames if need be.
-
-        A transform changes voiceless phones too: the contour of training continues through them,
-        and one that jumps there is new to the decoder, and a tenth of a shift is lost.
-        """
-        control = control._replace(voiced=None)
-        if self.level == "phone":
-            return control
-
-        def repeat(values: Tensor) -> Tensor:
-            per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
-            return regulate(per_phone, durations, mask.shape[1]).squeeze(2)
-
-        given, factor = control.given, control.factor
-        return control._replace(
-            given=None if given is None else repeat(given.float()),
-            factor=repeat(factor.float()) if isinstance(factor, Tensor) else factor,
-        )
+    norm, embedding = SpeakerNorm(stats.mean, stats.std), nn.Embedding(n_bins, hidden)
+    edges = (_linear_edges if quantization == "linear" else _log_edges)(stats, n_bins - 1)
+    normalised = edges
+    if quantization == "log":
+        normalised = (edges - stats.mean.float().mean()) / stats.std.float().mean()
+    middles = (normalised[1:] + normalised[:-1]) / 2
+    centres = torch.cat([normalised[:1], middles, normalised[-1:]])  # (n_bins,)
+    direction = torch.randn(hidden)  # (H,)
+    with torch.no_grad():
+        embedding.weight.copy_(centres[:, None] * direction)
+    return Contour(predictor, norm, embedding, level, edges=edges, quantization=quantization)
 
 
-class _PhoneContour(PredictedContour):
-    """Values of phones, embedded by a convolution of an odd kernel."""
+def convolved_contour(
+    predictor: VariancePredictor,
+    stats: ContourStats | None,
+    hidden: int,
+    kernel_size: int,
+    dropout: float = 0.0,
+) -> Contour:
+    """Builds pitch or energy of phones, embedded by a convolution of an odd kernel.
 
-    def __init__(
-        self, predictor: VariancePredictor, hidden: int, kernel_size: int, dropout: float = 0.0
-    ) -> None:
-        super().__init__(predictor, "phone")
-        self.embedding = MaskedConv1d(1, hidden, kernel_size)
-        self.dropout = Dropout(dropout)
-
-    def _embed(self, values: Tensor, mask: Tensor, _speaker_ids: Tensor) -> Tensor:
-        vectors: Tensor = self.dropout(self.embedding(values.unsqueeze(2), mask))
-        return vectors
-
-
-class ConvolvedContour(_PhoneContour):
-    """Pitch or energy of each phone, embedded by a convolution over the normalised values.
-
-    A phone without a known value, such as a voiceless one, has 0, the speaker's mean; so has one
-    whose given value is 0. Of the statistics, those of frames, mean and std are used.
+    Args:
+        stats: Statistics of frames, by speaker, of which mean and std are used, for a contour with
+            gaps; None for an energy on a logarithmic scale.
+        hidden: H, channels of the embedding.
     """
-
-    def __init__(
-        self,
-        predictor: VariancePredictor,
-        stats: ContourStats,
-        hidden: int,
-        kernel_size: int,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__(predictor, hidden, kernel_size, dropout)
-        self.norm = SpeakerNorm(stats.mean, stats.std)
-
-    def target(
-        self, values: Tensor, known_mask: Tensor, durations: Tensor, speaker_ids: Tensor
-    ) -> Tensor:
-        """Mean of the known frames of each phone, normalised, (B, N)."""
-        share = average_by_phone(known_mask.to(values.dtype), durations)
-        has_value = share > 0
-        means = average_by_phone(values, durations) / share.where(has_value, 1)
-        return self.norm(means, speaker_ids) * has_value
-
-    def per_frame(
-        self, values: Tensor, durations: Tensor, n_frames: int, control: ContourControl
-    ) -> Tensor:
-        """Hz of frames, (B, T): lines between phones that are voiced, or have given Hz above 0."""
-        voiced = control.voiced if control.given is None else control.given > 0
-        return join_phones(values, durations, voiced, n_frames)
-
-    def _asked(
-        self, control: ContourControl, predicted: Tensor, mask: Tensor, speaker_ids: Tensor
-    ) -> Tensor:
-        values = super()._asked(control, predicted, mask, speaker_ids)
-        return values if control.given is None else values * (control.given > 0)
-
-
-class PhoneEnergy(_PhoneContour):
-    """Energy e of each phone as ln(1 + e), which needs no statistics, as in FastPitch."""
-
-    def target(
-        self, values: Tensor, _known_mask: Tensor, durations: Tensor, _speaker_ids: Tensor
-    ) -> Tensor:
-        """ln(1 + mean of the frames) of each phone, (B, N)."""
-        return average_by_phone(values, durations).log1p()
-
-    def _asked(
-        self, control: ContourControl, predicted: Tensor, _mask: Tensor, _speaker_ids: Tensor
-    ) -> Tensor:
-        if control.given is not None:
-            return (control.given * control.factor).log1p()
-        predicted = predicted.float()
-        linear = predicted.expm1().clamp(min=0)
-        # a factor of 1 leaves the prediction as it is, also where it is below 0
-        return predicted + ((linear * control.factor).log1p() - linear.log1p())
-
-    def _linear(self, values: Tensor, _speaker_ids: Tensor) -> Tensor:
-        return values.expm1()
+    scale = LogScale() if stats is None else SpeakerNorm(stats.mean, stats.std)
+    embedding = MaskedConv1d(1, hidden, kernel_size)
+    return Contour(predictor, scale, embedding, is_continuous=stats is None, dropout=dropout)

@@ -60,7 +60,9 @@ class PitchTransform:
         if voiced is not None:
             changed = changed & voiced
         if self.custom is None:
-            factor = 0.0 if self.flatten else -self.amplify if self.invert else self.amplify
+            factor = -self.amplify if self.invert else self.amplify
+            if self.flatten:
+                factor = 0.0
             transformed = mean_hz + factor * (pitch_hz - mean_hz) + self.shift_hz
         else:
             transformed = self.custom(pitch_hz, lengths)
@@ -70,12 +72,12 @@ class PitchTransform:
 
 def _check(transformed: Tensor, pitch_hz: Tensor, used: Tensor) -> None:
     shape = tuple(pitch_hz.shape)
-    given = type(transformed).__name__
+    returned = type(transformed).__name__
     if isinstance(transformed, Tensor):
-        given = f"a tensor of the shape {tuple(transformed.shape)}"
-    if given != f"a tensor of the shape {shape}":
+        returned = f"a tensor of the shape {tuple(transformed.shape)}"
+    if returned != f"a tensor of the shape {shape}":
         raise ValueError(
-            f"the custom pitch transform gives {given}; expected a tensor of the shape {shape}"
+            f"the custom pitch transform gives {returned}; expected a tensor of the shape {shape}"
         )
     if not transformed[used].isfinite().all():
         raise ValueError("the custom pitch transform gives values that are not finite")

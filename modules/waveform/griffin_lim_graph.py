@@ -61,7 +61,7 @@ class GriffinLimGraph(nn.Module):
         return wav[None, n_skipped : n_skipped + T * hop].clamp(-1, 1)
 
     def _window(self, past: _Past, window: tuple[Tensor, Tensor, Tensor]) -> tuple[_Past, Tensor]:
-        """The past of the next window, and the sound, (n_rows + n_blocks - 1, hop_length).
+        """Returns the past of the next window, and the sound, (n_rows + n_blocks - 1, hop_length).
 
         Args:
             window: Magnitudes, (1 + n_rows, K), with the last frame of the past first; the number
@@ -86,7 +86,7 @@ class GriffinLimGraph(nn.Module):
         return later, sound
 
     def _phases(self, magnitude: Tensor, past: Tensor, begins: Tensor, n_valid: Tensor) -> Tensor:
-        """Phases by integration, (n_rows, K) float64, as of `integrate_phase`."""
+        """Returns phases by integration, (n_rows, K) float64, as of `integrate_phase`."""
         log_magnitude = magnitude.clamp(min=SMALLEST_MAGNITUDE).log().double()
         rows = torch.arange(len(magnitude))
         before = (rows - 1).clamp(min=0).maximum(begins.long())
@@ -127,7 +127,7 @@ class GriffinLimGraph(nn.Module):
     def _iterated(
         self, magnitude: Tensor, weight: Tensor, before: Tensor, past: _Pair, number: Tensor
     ) -> tuple[_Pair, Tensor]:
-        """One iteration: the spectrum, and the consistent one that it was moved from."""
+        """Runs one iteration: the spectrum, and the consistent one that it was moved from."""
         (spectrum, previous), T = past, magnitude.shape[1]
         window = self.vocoder.window
         wav = self._added(self.dft.inverse(spectrum) * window, before) / weight
@@ -140,7 +140,7 @@ class GriffinLimGraph(nn.Module):
         return (moved * torch.cat([gain, gain], 2), consistent), number.clone()
 
     def _added(self, frames: Tensor, before: Tensor) -> Tensor:
-        """Overlapping frames and the sum of those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
+        """Adds overlapping frames and those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
         return overlapped(frames, self.mel.hop_length) + F.pad(before, (0, 0, 0, len(frames)))
 
 

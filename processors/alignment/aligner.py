@@ -23,6 +23,10 @@ from utils.errors import InputError, UtteranceError
 class AlignmentError(UtteranceError):
     """An utterance that cannot be aligned; the message gives the reason, and the file if any."""
 
+    def __init__(self, reason: str, path: Path | None = None) -> None:
+        super().__init__(reason if path is None else f"{path}: {reason}")
+        self.names_file = path is not None
+
 
 # Finds the phones of an utterance in its recording, (S,) float32 in [-1, 1] at the configured rate;
 # raises AlignmentError if it cannot.
@@ -55,7 +59,7 @@ class Aligner:
 
 
 def find_aligner(config: PreprocessConfig) -> Aligner:
-    """The aligner that the configuration names; with "none", stage 1 does as with "learned"."""
+    """Returns the configured aligner; with "none", stage 1 does as with "learned"."""
     name = "learned" if config.aligner == "none" else config.aligner
     return load_definition(f"processors.alignment.{name}", "ALIGNER", Aligner)
 
@@ -83,8 +87,8 @@ def naming(place: Path | str) -> Iterator[None]:
     try:
         yield
     except AlignmentError as error:
-        if not str(error).startswith(str(place)):
-            error.args = (f"{place}: {error}",)
+        if not error.names_file:
+            error.args, error.names_file = (f"{place}: {error}",), True
         raise
 
 
@@ -100,7 +104,7 @@ class AlignedWord(NamedTuple):
 
 
 def pauses_after(spoken: SpokenText) -> list[str]:
-    """The pause after each word: its punctuation or, in letters, a boundary; "" for none."""
+    """Returns the pause after each word: punctuation or, in letters, a boundary; "" for none."""
     starts = [word.start for word in spoken.words[1:]] + [len(spoken.phones)]
     between = [
         spoken.phones[word.end : start] for word, start in zip(spoken.words, starts, strict=True)
@@ -109,7 +113,7 @@ def pauses_after(spoken: SpokenText) -> list[str]:
 
 
 def is_punctuated(spoken: SpokenText) -> list[bool]:
-    """Whether each word has punctuation after it."""
+    """Returns whether each word has punctuation after it."""
     return [pause not in ("", WORD_BOUNDARY) for pause in pauses_after(spoken)]
 
 
@@ -141,7 +145,12 @@ def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float
             start = min(max(phone.start_s, 0.0), duration_s)
             if phones:
                 start = max(start, edges[-1])
-                _fill_gap(phones, edges, start, pause)
+                gap = start - edges[-1]
+                if pause or gap >= SHORTEST_PAUSE_S:
+                    phones.append(pause or SHORT_PAUSE)
+                    edges.append(start)
+                else:
+                    edges[-1] += gap / 2
             else:
                 phones, edges = [SILENCE], [max(start - edge_silence_s, 0.0), start]
             pause = ""  # also before the first word: the frontend leaves punctuation out there
@@ -156,12 +165,3 @@ def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float
     phones.append(pause or FULL_STOP)
     edges.append(min(edges[-1] + edge_silence_s, duration_s))
     return Alignment(tuple(phones), np.array(edges), tuple(spans))
-
-
-def _fill_gap(phones: list[str], edges: list[float], start: float, pause: str) -> None:
-    gap = start - edges[-1]
-    if pause or gap >= SHORTEST_PAUSE_S:
-        phones.append(pause or SHORT_PAUSE)
-        edges.append(start)
-    else:
-        edges[-1] += gap / 2

@@ -84,7 +84,7 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
 
 
 def _between_phones(alignment: Alignment) -> list[tuple[float, float]]:
-    """Start and end of the pauses, in seconds; the first and the last reach to the ends."""
+    """Returns start and end of the pauses, s; the first and the last reach to the ends."""
     edges = alignment.boundaries_s.tolist()
     phones = [n for n, name in enumerate(alignment.phones) if name not in PAUSES]
     starts = [0.0, *(edges[n + 1] for n in phones)]

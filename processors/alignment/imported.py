@@ -17,7 +17,7 @@ from utils.files import read_json, user_path
 
 
 def imported_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
-    """The folder of a dataset's imported alignments, `dataset_root` being that of the corpus."""
+    """Returns the folder of imported alignments, `dataset_root` being that of the corpus."""
     return user_path(config.imported_dir) if config.imported_dir else dataset_root / "alignments"
 
 

@@ -20,7 +20,7 @@ Symbols = Sequence[str]
 
 
 def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether two transcripts can be of the same text.
+    """Returns whether two transcripts can be of the same text.
 
     They can if `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order. Numbers,
     unknown words (`<unk>`) and other writing systems, such as pinyin for Chinese, cannot be
@@ -37,14 +37,14 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether two transcripts are both words of one writing system."""
+    """Returns whether two transcripts are both words of one writing system."""
     return bool(_scripts(_spelt(words)) & _scripts(_spelt(others)))
 
 
 def first_missing_word(
     words: Sequence[Symbols], units: Sequence[Symbols]
 ) -> tuple[int, int] | None:
-    """The first word of a text that another transcript lacks, and the number of units before it.
+    """Finds the first word of a text that a transcript lacks, and counts the units before it.
 
     A word is missing if an alignment of least edits (Wagner and Fischer 1974) deletes all of its
     symbols. Phones of other names cannot be compared: then no word is missing. The units of the
@@ -66,7 +66,7 @@ def first_missing_word(
 
 
 def _edits(text: Symbols, other: Symbols) -> np.ndarray:
-    """Edits from each beginning of the text to each of the other transcript, (S + 1, U + 1)."""
+    """Counts edits from each beginning of the text to each of the other, (S + 1, U + 1)."""
     symbols = np.array(other, dtype=object)  # (U,)
     is_unknown = symbols == UNKNOWN
     places = np.arange(len(other) + 1)
@@ -80,7 +80,7 @@ def _edits(text: Symbols, other: Symbols) -> np.ndarray:
 
 
 def symbols_of(word: str) -> Symbols:
-    """Letters of a word, to compare; `UNKNOWN` for one that can stand for other words."""
+    """Returns letters of a word, to compare; `UNKNOWN` for one that can stand for other words."""
     letters = _letters(word)
     is_label = word.startswith(("<", "[", "(", "{")) or any(char.isdigit() for char in word)
     return UNKNOWN if is_label or not letters else letters
@@ -91,7 +91,7 @@ def _matcher(first: Sequence[str], second: Sequence[str]) -> SequenceMatcher[str
 
 
 def _letters(word: str) -> str:
-    """Small letters without accents; none for `<unk>` and numbers."""
+    """Returns small letters without accents; none for `<unk>` and numbers."""
     if word.startswith("<"):
         return ""
     return "".join(
@@ -104,7 +104,7 @@ def _spelt(words: Sequence[str]) -> list[str]:
 
 
 def _scripts(words: Sequence[str]) -> set[str]:
-    """Writing systems, by the first words of the letters' names: `LATIN`, `CJK`."""
+    """Returns writing systems, by the first words of the letters' names: `LATIN`, `CJK`."""
     return {unicodedata.name(char, "").partition(" ")[0] for word in words for char in word}
 
 
@@ -124,7 +124,7 @@ def match_boundaries(words: Sequence[Symbols], units: Sequence[Symbols]) -> list
 
 
 def _places(first: Symbols, second: Symbols) -> list[float]:
-    """For each boundary between symbols of `first` its place in `second`.
+    """Finds for each boundary between symbols of `first` its place in `second`.
 
     Where the two differ, boundaries are spread evenly.
     """

@@ -66,14 +66,17 @@ def align_english(
     rate = config.sample_rate
     duration_s, n_phones = len(wav) / rate, sum(map(len, words))
     aligner.check_length(n_phones, SHORTEST_PHONE_S, duration_s)
-    found = _align([_without_stress(word) for word in words], _to_pcm(wav, rate))
-    shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in found for s in word)
+    if rate != MODEL_RATE:
+        wav = soxr.resample(wav, rate, MODEL_RATE)  # another (S,)
+    pcm = (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
+    spans_by_word = _align([_without_stress(word) for word in words], pcm)
+    shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in spans_by_word for s in word)
     if n_phones >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * n_phones:
         raise AlignmentError(
             f"text and recording do not fit: {shortest} of {n_phones} phones have"
             f" the minimum length of {SHORTEST_PHONE_S:.2f} s; does the recording match its text?"
         )
-    spans = chain.from_iterable(found)
+    spans = chain.from_iterable(spans_by_word)
     timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
     return aligner.merge(aligner.aligned_words(spoken, timed), duration_s, config.edge_silence_s)
 
@@ -88,22 +91,15 @@ def _without_stress(phones: Sequence[str]) -> Phones:
     return bare
 
 
-def _to_pcm(wav: np.ndarray, sample_rate: int) -> bytes:
-    """16-bit samples at the model's rate."""
-    if sample_rate != MODEL_RATE:
-        wav = soxr.resample(wav, sample_rate, MODEL_RATE)
-    return (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
-
-
 def _timed(phone: str, span: PhoneSpan, duration_s: float) -> TimedPhone:
-    """A phone with its stress, in seconds and without the lead."""
+    """Returns a phone with its stress, in seconds and without the lead."""
     start_s = span.start * FRAME_S + LEAD_S if span.start else 0.0
     end_s = (span.start + span.n_frames) * FRAME_S + LEAD_S
     return TimedPhone(phone, start_s, min(end_s, duration_s))
 
 
 def _align(words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
-    """The phones of each word; tries again with a wide beam if the first fails."""
+    """Returns the phones of each word; tries again with a wide beam if the first fails."""
     reason = ""
     for beam in BEAMS:
         try:

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
-from preprocessors.manifest import Utterance
+from preprocessors.manifest import Utterance, safe_id
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Span, file_aligner, is_silence, make_grid
 from utils.files import user_path
 
+_MAKE = "align this recording, or correct preprocess.textgrid_dir"
 _PLACE = itemgetter(1, 2)
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
@@ -37,7 +38,8 @@ def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
     """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it."""
-    name = f"{utterance.id}.TextGrid"
+    stem = utterance.audio.stem  # of a name that is no id, the aligner knows only the name
+    name = f"{stem if safe_id(stem) == utterance.id else utterance.id}.TextGrid"
     # that of VCTK_p225 may be called p225
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
     places = (folder / name, folder / utterance.speaker / name, folder / own_name / name)
@@ -68,24 +70,27 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         plain = parseTextgridStr(text, includeEmptyIntervals=True)
         rows = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
         declared = [int(long or short) for long, short in _DECLARED.findall(text)]
-        held = [len(tier["entries"]) for tier in rows]
-        if declared and declared != held:
-            raise ValueError(f"it declares {declared} intervals in its tiers and holds {held}")
-        found = [_intervals(rows, tiers.phones, "phone"), _intervals(rows, tiers.words, "word")]
+        n_entries = [len(tier["entries"]) for tier in rows]
+        if declared and declared != n_entries:
+            raise ValueError(f"it declares {declared} intervals in its tiers and holds {n_entries}")
+        tiers_found = [
+            _intervals(rows, tiers.phones, "phone"),
+            _intervals(rows, tiers.words, "word"),
+        ]
         pauses = [pause for pause in _intervals(rows, "", "pause") if pause[0]]
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise AlignmentError(f"{path}: not a complete TextGrid ({error}); make it again") from None
-    spoken = [phone for phone in found[0] if not is_silence(phone[0])]
-    for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, found[1])):
+        raise AlignmentError(f"not a complete TextGrid ({error}); make it again", path) from None
+    spoken = [phone for phone in tiers_found[0] if not is_silence(phone[0])]
+    for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, tiers_found[1])):
         if wanted and not intervals:
             names = ", ".join(str(tier["name"]) for tier in rows) or "none"
-            raise AlignmentError(f"{path}: nothing in a tier `{wanted}`; its tiers are {names}")
-    return make_grid(duration_s, found[1], sorted([*spoken, *pauses], key=_PLACE))
+            raise AlignmentError(f"nothing in a tier `{wanted}`; its tiers are {names}", path)
+    return make_grid(duration_s, tiers_found[1], sorted([*spoken, *pauses], key=_PLACE))
 
 
 def textgrid_of(tiers: Mapping[str, Sequence[Span]], duration_s: float) -> str:
-    """A TextGrid in the long form, from intervals longer than 0 s, with gaps as empty intervals."""
+    """Formats a long TextGrid of intervals longer than 0 s, with gaps as empty intervals."""
     from praatio.utilities.textgrid_io import getTextgridAsStr
 
     span = {"xmin": 0, "xmax": duration_s}
@@ -101,13 +106,16 @@ def _read_text(path: Path) -> str:
         content = path.read_bytes()
         is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AlignmentError(f"{path}: no TextGrid in UTF-8 or UTF-16 ({error})") from None
+    except OSError as error:
+        raise AlignmentError(f"{error.strerror}; {_MAKE}", path) from None
+    except UnicodeDecodeError as error:
+        fault = f"no TextGrid in UTF-8 or UTF-16 ({error}); save it as UTF-8"
+        raise AlignmentError(fault, path) from None
     return text.replace("\r\n", "\n")
 
 
 def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Span]:
-    """The first tier of the wanted name or, without one, of a usual name; empty if there is none.
+    """Returns the first tier of the wanted or, without one, a usual name; empty if missing.
 
     MFA puts the speaker before it: `p225 - phones`.
     """

@@ -62,7 +62,7 @@ class Grid(NamedTuple):
 
 
 def make_grid(duration_s: float | None, words: Iterable[Span], phones: Iterable[Span]) -> Grid:
-    """A grid without silences, unless they belong to a complete sequence; unknown is `<spn>`."""
+    """Builds a grid without silences, unless its sequence is complete; unknown is `<spn>`."""
     spoken = [TimedWord(*word) for word in words if not is_silence(word[0])]
     named = [TimedPhone(_UNKNOWN_PHONES.get(name.lower(), name), a, b) for name, a, b in phones]
     grid = Grid(duration_s, spoken, named)
@@ -72,7 +72,7 @@ def make_grid(duration_s: float | None, words: Iterable[Span], phones: Iterable[
 
 
 def is_silence(label: str) -> bool:
-    """Whether a label means silence in the files of any aligner, or is a pause of this toolkit."""
+    """Returns whether a label is silence in any aligner's files, or a pause of this toolkit."""
     return label.lower() in _SILENCES or label in symbols.PAUSES
 
 
@@ -81,11 +81,12 @@ def check_times(grid: Grid) -> None:
     for tier in (grid.words, grid.phones):
         for label, start_s, end_s in tier:
             if not 0 <= start_s <= end_s < inf:
-                raise AlignmentError(f"{label} lasts from {start_s:.3f} to {end_s:.3f} s")
+                times = f"{label} lasts from {start_s:.3f} to {end_s:.3f} s"
+                raise AlignmentError(f"{times}, and must end after it starts; {_AGAIN}")
         for (label, start_s, end_s), (after, after_s, _) in pairwise(tier):
             if after_s < start_s or end_s - after_s > MAX_OVERLAP_S:
                 times = f"{label} lasts until {end_s:.3f} s, and {after} starts at {after_s:.3f} s"
-                raise AlignmentError(f"times overlap or are not in order: {times}")
+                raise AlignmentError(f"times overlap or are not in order: {times}; {_AGAIN}")
 
 
 def check_text(text: object, utterance: Utterance) -> None:
@@ -113,7 +114,11 @@ def align_grid(
     if grid.is_complete or tuple(phone.name for phone in grid.phones) == spoken.phones:
         return _complete(grid, spoken)
     _check_end(grid.phones[-1], duration_s)
-    words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
+    if grid.words:
+        words = _by_words(grid, spoken)
+    else:
+        spans = _spans_of_words([phone.name for phone in grid.phones], spoken)
+        words = aligner.aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
     return aligner.merge(words, duration_s, edge_silence_s)
 
 
@@ -123,7 +128,7 @@ def file_aligner(
     read: Callable[[Path, Utterance], Grid],
     remedy: str,
 ) -> aligner.Aligner:
-    """An aligner that reads the alignment of each utterance from a file.
+    """Returns an aligner that reads the alignment of each utterance from a file.
 
     Args:
         folder_of: The folder of the files, given the configuration and the folder of the corpus.
@@ -152,7 +157,7 @@ def file_aligner(
 
 
 def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
-    """A complete sequence; a phone lasts until the next one starts."""
+    """Returns a complete sequence; a phone lasts until the next one starts."""
     names = tuple(phone.name for phone in grid.phones)
     edges = np.array([*(phone.start_s for phone in grid.phones), grid.phones[-1].end_s])
     f0_hz = np.array(grid.f0_hz) if grid.f0_hz else None
@@ -171,7 +176,7 @@ def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
 
 
 def _spans_of_words(names: Sequence[str], spoken: SpokenText) -> list[tuple[int, int]]:
-    """First phone of each word, and one past its last."""
+    """Returns the first phone of each word, and one past its last."""
     ends = matching.match_boundaries(_phones_of_words(spoken), [[_bare(name)] for name in names])
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
@@ -181,7 +186,7 @@ def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
 
 
 def _check_duration(grid: Grid, duration_s: float) -> None:
-    """A source without the recording's length may leave out silence at its end."""
+    """Refuses another length; a source without one may leave out silence at its end."""
     last_s = grid.phones[-1].end_s
     longest = max(last_s, grid.duration_s or (duration_s if last_s < duration_s else 0.0))
     if abs(longest - duration_s) > MAX_MISMATCH_S:
@@ -218,8 +223,8 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
 def _check_words(grid: Grid, spoken: SpokenText) -> None:
     words = [word.text for word in grid.words]
     if not matching.is_same_text([word.text for word in spoken.words], words):
-        found = " ".join(words)[:_SHOWN]
-        fault = f"its words are '{found}', those of the text '{spoken.text[:_SHOWN]}'"
+        words_of_file = " ".join(words)[:_SHOWN]
+        fault = f"its words are '{words_of_file}', those of the text '{spoken.text[:_SHOWN]}'"
         raise AlignmentError(f"{fault}; does it belong to this text?")
 
 
@@ -251,7 +256,7 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
 
 
 def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
-    """The file's words, with the text's punctuation."""
+    """Returns the file's words, with the text's punctuation."""
     words = list(_timed_words(grid))
     symbols_of_text = [matching.symbols_of(word.text) for word in spoken.words]
     symbols_of_file = [matching.symbols_of(word.text) for word in words]
@@ -263,7 +268,7 @@ def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
 
 
 def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
-    """The words with the phones whose middle is in them; other phones become words of their own."""
+    """Yields words with the phones whose middle is in them; others become words of their own."""
     waiting = list(reversed(grid.phones))
     for word in grid.words:
         while waiting and _middle(waiting[-1]) < word.start_s:
@@ -275,12 +280,6 @@ def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
         if inside:
             yield AlignedWord(word.text, tuple(inside))
     yield from (AlignedWord(phone.name, (phone,)) for phone in reversed(waiting))
-
-
-def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
-    """The text's words and punctuation, with the file's phones."""
-    spans = _spans_of_words([phone.name for phone in grid.phones], spoken)
-    return aligner.aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
 
 
 def _middle(phone: TimedPhone) -> float:

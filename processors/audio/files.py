@@ -27,6 +27,12 @@ _WHOLE_SHARE = 0.99  # of the samples that a header promises
 _UNKNOWN_FRAMES = 2**63 - 1  # of libsndfile, where the header gives no length
 # A program that writes to a pipe cannot go back to the header: it says 0xFFFFFFFF, or about 2 GB.
 _STREAMED = 0x7FFF0000
+# first bytes of AIFF, AU, long or big-endian WAV, W64 and CAF
+_CHUNKED = {b"FORM", b".snd", b"dns.", b"RF64", b"RIFX", b"riff", b"caff"}
+_PADDING = 64  # bytes by which programs get the length of a whole file wrong
+# lengths in the log of libsndfile, of the header and of the file
+_CORRECTED = re.compile(r": (\d+) \(should be (\d+)\)")
+_RF64_FRAMES = re.compile(r"frame count (\d+) does not match value from 'ds64' chunk of (\d+)")
 _HEADER = struct.Struct("<4sI")  # of a chunk of WAV: name and length
 
 
@@ -74,7 +80,7 @@ def read_audio(path: Path, config: PreprocessConfig) -> Audio:
 def _read_samples(
     path: Path, config: PreprocessConfig, notices: list[str]
 ) -> tuple[np.ndarray, int]:
-    """All samples (S, C) float32 and their rate; too long a file is not read."""
+    """Returns all samples (S, C) float32 and their rate; too long a file is not read."""
     if path.stat().st_size == 0:
         raise AudioError("the file is empty (0 bytes); copy or record it again")
     if not check_length(path):
@@ -106,7 +112,7 @@ def _check_seconds(n_frames: int, rate: int, config: PreprocessConfig) -> None:
 
 
 def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[str]) -> np.ndarray:
-    """Samples (S, C) within [-1, 1]."""
+    """Returns samples (S, C) within [-1, 1]."""
     finite = np.isfinite(samples).all(axis=1)
     if not finite.all():
         raise AudioError(
@@ -130,7 +136,7 @@ def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[st
 
 
 def _to_mono(samples: np.ndarray, notices: list[str]) -> np.ndarray:
-    """Mean of the channels, (S, C) to (S,)."""
+    """Returns the mean of the channels, (S, C) to (S,)."""
     n_channels = samples.shape[1]
     wav = samples.mean(axis=1)  # (S,)
     loudest = max(channel.std() for channel in samples.T)
@@ -205,15 +211,19 @@ def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> 
 
 
 def check_length(path: Path) -> bool:
-    """Compares the length of the audio in the header of a WAV file with the file.
+    """Compares the length of the audio in the header of a file with the file.
 
     Returns:
         False if the header gives no length, since the file was written to a pipe.
     """
     with path.open("rb") as file:
         audio = _audio_chunk(file)
+        file.seek(0)
+        is_chunked = file.read(4) in _CHUNKED
+    if audio is None:
+        return not is_chunked or _check_logged_length(path)
     size = path.stat().st_size
-    if audio is None or audio.stop <= size:
+    if audio.stop <= size:
         return True
     if len(audio) >= _STREAMED:
         return False
@@ -223,8 +233,24 @@ def check_length(path: Path) -> bool:
     )
 
 
+def _check_logged_length(path: Path) -> bool:
+    """Compares the lengths in the header with those that libsndfile found, by its log."""
+    log = soundfile.info(path, verbose=True).extra_info
+    lengths = [(int(declared), int(held)) for declared, held in _CORRECTED.findall(log)]
+    lengths += [(int(declared), int(held)) for held, declared in _RF64_FRAMES.findall(log)]
+    for declared, held in lengths:
+        if declared >= _STREAMED:
+            return False
+        if declared - held > _PADDING:
+            raise UtteranceError(
+                f"cut short: the header promises {declared} bytes or samples, the file holds"
+                f" {held}; copy it again"
+            )
+    return True
+
+
 def _audio_chunk(file: BinaryIO) -> range | None:
-    """The bytes of the samples, which may end beyond the file; None if it is no WAV file."""
+    """Finds the bytes of samples, which may end beyond the file; None if it is no WAV file."""
     if not re.match(rb"RIFF....WAVE", file.read(12), re.DOTALL):
         return None
     while len(header := file.read(_HEADER.size)) == _HEADER.size:

@@ -56,5 +56,5 @@ def to_pcm16(wav: np.ndarray) -> np.ndarray:
 
 
 def from_pcm16(steps: np.ndarray) -> np.ndarray:
-    """Audio in [-1, 1), float32."""
+    """Converts 16-bit samples to audio in [-1, 1), float32."""
     return steps.astype(np.float32) / _STEPS

@@ -22,7 +22,7 @@ class Loudness(NamedTuple):
 
 
 def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> Loudness:
-    """Integrated loudness and peak of a signal of one channel that comes in pieces, (n,) each."""
+    """Measures integrated loudness and peak of one channel that comes in pieces, (n,) each."""
     sections = k_weighting(sample_rate)
     state, peak = np.zeros((len(sections), 2)), 0.0
     n_step = round(_STEP_S * sample_rate)
@@ -39,7 +39,7 @@ def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> Loudness:
 
 
 def k_weighting(sample_rate: int) -> np.ndarray:
-    """The two filters of BS.1770-4, annex 1, for any sample rate: second-order sections, (2, 6).
+    """Designs the filters of BS.1770-4, annex 1, for any rate: second-order sections, (2, 6).
 
     The standard lists coefficients for 48 kHz only. These are the bilinear transforms of the analog
     filters behind them (B. De Man, "Evaluation of implementations of the EBU R128 loudness
@@ -60,7 +60,7 @@ def k_weighting(sample_rate: int) -> np.ndarray:
 
 
 def _integrated(steps: np.ndarray) -> float:
-    """Mean of the gated blocks (BS.1770-4, eq. 3 to 7), from the power of each 0.1 s, (T,)."""
+    """Averages the gated blocks (BS.1770-4, eq. 3 to 7), from the power of each 0.1 s, (T,)."""
     if len(steps) < _STEPS:
         return -math.inf
     powers = np.convolve(steps, np.full(_STEPS, 1 / _STEPS), mode="valid")  # (T - 3,)

@@ -26,7 +26,7 @@ _CHUNK_FRAMES = 256  # bounds the memory, and fits into caches
 def log_envelopes(
     wav: np.ndarray, sample_rate: int, f0: np.ndarray, hop_length: int, floor: float
 ) -> Iterator[np.ndarray]:
-    """Log power envelopes of all frames, in chunks.
+    """Yields log power envelopes of all frames, in chunks.
 
     Args:
         wav: (S,), at least one sample.
@@ -49,7 +49,7 @@ def log_envelopes(
 
 
 def _power(samples: np.ndarray, centres: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Power spectra under Hann windows of three periods, (T, K); f0 in periods per sample."""
+    """Computes power spectra under Hann windows of three periods, (T, K); f0 per sample."""
     half = np.rint(_PERIODS_PER_WINDOW / 2 / f0).astype(int)[:, None]  # (T, 1)
     offsets = np.arange(-half.max(), half.max() + 1)  # (L,)
     window = 0.5 + 0.5 * np.cos(2 * np.pi / _PERIODS_PER_WINDOW * offsets * f0[:, None])  # (T, L)
@@ -61,7 +61,7 @@ def _power(samples: np.ndarray, centres: np.ndarray, f0: np.ndarray) -> np.ndarr
 
 
 def _with_dc(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Power spectra with the band below the fundamental mirrored into it, (T, K); f0 in bins."""
+    """Mirrors power spectra (T, K) into the band below the fundamental; f0 in bins."""
     # speech has no power there, and the envelope would fall towards 0 Hz
     below = np.arange(int(f0.max()) + 1)
     mirrored = f0[:, None] - below  # (T, L), negative above the fundamental
@@ -74,7 +74,7 @@ def _with_dc(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
 
 
 def _smoothed(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Mean of the power over two thirds of the fundamental around each bin, (T, K); f0 in bins."""
+    """Averages power over two thirds of the fundamental around each bin, (T, K); f0 in bins."""
     T, K = power.shape
     half = f0[:, None] / 3  # (T, 1)
     margin = int(half.max()) + 2
@@ -83,9 +83,9 @@ def _smoothed(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
     np.cumsum(mirrored, axis=1, out=total[:, 1:])
 
     def up_to(shift: np.ndarray) -> np.ndarray:
-        whole = np.floor(shift + 0.5)  # bins are centred on whole numbers
-        share = shift + 0.5 - whole
-        edges = margin + np.arange(K) + whole.astype(int)  # (T, K)
+        nearest = np.floor(shift + 0.5)  # bins are centred on whole numbers
+        share = shift + 0.5 - nearest
+        edges = margin + np.arange(K) + nearest.astype(int)  # (T, K)
         lower, upper = (np.take_along_axis(total, edges + i, axis=1) for i in (0, 1))
         return (1 - share) * lower + share * upper
 
@@ -93,7 +93,7 @@ def _smoothed(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
 
 
 def _liftered(log_power: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Log spectra (T, K), liftered to smooth over the fundamental; f0 in periods per sample."""
+    """Lifters log spectra (T, K) to smooth over the fundamental; f0 in periods per sample."""
     periods = f0[:, None] * np.arange(N_FFT // 2 + 1)  # (T, N_FFT / 2 + 1), quefrency
     recovery = 1 - 2 * _RECOVERY + 2 * _RECOVERY * np.cos(2 * np.pi * periods)
     lifter = np.sinc(periods) * recovery
@@ -102,7 +102,7 @@ def _liftered(log_power: np.ndarray, f0: np.ndarray) -> np.ndarray:
 
 
 def mel_cepstra(log_power: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Mel-cepstra of power envelopes, (T, ORDER + 1); coefficient 0 is the level.
+    """Returns mel-cepstra of power envelopes, (T, ORDER + 1); coefficient 0 is the level.
 
     `log_power` is the logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
     """
@@ -111,7 +111,7 @@ def mel_cepstra(log_power: np.ndarray, sample_rate: int) -> np.ndarray:
 
 @functools.cache
 def mel_alpha(sample_rate: int) -> float:
-    """The all-pass constant closest to the mel scale, to three decimals.
+    """Returns the all-pass constant closest to the mel scale, to three decimals.
 
     By the mean square difference to ln(1 + f / 1000 Hz) from 0 Hz to half of the sample rate: 0.41
     at 16 kHz, 0.455 at 22,050 Hz, like the values that SPTK recommends.
@@ -127,14 +127,14 @@ def mel_alpha(sample_rate: int) -> float:
 
 @functools.cache
 def _analysis(n_bins: int, alpha: float) -> np.ndarray:
-    """Matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1)."""
+    """Returns the matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1)."""
     cepstra = np.fft.irfft(np.eye(n_bins))[:, :n_bins]  # (K, K), row k is that of bin k alone
     cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
     return cepstra @ _warping(n_bins, alpha)
 
 
 def _warping(n_coefficients: int, alpha: float) -> np.ndarray:
-    """Matrix from cepstra to mel-cepstra, (n_coefficients, ORDER + 1); Oppenheim, Johnson 1972.
+    """Computes the matrix of mel-cepstra, (n_coefficients, ORDER + 1) (Oppenheim, Johnson 1972).
 
     In the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
     the n-th power of that series: row n holds its coefficients.

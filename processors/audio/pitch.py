@@ -86,7 +86,7 @@ def _dio(
 
 
 def require_extractor(method: Literal["parselmouth", "pyworld"]) -> Any:  # noqa: ANN401
-    """The package of a method of `extract_f0`; InputError if it is not installed."""
+    """Returns the package of a method of `extract_f0`; InputError if it is not installed."""
     try:
         return importlib.import_module(method)
     except ImportError as error:  # pyworld up to 0.3.5 also needs pkg_resources

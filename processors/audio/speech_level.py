@@ -48,7 +48,7 @@ class SpeechFrames(NamedTuple):
 
 
 def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
-    """Active speech level (ITU-T P.56, 2011, method B): independent of the amount of silence.
+    """Measures the active speech level (ITU-T P.56, 2011, method B), whatever the silence.
 
     Speech is where the envelope exceeds a threshold that is 15.9 dB below the level of the signal
     there, and 200 ms after. The envelope is computed in steps of 1 ms. No dependency has P.56:
@@ -77,7 +77,7 @@ def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
 
 
 def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
-    """The magnitude (S,) smoothed twice with a time constant of 30 ms, (E,) at 1 kHz."""
+    """Returns the magnitude (S,) smoothed twice with a time constant of 30 ms, (E,) at 1 kHz."""
     E = math.ceil(len(magnitude) * _ENVELOPE_RATE / sample_rate)
     edges = np.arange(E) * len(magnitude) // E  # (E,), the first sample of each step
     sums = np.add.reduceat(magnitude, edges)
@@ -88,7 +88,7 @@ def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
 
 
 def _held(over: np.ndarray) -> int:
-    """Steps of (E,) that are set, or follow one that is within 200 ms."""
+    """Returns steps of (E,) that are set, or follow one that is within 200 ms."""
     count = np.concatenate([[0], np.cumsum(over)])
     hangover = round(_HANGOVER_S * _ENVELOPE_RATE)
     before = np.concatenate([np.zeros(hangover, dtype=count.dtype), count])[: len(over)]
@@ -96,7 +96,7 @@ def _held(over: np.ndarray) -> int:
 
 
 def frame_levels(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Level of each whole 10 ms of (S,) without its mean, dB relative to full scale, (T,)."""
+    """Measures each whole 10 ms of (S,) without its mean, dB relative to full scale, (T,)."""
     T = int(len(wav) / (sample_rate * FRAME_S))
     if not T:
         return np.zeros(0)

@@ -70,7 +70,7 @@ def encoded(pieces: Iterable[np.ndarray], format: str, sample_rate: int) -> Iter
 
 
 def can_play() -> bool:
-    """Whether this machine has a sound device for output."""
+    """Returns whether this machine has a sound device for output."""
     try:
         import sounddevice  # which looks for PortAudio
 
@@ -160,7 +160,7 @@ class _Stream(io.RawIOBase):
 
 
 def _with_fixed_serial(pages: bytes) -> bytes:
-    """Ogg pages with serial number 0 in place of libsndfile's random one (RFC 3533, section 6)."""
+    """Gives Ogg pages the serial number 0 for libsndfile's random one (RFC 3533, section 6)."""
     fixed, start = bytearray(pages), 0
     while start < len(fixed):
         n_segments = fixed[start + 26]
@@ -177,6 +177,6 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def _ogg_crc(page: bytes | bytearray) -> int:
-    """The checksum of RFC 3533: zlib's of mirrored bytes, mirrored, without its inversions."""
+    """Computes RFC 3533's checksum: zlib's of mirrored bytes, mirrored, without inversions."""
     crc = zlib.crc32(page.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{crc:032b}"[::-1], 2)

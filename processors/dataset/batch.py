@@ -42,7 +42,7 @@ class TtsBatch(NamedTuple):
 
 
 def on_device(batch: TtsBatch, device: torch.device) -> TtsBatch:
-    """The same batch with its tensors on a device."""
+    """Returns the same batch with its tensors on a device."""
     return TtsBatch._make(part.to(device) if isinstance(part, Tensor) else part for part in batch)
 
 
@@ -110,7 +110,7 @@ def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
 
 
 def _durations(items: Sequence[TtsItem]) -> Tensor | None:
-    """(B, N), or None where no item has any."""
+    """Returns (B, N), or None where no item has any."""
     durations = [item.durations for item in items if item.durations is not None]
     if not durations:
         return None

@@ -69,7 +69,7 @@ class FeatureDataset(Dataset[TtsItem]):
         return self._item(self.features(draw))
 
     def features(self, draw: Draw) -> Features:
-        """The features that an item is made of, with its words in letters or phones."""
+        """Reads the features of an item, with its words in letters or phones."""
         store, position = self._places[draw.item]
         features = store.read(position)
         if words := features.word_phones:
@@ -82,7 +82,7 @@ class FeatureDataset(Dataset[TtsItem]):
         return features
 
     def phone_counts(self) -> np.ndarray:
-        """Phones of each item at most, however its words are drawn, int64; of whole utterances."""
+        """Counts the most phones of each item, however its words are drawn; of whole utterances."""
         counts = np.array([store.phones_count[position] for store, position in self._places])
         for item, (store, position) in enumerate(self._places):
             if words := store.read_word_phones(position):
@@ -90,7 +90,7 @@ class FeatureDataset(Dataset[TtsItem]):
         return counts.astype(np.int64)
 
     def store_of(self, item: int) -> FeatureSource:
-        """The store that an item is in."""
+        """Returns the store that an item is in."""
         return self._places[item][0]
 
     def _item(self, features: Features) -> TtsItem:
@@ -117,7 +117,7 @@ class FeatureDataset(Dataset[TtsItem]):
 
 
 def crop(features: Features, n_phones: int, generator: np.random.Generator) -> Features:
-    """A random run of `n_phones` phones and their frames; shorter utterances stay whole.
+    """Returns a random run of `n_phones` phones and their frames; shorter utterances stay whole.
 
     A run without frames (phones of duration 0 only) is widened to the nearest phone that has some.
     """
@@ -213,12 +213,12 @@ class MelWavDataset(Dataset[VocoderItem]):
         return _item(store.read(position, 0, int(self.lengths[draw.item])))
 
     def store_of(self, item: int) -> RecordingSource:
-        """The store that an item is in."""
+        """Returns the store that an item is in."""
         return self._places[item][0]
 
 
 def _places(stores: Sequence[S], ids: Sequence[Sequence[str]]) -> list[tuple[S, int]]:
-    """Store and position of each utterance."""
+    """Returns the store and position of each utterance."""
     pairs = zip(stores, ids, strict=True)
     return [(store, store.index_of(id)) for store, chosen in pairs for id in chosen]
 

@@ -40,7 +40,7 @@ _HARMONICS = 16
 
 
 def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths spread evenly over those of LJSpeech, from the shortest to the longest.
+    """Returns lengths spread evenly over those of LJSpeech, from the shortest to the longest.
 
     Returns:
         Frames, (K,) int64, and phones, (K,) int64, at most as many as frames.
@@ -54,7 +54,7 @@ def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.
 
 
 def split_evenly(ids: Sequence[str]) -> Splits:
-    """A fiftieth of ids in order of length, and at most 16, for validation; none for testing."""
+    """Splits off a fiftieth of ids in order of length, at most 16, for validation."""
     n_valid = max(1, min(_MAX_VALID, len(ids) // 50))
     edges = np.linspace(0, len(ids), n_valid + 1)
     valid = [ids[int(middle)] for middle in (edges[1:] + edges[:-1]) / 2]
@@ -79,11 +79,11 @@ class GeneratedStore:
         self.seed = seed
 
     def index_of(self, key: str | int) -> int:
-        """Position of an utterance that is given by its id or position."""
+        """Returns the position of an utterance that is given by its id or position."""
         return int(key.rpartition("-")[2]) if isinstance(key, str) else key
 
     def reading_order(self, ids: Iterable[str]) -> list[str]:
-        """Ids, sorted: nothing is on disk."""
+        """Returns ids, sorted: nothing is on disk."""
         return sorted(ids)
 
 
@@ -147,15 +147,15 @@ class GeneratedFeatures(GeneratedStore):
         )
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
-        """The symbols of an utterance."""
+        """Returns the symbols of an utterance."""
         return self.read(key).phones
 
     def read_word_phones(self, _key: str | int) -> tuple[WordPhones, ...]:
-        """None: no word is in both letters and phones."""
+        """Returns none: no word is in both letters and phones."""
         return ()
 
     def read_prosody(self, key: str | int) -> Prosody:
-        """Durations, f0 and energy of an utterance."""
+        """Returns durations, f0 and energy of an utterance."""
         features = self.read(key)
         return Prosody(features.durations, features.f0, features.energy)
 
@@ -164,7 +164,7 @@ class GeneratedFeatures(GeneratedStore):
         return _Sounds(*map(np.array, zip(*map(self._sound, self.symbols), strict=True)))
 
     def _sound(self, symbol: str) -> tuple[np.ndarray, bool, float, float, float]:
-        """What a symbol sounds like, in the order of `_Sounds`."""
+        """Returns what a symbol sounds like, in the order of `_Sounds`."""
         bands = np.arange(self.mel.n_mels) / self.mel.n_mels
         if symbol in PAUSES:
             return np.full(len(bands), _SILENT_LEVEL), True, 0.4, 0.0, 1.0
@@ -177,7 +177,7 @@ class GeneratedFeatures(GeneratedStore):
 
 
 def _durations(weights: np.ndarray, n_frames: int) -> np.ndarray:
-    """Whole numbers of frames in proportion to weights, (N,), whose sum is `n_frames`."""
+    """Returns whole numbers of frames in proportion to weights, (N,), whose sum is `n_frames`."""
     ends = np.rint(np.cumsum(weights) / weights.sum() * n_frames).astype(np.int64)
     return np.diff(ends, prepend=0)
 
@@ -211,7 +211,7 @@ class GeneratedRecordings(GeneratedStore):
 
 
 def _babble(n_samples: int, sample_rate: int, seed: int) -> np.ndarray:
-    """A voice that changes pitch, harmonics and noise ten times a second, (S,) in [-1, 1]."""
+    """Generates a voice that changes pitch and harmonics ten times a second, (S,) in [-1, 1]."""
     generator = np.random.default_rng(derived_seed("generated voice", seed))
     most = 10 + int(2 * n_samples / sample_rate / _SOUND_S)  # sounds, twice as many as needed
     ends = np.cumsum(generator.gamma(4, _SOUND_S / 4 * sample_rate, most))

@@ -119,7 +119,7 @@ class FixedBatches:
 def _batch_sizes(
     of_items: np.ndarray, shapes: Sequence[Shape], budget: int, multiple: int
 ) -> list[int] | None:
-    """Utterances in each batch; None if the smallest shape cannot make up the multiple.
+    """Returns utterances in each batch; None if the smallest shape cannot make up the multiple.
 
     Args:
         of_items: Index of the shape of each utterance, in descending order, (K,).
@@ -219,7 +219,7 @@ class FrameBudgetSampler:
         return len(self.plan(self._epoch)) // self.processes
 
     def plan(self, epoch: int) -> list[list[int]]:
-        """All batches of an epoch, for all processes together, in order."""
+        """Returns all batches of an epoch, for all processes together, in order."""
         generator = np.random.default_rng(derived_seed("batches", self._seed, epoch))
         fixed = self.fixed
         batches = self._by_length(generator) if fixed is None else fixed.fill(generator)
@@ -231,7 +231,7 @@ class FrameBudgetSampler:
         return batches
 
     def _by_length(self, generator: np.random.Generator) -> list[list[int]]:
-        """Batches of similar length, in whole windows."""
+        """Returns batches of similar length, in whole windows."""
         jitter = generator.uniform(1 - JITTER, 1 + JITTER, len(self._lengths))
         batches = self._filled(np.argsort(self._lengths * jitter, kind="stable"))
         surplus = len(batches) % self._multiple
@@ -264,5 +264,5 @@ class FrameBudgetSampler:
 
 
 def frame_budget(lengths: Sequence[int] | np.ndarray, batch_size: int, batch_frames: int) -> int:
-    """Frames per batch: `batch_frames` where given, else `batch_size` utterances of mean length."""
+    """Returns frames per batch: `batch_frames`, or `batch_size` utterances of mean length."""
     return batch_frames or round(batch_size * float(np.mean(lengths)))

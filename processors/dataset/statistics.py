@@ -32,7 +32,7 @@ class Stat:
     count: int = 1  # values seen: the weight when statistics are merged
 
     def merge(self, other: "Stat") -> "Stat":
-        """Statistics of both sets of values together."""
+        """Returns statistics of both sets of values together."""
         if self.count == 0 or other.count == 0:
             return self if other.count == 0 else other
         return _Moments.of(self).joined(_Moments.of(other)).stat()
@@ -52,7 +52,7 @@ class SpeakerStats:
     seconds: float  # audio counted
 
     def merge(self, other: "SpeakerStats") -> "SpeakerStats":
-        """Statistics of both together."""
+        """Returns statistics of both together."""
         merged = {name: getattr(self, name).merge(getattr(other, name)) for name in _QUANTITIES}
         return SpeakerStats(**merged, seconds=self.seconds + other.seconds)
 
@@ -74,14 +74,14 @@ class CorpusStats:
         return reduce(SpeakerStats.merge, (self.speakers[name] for name in sorted(self.speakers)))
 
     def merge(self, other: "CorpusStats") -> "CorpusStats":
-        """Statistics of two datasets; a speaker in both has the values of both."""
+        """Returns statistics of two datasets; a speaker in both has the values of both."""
         merged = dict(self.speakers)
         for name, stats in other.speakers.items():
             merged[name] = merged[name].merge(stats) if name in merged else stats
         return CorpusStats(merged)
 
     def to_plain(self) -> dict[str, object]:
-        """JSON-ready form; the pooled statistics are included for human readers."""
+        """Returns the JSON-ready form; the pooled statistics are included for human readers."""
         plain: dict[str, object] = {
             "speakers": {name: asdict(self.speakers[name]) for name in sorted(self.speakers)}
         }
@@ -102,7 +102,7 @@ class CorpusStats:
 
 
 def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:
-    """Statistics over the training split of a store, in one pass and bounded memory."""
+    """Returns statistics over the training split of a store, in one pass and bounded memory."""
     removes = {"f0": config.pitch_remove_outlier, "energy": config.energy_remove_outlier}
     collected: dict[str, dict[str, _Moments]] = {}
     seconds: dict[str, float] = {}
@@ -112,9 +112,9 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
         seconds[speaker] = seconds.get(speaker, 0.0) + float(store.seconds[position])
         moments = collected.setdefault(speaker, dict.fromkeys(_QUANTITIES, _Moments()))
         for name, values in _quantities(store.read_prosody(position)).items():
-            kept = without_outliers(values) if removes[name.partition("_")[0]] else values
-            if kept.size:
-                moments[name] = moments[name].joined(_Moments.of_values(kept))
+            inliers = without_outliers(values) if removes[name.partition("_")[0]] else values
+            if inliers.size:
+                moments[name] = moments[name].joined(_Moments.of_values(inliers))
     stats = {}
     for speaker, moments in collected.items():
         of_speaker = {name: quantity.stat() for name, quantity in moments.items()}
@@ -123,7 +123,7 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
 
 
 def without_outliers(values: np.ndarray) -> np.ndarray:
-    """Values within 1.5 interquartile ranges of the quartiles (Tukey's fences), as in Amphion."""
+    """Selects values within 1.5 interquartile ranges of the quartiles (Tukey's fences)."""
     if values.size == 0:
         return values
     low, high = np.percentile(values, [25, 75])
@@ -132,7 +132,7 @@ def without_outliers(values: np.ndarray) -> np.ndarray:
 
 
 def _quantities(prosody: Prosody) -> dict[str, np.ndarray]:
-    """The values of an utterance in float64, by the names of `SpeakerStats`."""
+    """Returns the values of an utterance in float64, by the names of `SpeakerStats`."""
     voiced = prosody.f0[prosody.f0 > 0]
     f0_phone, energy_phone = voiced, prosody.energy
     if prosody.durations is not None:
@@ -144,7 +144,7 @@ def _quantities(prosody: Prosody) -> dict[str, np.ndarray]:
 
 
 def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> np.ndarray:
-    """Means over the phones that last at least a frame, (T,) and (N,) -> (<= N,)."""
+    """Returns means over the phones that last at least a frame, (T,) and (N,) -> (<= N,)."""
     values = torch.from_numpy(contour)[None]  # (1, T)
     if fill:
         values = interpolate_unvoiced(values, torch.tensor([values.shape[1]]))
@@ -179,7 +179,7 @@ class _Moments:
         return cls(values.size, mean, deviation, float(values.min()), float(values.max()))
 
     def joined(self, other: "_Moments") -> "_Moments":
-        """Those of both sets of values, of which the other is not empty."""
+        """Returns the moments of both sets of values, of which the other is not empty."""
         count = self.count + other.count
         distance = other.mean - self.mean
         mean = self.mean + distance * other.count / count

@@ -44,7 +44,7 @@ class Prosody(NamedTuple):
 
 
 def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
-    """Folder of a dataset that stage 1 prepared."""
+    """Returns the folder of a dataset that stage 1 prepared."""
     return user_path(config.processed_dir) / dataset
 
 
@@ -135,7 +135,7 @@ def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[S
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a shard is readable and as long as its header states; tensors are not read."""
+    """Returns whether a shard is readable and as long as its header states, by that alone."""
     try:
         with safe_open(path, framework="numpy"):
             return True
@@ -144,7 +144,7 @@ def is_whole(path: Path) -> bool:
 
 
 def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:
-    """The stored tensors of an utterance, by name, in the order in which they are written.
+    """Returns the stored tensors of an utterance, by name, in the order in which they are written.
 
     Phone names are one text tensor of bytes (UTF-8, separated by spaces), since safetensors holds
     numbers only. So are the phones of words, a line for each: word, start, end, phones.
@@ -169,7 +169,7 @@ def _text(text: str) -> np.ndarray:
 
 
 def checksum(tensors: Mapping[str, np.ndarray]) -> int:
-    """CRC-32 of tensors in their order."""
+    """Returns the CRC-32 of tensors in their order."""
     value = 0
     for tensor in tensors.values():
         value = zlib.crc32(tensor.data, value)
@@ -236,7 +236,7 @@ class Store:
         return self.__dict__ | {"_open_shards": {}}
 
     def index_of(self, key: str | int) -> int:
-        """Position of an utterance that is given by its id or position."""
+        """Returns the position of an utterance that is given by its id or position."""
         if isinstance(key, int):
             return key
         try:
@@ -245,17 +245,17 @@ class Store:
             raise InputError(f"{self.folder}: no features of {key!r}; run stage 1 again") from None
 
     def checksum(self, id: str) -> int:
-        """CRC-32 of the stored tensors of an utterance."""
+        """Returns the CRC-32 of the stored tensors of an utterance."""
         return int(self._checksums[self.index_of(id)])
 
     def reading_order(self, ids: Iterable[str]) -> list[str]:
-        """The order in which utterances are read fastest: each shard is opened once."""
+        """Returns the order in which utterances are read fastest: each shard is opened once."""
         return sorted(ids, key=lambda id: (self._shards[self.index_of(id)], id))
 
     def _tensors(
         self, position: int, names: Sequence[str], parts: Sequence[tuple[slice, ...]] | None = None
     ) -> dict[str, np.ndarray]:
-        """Tensors of one utterance, whole or a part of each, a slice per dimension."""
+        """Returns tensors of one utterance, whole or a part of each, a slice per dimension."""
         id, shard = self.ids[position], self._shards[position]
         try:
             file = self._shard(shard)
@@ -272,7 +272,7 @@ class Store:
             raise InputError(f"{fault}; delete this file and run stage 1 again") from error
 
     def _unchanged(self, position: int, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The tensors of a whole record, after a check of their checksum."""
+        """Returns the tensors of a whole record, after a check of their checksum."""
         if checksum(tensors) != self._checksums[position]:
             fault = f"{self.ids[position]} has changed since it was written"
             path = self._path(self._shards[position])

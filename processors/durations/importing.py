@@ -9,7 +9,6 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.fit import check_coverage
@@ -55,10 +54,16 @@ class Fitter:
 
     def __call__(self, entry: SourceEntry, utterance: Utterance) -> AlignedSpeech:
         """Fits the entry of an utterance; AlignmentError if it does not fit text and recording."""
-        spoken = self._frontends[utterance.language](utterance.text)
+        spoken = self._frontends[utterance.language](utterance.spoken)
         with naming(entry.path):
             check_text(entry.text, utterance)
-            _check_attention(entry.attention, self._config.min_attention)
+            least, attention = self._config.min_attention, entry.attention
+            if attention is not None and attention.least < least:
+                shown = ", ".join(f"{name} {v:.2f}" for name, v in attention._asdict().items())
+                fault = f"poor attention ({shown}; preprocess.min_attention is {least:g})"
+                raise AlignmentError(
+                    f"{fault}; train the voice longer, or check text and recording"
+                )
             wav = read_recording(utterance, self._config, Trace())  # (S,)
             sample_rate = self._config.sample_rate
             seconds = len(wav) / sample_rate
@@ -72,7 +77,7 @@ class Fitter:
         return aligned_speech(utterance, alignment, seconds, frames, mel)
 
     def _grid(self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str) -> Grid:
-        """The tokens of an utterance with the times of their frames, (N,)."""
+        """Returns the tokens of an utterance with the times of their frames, (N,)."""
         tokens = Tokens(spoken.phones) if self._tokens is None else self._tokens.get(id)
         if tokens is None:
             raise AlignmentError("the table of tokens does not have it")
@@ -93,7 +98,7 @@ class Fitter:
         return grid._replace(f0_hz=tuple(hz.tolist()))
 
     def _edges_s(self, frames: np.ndarray, start_s: float | None, seconds: float) -> list[float]:
-        """Edges of tokens from a start in a recording, which stage 1 finds in it: (N + 1,)."""
+        """Returns the edges of tokens from a start in a recording: (N + 1,)."""
         is_trimmed = start_s is not None
         start_s = start_s or 0.0
         frames = correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
@@ -102,13 +107,6 @@ class Fitter:
         most = int((seconds - start_s) * rate) // hop + 1  # frames
         end_s = self._stage_1.boundaries_s(np.array([most]), start_s * rate)[-1]
         return cast("list[float]", np.minimum(edges, end_s).tolist())
-
-
-def _check_attention(attention: PathQuality | None, least: float) -> None:
-    if attention is not None and attention.least < least:
-        measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
-        fault = f"poor attention ({measured}; preprocess.min_attention is {least:g})"
-        raise AlignmentError(f"{fault}; train the voice longer, or check text and recording")
 
 
 def import_durations(
@@ -162,7 +160,7 @@ def import_durations(
 def _table_of(
     source: DurationSource, phones_file: Path | None, pitch: ReadPitch | None
 ) -> Table | None:
-    """The names of the tokens of a source; None: they are those of stage 1."""
+    """Returns the names of the tokens of a source; None: they are those of stage 1."""
     if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
         phones_file = source.path / sources.TABLE
     if pitch is not None and (phones_file or source.format not in FRAME_FORMATS):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modules.alignment.attention_quality import PathQuality
+from preprocessors.manifest import safe_id
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, read_textgrid
@@ -52,7 +53,7 @@ class DurationSource(NamedTuple):
 def durations_in(
     path: Path, format: str | None = None, tiers: Tiers = USUAL_TIERS
 ) -> DurationSource:
-    """The durations in a file, or in a folder and all folders below.
+    """Returns the durations in a file, or in a folder and all folders below.
 
     Without a format, by the suffixes of the files.
     """
@@ -63,13 +64,13 @@ def durations_in(
     if (path / _DUMP).is_file():
         paths = [file for file in paths if file.parent.name == _DUMP_FOLDER]
     by_format = {name: [p for p in paths if p.suffix.lower() == f".{name}"] for name in FORMATS}
-    found = [name for name, files in by_format.items() if files]
-    if format is None and len(found) == 1:
-        format = found[0]
-    if format not in found:
-        names = ", ".join(found) or "no file of durations"
-        known = f"{', '.join(FORMATS)} (these are also the suffixes of the files)"
-        raise InputError(f"{path}: found {names}; choose one format by --format: {known}")
+    formats = [name for name, files in by_format.items() if files]
+    if format is None and len(formats) == 1:
+        format = formats[0]
+    if format not in formats:
+        names = ", ".join(formats) or "no file of durations"
+        choices = f"{', '.join(FORMATS)} (these are also the suffixes of the files)"
+        raise InputError(f"{path}: found {names}; choose one format by --format: {choices}")
     if format != "textgrid" and any(tiers):
         fault = "--phone_tier and --word_tier name tiers of TextGrids"
         raise InputError(f"{fault}; {path} holds {format}")
@@ -83,7 +84,7 @@ def durations_in(
 
 
 def read_row(path: Path) -> np.ndarray:
-    """A number for each token, from an array or tensor of one row, (N,) float64."""
+    """Returns a number for each token, from an array or tensor of one row, (N,) float64."""
     try:
         values = read_array(path)
     except InputError as error:
@@ -123,7 +124,7 @@ def match_names(source: DurationSource, ids: Collection[str]) -> Matches:
     extra = []
     for entry in source.entries:
         matches = (form.fullmatch(entry.name) for form in (_AFTER, _BEFORE))
-        names = [entry.name, *(match["id"] for match in matches if match)]
+        names = [entry.name, safe_id(entry.name), *(match["id"] for match in matches if match)]
         id = next((name for name in names if name in ids), None)
         if id is None:
             extra.append(entry.name)

@@ -11,7 +11,7 @@ from textwrap import wrap
 
 from processors.alignment.matching import match_boundaries
 from processors.records import TimedSentence, TimedWord
-from processors.text.clauses import cut_cost, split_sentences
+from processors.text.reading import cut_cost, split_sentences
 
 LINE = 42  # characters
 MAX_LINES = 2
@@ -21,7 +21,7 @@ Cue = list[TimedWord]  # words as written that are shown together
 
 
 def sentences_of(text: str, words: Sequence[TimedWord]) -> tuple[TimedSentence, ...]:
-    """The sentences of a short text, with the times of its words as spoken."""
+    """Returns the sentences of a short text, with the times of its words as spoken."""
     written = iter(_written(text, words))
     sentences: list[TimedSentence] = []
     n_read = n_wanted = 0  # parts between spaces
@@ -38,7 +38,7 @@ def sentences_of(text: str, words: Sequence[TimedWord]) -> tuple[TimedSentence, 
 
 
 def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], format: str) -> str:
-    """The content of a file of subtitles by sentences, from words as spoken.
+    """Returns the content of a file of subtitles by sentences, from words as spoken.
 
     Long sentences take several cues. Short ones share a cue if there is no time for each. In the
     format "vtt" each word has its time, too; the other one is "srt".
@@ -67,7 +67,7 @@ def _by_sentence(sentences: Sequence[TimedSentence], words: Sequence[TimedWord])
 
 
 def _written(text: str, words: Sequence[TimedWord]) -> Cue:
-    """The words of a text as written, "$3.50", with the times of what is spoken for them.
+    """Returns the words of a text as written, "$3.50", with the times of what is spoken for them.
 
     What has no sound of its own, such as a dash, is part of the word before it, after a no-break
     space.
@@ -133,7 +133,7 @@ def _merged(cues: Sequence[Cue]) -> list[Cue]:
 
 
 def _spans(cues: Sequence[Cue]) -> list[tuple[float, float]]:
-    """When each cue is shown: short ones into the pause after them."""
+    """Returns when each cue is shown: short ones into the pause after them."""
     following = [*(cue[0].start_s for cue in cues[1:]), float("inf")]
     return [
         (cue[0].start_s, max(cue[-1].end_s, min(cue[0].start_s + SHORTEST_S, limit)))
@@ -142,7 +142,7 @@ def _spans(cues: Sequence[Cue]) -> list[tuple[float, float]]:
 
 
 def _lines(text: str) -> list[str]:
-    """One line, or two of similar length."""
+    """Returns one line, or two of similar length."""
     if len(_wrapped(text, LINE)) != MAX_LINES:
         return _wrapped(text, LINE)
     widths = range(len(text) // MAX_LINES, LINE + 1)
@@ -150,12 +150,12 @@ def _lines(text: str) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of whole words: one that is cut at its hyphen would have two times."""
+    """Returns lines of whole words: one that is cut at its hyphen would have two times."""
     return wrap(text, width, break_on_hyphens=False)
 
 
 def _timed_text(cue: Cue) -> str:
-    """Lines with a time before each word but the first; times must rise."""
+    """Returns lines with a time before each word but the first; times must rise."""
     clocks = [_clock(word.start_s) for word in cue]
     times = iter(["", *(f"<{b}>" if b > a else "" for a, b in pairwise(clocks))])
     lines = (line.split(" ") for line in _lines(_text(cue)))

@@ -34,7 +34,7 @@ class FrameRate(NamedTuple):
     sample_rate: int  # Hz
 
     def boundaries_s(self, frames: np.ndarray, start: float = 0.0) -> np.ndarray:
-        """Start and end of each token in seconds from sample `start` on: (N,) -> (N + 1,)."""
+        """Returns the edges of tokens in seconds from sample `start` on: (N,) -> (N + 1,)."""
         edges = np.concatenate([[0], np.cumsum(frames)]) * self.hop_length  # samples
         return (start + edges) / self.sample_rate
 
@@ -53,8 +53,8 @@ def correct_sum(
     off = max(total - (fewest + 1), 0) + (0 if trimmed else min(total - fewest, 0))
     if abs(off) > _MAX_OFF:
         hop = f"{rate.hop_length} samples at {rate.sample_rate} Hz"
-        found = f"its frames ({hop}) add up to {total}, the recording has {fewest} or {fewest + 1}"
-        raise AlignmentError(f"{found}: off by {off:+d}; --phones_file can name another hop")
+        sums = f"its frames ({hop}) add up to {total}, the recording has {fewest} or {fewest + 1}"
+        raise AlignmentError(f"{sums}: off by {off:+d}; --phones_file can name another hop")
     if off > 0:
         return np.diff(np.minimum(np.cumsum(frames), total - off), prepend=0)
     return np.append(frames[:-1], frames[-1] - off)

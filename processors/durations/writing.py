@@ -181,7 +181,7 @@ def _aligned(
             if id not in utterances or id not in seconds:
                 raise InputError(f"{folder}: {id} is not in its manifest; run stage 1 again")
             utterance = utterances[id]
-            read = frontends[utterance.language](utterance.text)
+            read = frontends[utterance.language](utterance.spoken)
             spoken = mix(read, config.text.certain_p_arpabet)
             features = find(store.read(id))
             if features.durations is None:

@@ -1,20 +1,38 @@
 """A check of a corpus before stage 1, which writes nothing."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from preprocessors.manifest import Listing, Rejection, Utterance
+from preprocessors.corpora import dataset_folder
+from preprocessors.manifest import Listing, Rejection, UnusableCorpus, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
 from processors.extraction import shards
 from processors.extraction.plan import allowed_faults, limit_of, list_corpus
 from utils.errors import listed
 from utils.logging import progress
 from utils.parallel import run_chunks
+
+_STAGES = ("corpus", "audio", "text", "alignment", "features")
+
+
+class Finding(NamedTuple):
+    """A fault or a particularity of some utterances."""
+
+    kind: str  # stage of a rejection; "misfit" of recording and text, "notice" or "word"
+    ids: list[str]  # the utterances; empty: the corpus
+    text: str  # what was found
+    misfit: float = 0.0  # nats, of the kind "misfit"
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it must be corrected."""
+        return self.kind not in ("notice", "word")
 
 
 @dataclass(frozen=True)
@@ -27,6 +45,8 @@ class CorpusCheck:
     max_bad_ratio: float  # config key of this name
     rejected: list[Rejection]  # what stage 1 would reject, sorted by id
     traces: dict[str, shards.Trace]  # by id
+    fault: str = ""  # why the corpus as a whole cannot be used
+    misfits: tuple[Finding, ...] = ()  # worst first
 
     @property
     def n_listed(self) -> int:
@@ -37,46 +57,77 @@ class CorpusCheck:
     def passes(self) -> bool:
         """Whether stage 1 would accept the corpus."""
         n_allowed = allowed_faults(self.n_listed, self.max_bad_ratio)
-        return len(self.rejected) < self.n_listed and len(self.rejected) <= n_allowed
+        n_bad = len(self.rejected)
+        return not self.fault and n_bad < self.n_listed and n_bad <= n_allowed
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything that was found, the worst first."""
+        found = [Finding("corpus", [], self.fault)] if self.fault else []
+        by_stage = sorted(self.rejected, key=lambda item: (_STAGES.index(item.stage), item.id))
+        found += [Finding(item.stage, [item.id], item.reason) for item in by_stage]
+        traces = self.traces.items()
+        notices = ((id, notice) for id, trace in traces for notice in trace.notices)
+        words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
+        return [*found, *self.misfits, *_grouped("notice", notices), *_grouped("word", words)]
+
+    def summary(self) -> dict[str, Any]:
+        """The corpus and all findings, for JSON."""
+        seconds = [t.audio_seconds for t in self.traces.values() if t.audio_seconds > 0]
+        names = {u.id: u.name for u in self.listing.utterances if u.name}
+        findings = self.findings
+        return {
+            "corpus": str(self.root),
+            "utterances": self.n_listed,
+            "hours": sum(seconds) / 3600,
+            "shortest_s": min(seconds, default=0.0),
+            "longest_s": max(seconds, default=0.0),
+            "speakers": dict(sorted(Counter(u.speaker for u in self.listing.utterances).items())),
+            "notices": self.listing.notices,
+            "to_correct": sum(finding.is_fault for finding in findings),
+            "findings": [
+                {**finding._asdict(), "names": [names.get(id, id) for id in finding.ids]}
+                for finding in findings
+            ],
+        }
 
     def report(self) -> str:
-        """The findings as text, a line for each faulty utterance."""
-        return "".join(f"{line}\n" for line in self._lines())
+        """The corpus and a table of all findings."""
+        summary = self.summary()
+        lengths = "{hours:.2f} h, {shortest_s:.1f} to {longest_s:.1f} s each".format(**summary)
+        speakers = ", ".join(f"{name} ({n})" for name, n in summary["speakers"].items())
+        lines = [
+            f"{self.dataset}: {self.n_listed} utterances, {lengths}, in {self.root}",
+            f"  speakers: {speakers}",
+            *(f"  {notice}" for notice in self.listing.notices),
+            f"  {summary['to_correct']} to correct",
+        ]
+        rows = [("found in", "utterances", "what")] if summary["findings"] else []
+        for found in summary["findings"]:
+            kind = f"misfit {found['misfit']:.0f}" if found["misfit"] else found["kind"]
+            rows.append((kind, listed(found["names"], 3), " ".join(found["text"].split())))
+        widths = [max((len(row[place]) for row in rows), default=0) for place in (0, 1)]
+        lines += [f"{kind:{widths[0]}}  {ids:{widths[1]}}  {text}" for kind, ids, text in rows]
+        return "".join(f"{line}\n" for line in lines)
 
-    def _lines(self) -> Iterator[str]:
-        traces = self.traces.items()
-        seconds = [trace.audio_seconds for _, trace in traces if trace.audio_seconds > 0]
-        lengths = f"{sum(seconds) / 3600:.2f} h"
-        if seconds:
-            lengths += f", {min(seconds):.1f} to {max(seconds):.1f} s each"
-        yield f"{self.dataset}: {self.n_listed} utterances, {lengths}, in {self.root}"
-        speakers = Counter(utterance.speaker for utterance in self.listing.utterances)
-        yield f"  speakers: {', '.join(f'{name} ({n})' for name, n in sorted(speakers.items()))}"
-        yield from (f"  {notice}" for notice in self.listing.notices)
+    @property
+    def verdict(self) -> str:
+        """What stage 1 would do."""
+        rule = limit_of(self.n_listed, self.max_bad_ratio)
+        if not self.passes:
+            return f"{self.dataset}: stage 1 would fail; {rule}; correct them or raise it"
         if self.rejected:
-            yield f"Stage 1 would reject {len(self.rejected)} of {self.n_listed}:"
-            yield from (f"  {item.id}: {item.reason}" for item in self.rejected)
-        notices = ((id, notice) for id, trace in traces for notice in trace.notices)
-        yield from _grouped("Usable, with notices:", notices)
-        words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
-        yield from _grouped("Words in no lexicon, whose pronunciation is guessed:", words)
-        rule, verdict = limit_of(self.n_listed, self.max_bad_ratio), "all utterances can be used"
-        if self.rejected:
-            verdict = f"stage 1 would fail; {rule}; correct them or raise it"
-            if self.passes:
-                verdict = f"stage 1 would leave them out and go on; {rule}"
-        yield f"{self.dataset}: {verdict}"
+            return f"{self.dataset}: stage 1 would leave them out and go on; {rule}"
+        return f"{self.dataset}: all utterances can be used"
 
 
-def _grouped(title: str, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A title, and a line for each text with its ids, the most frequent first."""
+def _grouped(kind: str, texts: Iterable[tuple[str, str]]) -> list[Finding]:
+    """A finding for each text with its utterances, the most frequent first."""
     ids = defaultdict(list)
     for id, text in sorted(set(texts)):
         ids[text].append(id)
-    if ids:
-        yield title
-    for text, where in sorted(ids.items(), key=lambda item: (-len(item[1]), item[0])):
-        yield f"  {text}: {listed(where)}"
+    frequent_first = sorted(ids.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [Finding(kind, of_text, text) for text, of_text in frequent_first]
 
 
 def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
@@ -85,19 +136,25 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     TextGrids and imported durations are read too; other aligners are not run.
     """
     options = config.preprocess
-    root, listing = list_corpus(config, dataset)
+    fault = ""
+    try:
+        root, listing = list_corpus(config, dataset)
+    except UnusableCorpus as error:
+        root, listing = dataset_folder(dataset, config.dataset_path), error.listing
+        fault = str(error).partition("\n")[0].rstrip(":")
     make_checker = partial(UtteranceChecker, options, root, with_text=config.task == "tts")
     make_checker()  # a fault of no single utterance shows now
     rejected, traces = list(listing.rejected), dict[str, shards.Trace]()
     chunks = shards.plan_shards(listing.utterances, options.shard_size)
     work = partial(_check, make_checker)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
-        for done in run_chunks(work, chunks, n_jobs, options.backend):
+        for done in run_chunks(work, chunks, n_jobs, options.backend) if chunks else ():
             found, of_chunk = done.result
             rejected += [*found, *shards.crash_rejections(done.lost, "audio")]
             traces |= of_chunk
             bar.advance(len(chunks[done.key]))
-    return CorpusCheck(dataset, root, listing, options.max_bad_ratio, sorted(rejected), traces)
+    rejected.sort()
+    return CorpusCheck(dataset, root, listing, options.max_bad_ratio, rejected, traces, fault)
 
 
 def _check(

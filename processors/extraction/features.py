@@ -67,7 +67,7 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
 
 
 def with_phones(run: DatasetRun) -> DatasetRun:
-    """The run with the files of an acoustic model in addition to the store."""
+    """Returns the run with the files of an acoustic model in addition to the store."""
     outputs = ("phones.json", "oov.txt", "stats.json")
     return replace(run, outputs=outputs, before_split=_check_phones, after_split=_write_statistics)
 
@@ -78,7 +78,7 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
     alignment_of = find_files and find_files(config, dataset_root)
 
     def identity(utterance: Utterance) -> list[object]:
-        words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
+        words = [utterance.id, utterance.spoken, utterance.speaker, utterance.language]
         of_alignment = size_and_time(alignment_of(utterance)) if alignment_of else ()
         return [*words, *size_and_time(utterance.audio), *of_alignment]
 
@@ -129,21 +129,23 @@ class FeatureExtractor:
     def _analyse(
         self, utterance: Utterance, alignment: Alignment, recording: np.ndarray
     ) -> Features:
-        """Mel, energy and f0 of the aligned span of a recording, (S,)."""
+        """Returns mel, energy and f0 of the aligned span of a recording, (S,)."""
         mel_config = self.mel.config
         durations = frame_durations(alignment.boundaries_s, mel_config)  # (N,), or (1,): T
         start = round(float(alignment.boundaries_s[0]) * mel_config.sample_rate)
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
         with torch.inference_mode():
-            found = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
+            mel_and_energy = self.mel.mel_and_energy(
+                torch.from_numpy(wav)[None]
+            )  # (1, M, T), (1, T)
         f0 = self._f0(wav, alignment, durations)
-        mel, energy = (values[0].numpy() for values in found)
+        mel, energy = (values[0].numpy() for values in mel_and_energy)
         id, speaker, phones = utterance.id, utterance.speaker, alignment.phones
         timed = durations if alignment.has_times else None
         return Features(id, speaker, phones, timed, mel, f0, energy, start)
 
     def _f0(self, wav: np.ndarray, alignment: Alignment, durations: np.ndarray) -> np.ndarray:
-        """F0 of each frame: (S,) -> (T,), T the sum of the durations."""
+        """Returns F0 of each frame: (S,) -> (T,), T the sum of the durations."""
         config = self.config
         if config.pitch_extractor != "imported":
             n_frames, method = int(durations.sum()), config.pitch_extractor
@@ -156,7 +158,7 @@ class FeatureExtractor:
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
-    """Frames of each phone, (N,) int64, from N + 1 boundaries.
+    """Returns frames of each phone, (N,) int64, from N + 1 boundaries.
 
     Boundaries are rounded, not durations: each lies within half a frame of its place, however long
     the utterance.

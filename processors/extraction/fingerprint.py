@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from config.preprocess import CorpusConfig, PreprocessConfig
-from config.renamed import RENAMED
 from preprocessors.corpora import dataset_folder, is_given, portable_path
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import processed_folder
@@ -39,9 +38,13 @@ _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad
 PREDICTED_BY, MODEL_OF_MELS = "from_acoustic.weights", "from_acoustic.model"
 DATASET_PATH = "dataset_path"  # entry of stores of a corpus: its folder
 TABLE = "preprocess.corpus.table"  # of stores of a table that is not metadata.csv: its name
-# Older stores hold these keys under other names, and stay valid.
-_PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
-_FORMER = {new: old for old, new in _PRESENT.items()}
+# Stores hold these keys under other names.
+_KEYS = ("win_length", "hop_length", "n_mels", "f_min", "f_max")
+_NAMES = ("win_size", "hop_size", "n_mel", "fmin", "fmax")
+_NAME_OF = {
+    f"preprocess.{key}": f"preprocess.{name}" for key, name in zip(_KEYS, _NAMES, strict=True)
+}
+_KEY_OF = {name: key for key, name in _NAME_OF.items()}
 # keys that older stores do not hold, with the value that these were made with
 _LATER: dict[str, object] = {"preprocess.mel_scale": "slaney"}
 _DERIVED = re.compile(r"data/(tts|vocoder)_\w+_\d+_[0-9a-f]{8}")
@@ -80,13 +83,15 @@ def fingerprint_of(
     shards: Mapping[str, Sequence[Utterance]],
     dependence: Dependence,
 ) -> Fingerprint:
-    """The fingerprint of work to be done, by size and time of files, not by their content."""
+    """Computes the fingerprint of work to be done, by size and time of files."""
     keys = _keys(config, dependence.ignored)
     finishing = {key: value for key, value in keys.items() if key.split(".")[1] in _FINISHING}
     features = {key: value for key, value in keys.items() if key not in finishing}
     features |= dependence.other
     finishing |= dependence.finishing
-    texts = [(u.id, u.text, u.language) for u in listing.utterances]
+    texts = [
+        (u.id, u.text, u.language, *([u.phones] if u.phones else [])) for u in listing.utterances
+    ]
     origin = [asdict(listing.origin)] if listing.origin.spoken_by else []
     return Fingerprint(
         task=dependence.task,
@@ -101,18 +106,18 @@ def fingerprint_of(
 
 
 def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, object]:
-    """Keys that can have an effect, flat and sorted."""
+    """Returns keys that can have an effect, flat and sorted."""
     plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
     flat = leaves({"preprocess": {name: plain[name] for name in kept}})
     keys = {".".join(path): value for path, value in flat}
-    keys = {_FORMER.get(key, key): value for key, value in keys.items()}
+    keys = {_NAME_OF.get(key, key): value for key, value in keys.items()}
     without_effect = {*_WITHOUT_EFFECT_ON_TEXT, *(k for k, v in _LATER.items() if keys.get(k) == v)}
     return {key: value for key, value in keys.items() if key not in without_effect}
 
 
 def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) -> str:
-    """The folder of the output of stage 1 where the configuration names none.
+    """Returns the folder of the output of stage 1 where the configuration names none.
 
     Its name has a digest of the keys that differ from their defaults, of those that features depend
     on. Keys that only splits and statistics depend on are not in it, since changing them keeps the
@@ -128,7 +133,7 @@ def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) ->
 
 
 def lexicon_digest(config: PreprocessConfig) -> dict[str, object]:
-    """The user's lexicon by its content, not by its path; empty without one."""
+    """Returns the user's lexicon by its content, not by its path; empty without one."""
     path = Path(config.text.lexicon_path)
     if not config.text.lexicon_path:
         return {}
@@ -154,7 +159,7 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
 
 def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     return [
-        f"{_PRESENT.get(key, key)} was {old.get(key)!r}, is {new.get(key)!r}"
+        f"{_KEY_OF.get(key, key)} was {old.get(key)!r}, is {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]
@@ -215,7 +220,7 @@ def check_made_with(
 
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:
-    """The keys that data depend on and that have another value now, with both values."""
+    """Returns the keys that data depend on and that have another value now, with both values."""
     expected = _LATER | _keys(config)
     if Path(config.text.lexicon_path).is_file():
         expected |= lexicon_digest(config)

@@ -7,7 +7,14 @@ from pathlib import Path
 from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config
 from preprocessors.corpora import dataset_folder, read_corpus
-from preprocessors.manifest import Listing, Splits, Utterance, listed_among, split_ids
+from preprocessors.manifest import (
+    Listing,
+    Splits,
+    UnusableCorpus,
+    Utterance,
+    listed_among,
+    split_ids,
+)
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import TABLE, Dependence, Fingerprint, fingerprint_of
 from processors.extraction.shards import ShardReport, plan_shards
@@ -58,7 +65,7 @@ class Summary:
 
 
 def choose_dataset(config: Config, name: str | None) -> str:
-    """The dataset of this name; without a name, the only one of the experiment."""
+    """Returns the dataset of this name; without a name, the only one of the experiment."""
     datasets = ", ".join(config.dataset)
     if name is None:
         if len(config.dataset) > 1:
@@ -71,7 +78,7 @@ def choose_dataset(config: Config, name: str | None) -> str:
 
 
 def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
-    """The folder of a corpus, and what its reader found there."""
+    """Returns the folder of a corpus, and what its reader found there."""
     root = dataset_folder(dataset, config.dataset_path)
     options = config.preprocess.corpus_of(dataset)
     listing = read_corpus(dataset, root, options)
@@ -84,7 +91,10 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     try:
         split_ids(dict.fromkeys(ids, 0.0), split)
     except InputError as error:
-        raise InputError(f"{dataset}: {error}") from error
+        rejected = [f"\n  {rejection.reason}" for rejection in listing.rejected]
+        others = f"; {len(rejected)} more are rejected:" if rejected else ""
+        message = f"{dataset}: {error}{others}{''.join(rejected[:_SHOWN])}"
+        raise UnusableCorpus(message, listing) from error
     return root, listing
 
 
@@ -102,13 +112,13 @@ def plan_run(
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
-    """Largest number of unusable utterances of a corpus, by the config key `max_bad_ratio`."""
+    """Returns how many unusable utterances the config key `max_bad_ratio` allows."""
     tolerated = min(_TOLERATED, n_utterances // 2) if max_bad_ratio > 0 else 0
     return max(int(max_bad_ratio * n_utterances), tolerated)
 
 
 def limit_of(n_utterances: int, max_bad_ratio: float) -> str:
-    """How many unusable utterances a corpus may have, and why, for messages."""
+    """Returns how many unusable utterances a corpus may have, and why, for messages."""
     allowed = allowed_faults(n_utterances, max_bad_ratio)
     limit = f"preprocess.max_bad_ratio {max_bad_ratio:g} allows {allowed} of {n_utterances}"
     if allowed > max_bad_ratio * n_utterances:

@@ -31,10 +31,7 @@ REJECTED = "rejected.jsonl"
 _SHOWN = 5  # notices; the report has all of them
 _OF_THE_RUN = (REJECTED, "report.json")  # removed first: each run writes them anew
 _LISTS = ("speakers.json", *(f"{name}.json" for name in Splits._fields))  # others: objects
-_OUTPUTS = (
-    *(MANIFEST, INDEX, "audio.json", "speakers.json", *_OF_THE_RUN),
-    *(f"{name}.json" for name in Splits._fields),
-)
+_OUTPUTS = (MANIFEST, INDEX, "audio.json", *_LISTS, *_OF_THE_RUN)
 
 
 def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
@@ -142,9 +139,11 @@ def _check_output(path: Path) -> int:
     if path.suffix == ".jsonl":
         return len(read_jsonl(path))
     if path.suffix == ".json":
-        kind = list if path.name in _LISTS else dict
-        if not isinstance(read_json(path), kind):
-            raise InputError(f"{path}: expected a JSON {'list' if kind is list else 'object'}")
+        expected_type = list if path.name in _LISTS else dict
+        if not isinstance(read_json(path), expected_type):
+            raise InputError(
+                f"{path}: expected a JSON {'list' if expected_type is list else 'object'}"
+            )
     else:
         read_text(path)
     return 0
@@ -246,12 +245,10 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
         fault = f"{run.dataset}: no usable utterance is left to train on"
         raise InputError(f"{fault}; see rejected.jsonl")
     if untrained := sorted({speakers[id] for id in usable} - trained):
-        _log.warning(
-            "%s: %d speakers have no usable utterance in the train split and are left out: %s",
-            *(run.dataset, len(untrained), listed(untrained)),
-        )
-    kept = {id for id in usable if speakers[id] in trained}
-    return Splits(*([id for id in ids if id in kept] for ids in splits))
+        fault = f"{len(untrained)} speakers have no usable utterance in the train split"
+        _log.warning("%s: %s and are left out: %s", run.dataset, fault, listed(untrained))
+    trained_ids = {id for id in usable if speakers[id] in trained}
+    return Splits(*([id for id in ids if id in trained_ids] for ids in splits))
 
 
 def _warn_of_empty_splits(run: DatasetRun) -> None:
@@ -259,11 +256,9 @@ def _warn_of_empty_splits(run: DatasetRun) -> None:
     splits, rejected = manifest.read_splits(run.folder), run.folder / REJECTED
     for name, stages in (("valid", "stage 2"), ("test", "stages 3 and 4")):
         if not getattr(splits, name):
-            _log.warning(
-                "%s: no usable utterance is left in the %s split for %s; raise preprocess.split.%s"
-                " or correct what %s lists, and run stage 1 again",
-                *(run.dataset, name, stages, name, rejected),
-            )
+            fault = f"no usable utterance is left in the {name} split for {stages}"
+            remedy = f"raise preprocess.split.{name} or correct what {rejected} lists"
+            _log.warning("%s: %s; %s, and run stage 1 again", run.dataset, fault, remedy)
 
 
 def write_speakers(run: DatasetRun, splits: Splits) -> None:

@@ -221,7 +221,7 @@ class UtteranceReader:
         """Reads the recording, (S,) float32, and the phones of the text."""
         wav = read_recording(utterance, self._config, trace)
         trace.part = "text"
-        spoken = self._frontends[utterance.language](utterance.text)
+        spoken = self._frontends[utterance.language](utterance.spoken)
         unspoken = (f"the text holds the sign {s}, which is not spoken" for s in spoken.unspoken)
         trace.notices = (*trace.notices, *unspoken)
         return wav, spoken

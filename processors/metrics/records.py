@@ -5,19 +5,14 @@ and training runs, without the others, and a missing one affects its metric alon
 """
 
 import importlib.util
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
 
     from modules.mel import MelConfig
-    from processors.metrics.recognition.labelled_speech import LabelledSpeech
-    from processors.metrics.signals.aligned_pair import AlignedPair  # noqa: F401  (as a string)
-
-Scored = TypeVar("Scored")
 
 
 class MetricValue(NamedTuple):
@@ -37,60 +32,37 @@ class Copy(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Scorer:
-    """What metrics and checks have in common."""
+class Metric:
+    """A metric, which gives utterances one number each."""
 
     name: str
-    score: Callable[..., object]
-    # modules it imports that may not be installed, under their names in pip
-    packages: tuple[str, ...] = field(default=(), kw_only=True)
-    # whether the user's speaker encoder takes the place of these packages
-    takes_encoder: bool = field(default=False, kw_only=True)
-
-    def missing(self) -> tuple[str, ...]:
-        """The packages that are not installed."""
-        return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
-
-    @property
-    def meaning(self) -> str:
-        """The definition in one sentence: the first paragraph of the docstring of `score`."""
-        return (inspect.getdoc(self.score) or "").partition("\n\n")[0].replace("\n", " ")
-
-
-@dataclass(frozen=True)
-class Metric(_Scorer, Generic[Scored]):
-    """A metric; its subclasses say what it scores."""
-
-    score: Callable[[Scored], MetricValue | None]  # None where the metric is undefined
+    # what `score` takes: "copies" a Copy, a recording and its copy, sample by sample; "pairs" an
+    # AlignedPair, a recording and a copy or the same sentence with its own timing; "speech" a
+    # LabelledSpeech, one signal without a reference
+    family: Literal["copies", "pairs", "speech"]
+    score: Callable[[Any], MetricValue | None]  # None where the metric is undefined
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
     unit: str = ""  # of its values; empty for plain numbers
     needs: str = ""  # what an utterance must have, besides its signal, for messages
-
-
-class CopyMetric(Metric[Copy]):
-    """A metric of a recording and its copy, sample by sample."""
-
-
-class PairMetric(Metric["AlignedPair"]):
-    """A metric of a recording and the same sentence with its own timing, or a copy."""
-
-
-class SpeechMetric(Metric["LabelledSpeech"]):
-    """A metric of one signal, without a reference."""
-
-
-AnyMetric = CopyMetric | PairMetric | SpeechMetric
+    meaning: str = ""  # the definition in one sentence
+    # modules it imports that may not be installed, under their names in pip
+    packages: tuple[str, ...] = ()
+    # whether the user's speaker encoder takes the place of these packages
+    takes_encoder: bool = False
 
 
 @dataclass(frozen=True)
-class Check(_Scorer):
+class Check:
     """A check, which flags utterances with one kind of failure."""
 
-    # Given the speech and the recording of the same sentence, where there is one: what is wrong, in
-    # one line with numbers ("0.8 s of silence at 2.31 s, recorded: 0.2 s"), or None. Raises
-    # NotApplicableError if the utterance lacks something.
-    score: "Callable[[LabelledSpeech, LabelledSpeech | None], str | None]"
+    name: str
+    # Given the speech and, where there is one, the recording of the same sentence, a LabelledSpeech
+    # each: what is wrong, in one line with numbers ("0.8 s of silence at 2.31 s, recorded: 0.2 s"),
+    # or None. Raises NotApplicableError if the utterance lacks something.
+    score: Callable[[Any, Any], str | None]
     finds: str  # the failure, in a few words, for legends
+    meaning: str = ""  # the definition in one sentence
+    packages: tuple[str, ...] = ()  # as those of metrics
 
 
 class NotApplicableError(Exception):
@@ -98,5 +70,10 @@ class NotApplicableError(Exception):
 
 
 def value_of(number: float | None, weight: float = 1.0) -> MetricValue | None:
-    """A number as a score; None stays None."""
+    """Returns a number as a score; None stays None."""
     return None if number is None else MetricValue(number, weight)
+
+
+def missing_packages(packages: Iterable[str]) -> tuple[str, ...]:
+    """Returns the packages that are not installed."""
+    return tuple(name for name in packages if importlib.util.find_spec(name) is None)

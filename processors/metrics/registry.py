@@ -8,10 +8,9 @@ from collections.abc import Iterable
 
 from processors.metrics.checks import sound, words
 from processors.metrics.families import copies, pairs, speech
-from processors.metrics.records import AnyMetric
 from utils.errors import InputError, nearest
 
-_ALL: tuple[AnyMetric, ...] = (*copies.METRICS, *pairs.METRICS, *speech.METRICS)
+_ALL = (*copies.METRICS, *pairs.METRICS, *speech.METRICS)
 METRICS = {metric.name: metric for metric in sorted(_ALL, key=lambda metric: metric.name)}
 CHECKS = {check.name: check for check in (*sound.CHECKS, *words.CHECKS)}
 

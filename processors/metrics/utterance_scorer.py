@@ -11,10 +11,16 @@ import numpy as np
 import soundfile
 
 from modules.mel import MelConfig
-from processors.metrics import records
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import AnyMetric, Check, MetricValue, NotApplicableError
+from processors.metrics.records import (
+    Check,
+    Copy,
+    Metric,
+    MetricValue,
+    NotApplicableError,
+    missing_packages,
+)
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
 from processors.records import TimedPhone
@@ -95,23 +101,23 @@ class UtteranceScorer:
     mel: MelConfig  # mel that copies were made from
 
     def values(self, name: str) -> dict[str, MetricValue]:
-        """Finite scores by one metric, by column; empty where it is undefined."""
+        """Returns finite scores by one metric, by column; empty where it is undefined."""
         metric, values = METRICS[name], dict[str, MetricValue | None]()
-        if isinstance(metric, records.SpeechMetric):
+        if metric.family == "speech":
             value = metric.score(self.speech)
             recorded = self.recorded.score(metric) if self.recorded is not None else None
             values = {name: value, name + OF_RECORDING: recorded}
             if value and recorded:
                 difference = MetricValue(value.value - recorded.value, value.weight)
                 values[name + DIFFERENCE] = difference
-        elif self.recorded is not None and isinstance(metric, records.PairMetric):
+        elif self.recorded is not None and metric.family == "pairs":
             values = {name: metric.score(self._pair)}
-        elif self.recorded is not None and isinstance(metric, records.CopyMetric) and self.is_copy:
+        elif self.recorded is not None and self.is_copy:
             values = {name: metric.score(self._copy(self.recorded))}
         return {column: v for column, v in values.items() if v and math.isfinite(v.value)}
 
-    def _copy(self, recorded: LabelledSpeech) -> records.Copy:
-        """Recording and copy, cut to the shorter one; they may differ by two frames."""
+    def _copy(self, recorded: LabelledSpeech) -> Copy:
+        """Returns the recording and copy, cut to the shorter one; they may differ by two frames."""
         speech, mel = self.speech, self.mel
         if speech.sample_rate != mel.sample_rate:
             raise InputError(
@@ -124,7 +130,7 @@ class UtteranceScorer:
                 f"{self.file}: {S_hat} samples, and its recording has {S}: not a copy, sample by "
                 "sample; run stage 3 again, or leave the metrics of copies out of --metrics"
             )
-        return records.Copy(recorded.wav[:S_hat], speech.wav[:S], mel)
+        return Copy(recorded.wav[:S_hat], speech.wav[:S], mel)
 
     @cached_property
     def _pair(self) -> AlignedPair:
@@ -133,7 +139,7 @@ class UtteranceScorer:
 
 
 def columns_of(metrics: Sequence[str]) -> list[ScoreColumn]:
-    """The columns that these metrics fill.
+    """Returns the columns that these metrics fill.
 
     A metric of single signals fills three: of the synthesised speech, of the recording, and the
     first minus the second.
@@ -142,22 +148,22 @@ def columns_of(metrics: Sequence[str]) -> list[ScoreColumn]:
     for name in metrics:
         unit, better = METRICS[name].unit, METRICS[name].better
         columns.append(ScoreColumn(name, unit, better))
-        if isinstance(METRICS[name], records.SpeechMetric):
+        if METRICS[name].family == "speech":
             columns.append(ScoreColumn(name + OF_RECORDING, unit, ""))
             columns.append(ScoreColumn(name + DIFFERENCE, unit, better))
     return columns
 
 
-def lack(
-    scorer: AnyMetric | Check, user_models: UserModels, *, recorded: bool, is_copy: bool
-) -> str:
-    """Why a metric or check does not apply to an utterance; empty if it does."""
-    is_replaced = scorer.takes_encoder and user_models.encoder is not None
-    if not is_replaced and (missing := scorer.missing()):
+def lack(scorer: Metric | Check, user_models: UserModels, *, recorded: bool, is_copy: bool) -> str:
+    """Returns why a metric or check does not apply to an utterance; empty if it does."""
+    packages = scorer.packages
+    if isinstance(scorer, Metric) and scorer.takes_encoder and user_models.encoder is not None:
+        packages = ()
+    if missing := missing_packages(packages):
         return f"not installed (pip install {' '.join(missing)})"
-    if isinstance(scorer, Check | records.SpeechMetric):
+    if isinstance(scorer, Check) or scorer.family == "speech":
         return ""
-    if isinstance(scorer, records.CopyMetric) and not is_copy:
+    if scorer.family == "copies" and not is_copy:
         return "compares copies with their recordings; this speech has its own timing"
     return "" if recorded else "there are no recordings to compare with; give them by --recordings"
 
@@ -190,17 +196,20 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
 
 
 def _scores(id: str, scorer: UtteranceScorer, task: ScoringTask) -> UtteranceScores:
-    """Scores of one file, and why some are missing."""
+    """Returns scores of one file, and why some are missing."""
     speech, recorded = scorer.speech, scorer.recorded
     values: dict[str, MetricValue] = {}
     flags: dict[str, str] = {}
     unscored: dict[str, str] = {}
-    for record in (*(METRICS[m] for m in task.metrics), *(CHECKS[c] for c in task.checks)):
-        name, is_copy = record.name, scorer.is_copy
+    has_recording, is_copy = recorded is not None, scorer.is_copy
+    records: list[Metric | Check] = [METRICS[name] for name in task.metrics]
+    records += [CHECKS[name] for name in task.checks]
+    for record in records:
+        name = record.name
         try:
-            if why := lack(record, speech.user_models, recorded=bool(recorded), is_copy=is_copy):
+            if why := lack(record, speech.user_models, recorded=has_recording, is_copy=is_copy):
                 raise NotApplicableError(why)
-            if not isinstance(record, Check):
+            if isinstance(record, Metric):
                 values |= scorer.values(name)
                 if name not in values:
                     raise NotApplicableError(f"lacks {record.needs}")

@@ -72,7 +72,7 @@ def analyse(
 
 
 def capped(values: np.ndarray) -> np.ndarray:
-    """Values with those beyond Tukey's fences, (T,), replaced by the largest of the others."""
+    """Replaces values beyond Tukey's fences, (T,), by the largest of the others."""
     low, high = np.percentile(values, [25, 75])
     margin = 1.5 * (high - low)
     outliers = (values <= low - margin) | (values >= high + margin)
@@ -95,8 +95,8 @@ def export_dump(
     if preprocess.pitch_extractor == "imported":
         fault = "preprocess.pitch_extractor is imported"
         raise InputError(f"{fault}; a dump has that of the recordings: set parselmouth or pyworld")
-    whole = replace(config, dataset_path={**config.dataset_path, dataset: str(rootdir)})
-    _, listing = list_corpus(whole, dataset)
+    complete_config = replace(config, dataset_path={**config.dataset_path, dataset: str(rootdir)})
+    _, listing = list_corpus(complete_config, dataset)
     utterances = listing.utterances
     split = split_of([utterance.id for utterance in utterances], test_size, seed)
     with new_folder(outdir) as folder:
@@ -119,7 +119,7 @@ def export_dump(
 
 
 def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
-    """Splits as scikit-learn's `train_test_split`, which TensorFlowTTS uses.
+    """Returns splits as scikit-learn's `train_test_split`, which TensorFlowTTS uses.
 
     The number of `valid` is rounded up. Returns `train` or `valid` by id, in the shuffled order.
     """
@@ -212,7 +212,7 @@ def _finish(folder: Path, split: SplitOfId, config: PreprocessConfig) -> None:
 
 
 def mean_and_scale(arrays: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
-    """Means and standard deviations over all rows, in two passes, (2, K) float32.
+    """Returns means and standard deviations over all rows, in two passes, (2, K) float32.
 
     `arrays` gives the same arrays, (rows, K), at each call. A deviation of 0 becomes 1.
     """

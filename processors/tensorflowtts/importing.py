@@ -151,17 +151,17 @@ def _read_numbers(path: Path) -> np.ndarray:
 
 
 def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
-    """Durations (N,) int64, whose sum must be T; a token eos without a duration gets 0 frames."""
-    whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
-    if not whole or values.min(initial=0) < 0:
+    """Checks durations (N,), whose sum must be T; an eos without a duration gets 0 frames."""
+    is_whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
+    if not is_whole or values.min(initial=0) < 0:
         shape = f"durations of shape {values.shape}, at least {values.min(initial=0):g}"
         raise FeatureError(f"{shape}; expected whole numbers of frames from 0")
     frames = values.astype(np.int64)
     if len(frames) == n_tokens - 1:
         frames = np.append(frames, 0)
     if len(frames) != n_tokens or frames.sum() != n_frames:
-        found = f"{len(frames)} durations that sum to {frames.sum()} frames"
-        raise FeatureError(f"{found}, for {n_tokens} tokens and a mel of {n_frames}")
+        counts = f"{len(frames)} durations that sum to {frames.sum()} frames"
+        raise FeatureError(f"{counts}, for {n_tokens} tokens and a mel of {n_frames}")
     return frames
 
 
@@ -190,15 +190,17 @@ def _read_splits(dump: Path) -> Splits:
 def _read_ids(path: Path) -> list[str]:
     ids = read_array(path)
     if ids.ndim != 1 or ids.dtype.kind != "U" or not all(map(is_safe_id, ids.tolist())):
-        found = f"{ids.dtype} of shape {ids.shape}"
-        raise InputError(f"{path}: {found}, expected a list of ids that are safe as file names")
+        array_type = f"{ids.dtype} of shape {ids.shape}"
+        raise InputError(
+            f"{path}: {array_type}, expected a list of ids that are safe as file names"
+        )
     return sorted(ids.tolist())
 
 
 def _find_durations(
     dump: Path, source: Path | None, split_of: dict[str, str]
 ) -> dict[str, list[Path]]:
-    """Files of durations by id, in whichever split they are."""
+    """Returns files of durations by id, in whichever split they are."""
     roots = [source or dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
     end = f"-{layout.DURATIONS.end}.npy"
     files: dict[str, list[Path]] = {}
@@ -213,7 +215,7 @@ def _find_durations(
 
 
 def _text(path: Path) -> str:
-    """Text of the symbols in a file; empty if it cannot be read."""
+    """Returns text of the symbols in a file; empty if it cannot be read."""
     symbols = layout.symbols()
     try:
         names = [symbols[number] for number in read_array(path).tolist()]

@@ -42,7 +42,7 @@ class ArrayFile(NamedTuple):
     end: str  # of the names
 
     def path(self, dump: Path, split: str, id: str) -> Path:
-        """The file of an utterance in a split of a dump."""
+        """Returns the file of an utterance in a split of a dump."""
         return dump / split / self.folder / f"{id}-{self.end}.npy"
 
 
@@ -56,7 +56,7 @@ DURATIONS = ArrayFile("duration", "durations")
 
 
 def symbols() -> tuple[str, ...]:
-    """The 149 symbols by their names in dumps, in the order of their ids."""
+    """Returns the 149 symbols by their names in dumps, in the order of their ids."""
     return tuple(
         _FOREIGN_NAMES.get(name, name.strip("<>") if name.startswith("<") else name)
         for name in nvidia_vocabulary(SYMBOL_SET).symbols
@@ -71,13 +71,13 @@ def check_config(config: PreprocessConfig, mel: MelConfig) -> None:
         raise InputError(f"the mel is not that of the dump: {keys}; {remedy}")
     extractor, share = config.text.phone_extractor, config.text.p_arpabet
     if extractor != SYMBOL_SET or share != 0:
-        found = f"phone_extractor {extractor} and p_arpabet {share:g}"
-        fault = f"preprocess.text has {found}, a dump {SYMBOL_SET} and 0"
+        settings = f"phone_extractor {extractor} and p_arpabet {share:g}"
+        fault = f"preprocess.text has {settings}, a dump {SYMBOL_SET} and 0"
         raise InputError(f"{fault}; {remedy}")
 
 
 def ids_file(dump: Path, split: str) -> Path:
-    """The file of the ids of a split."""
+    """Returns the file of the ids of a split."""
     return dump / f"{split}_utt_ids.npy"
 
 
@@ -88,10 +88,10 @@ def write_array(path: Path, values: np.ndarray) -> None:
 
 
 def to_log10(mel: np.ndarray) -> np.ndarray:
-    """(M, T) in nats -> (T, M) float32 in log10."""
+    """Converts (M, T) in nats to (T, M) float32 in log10."""
     return np.ascontiguousarray(mel.T / math.log(10), dtype=np.float32)
 
 
 def to_nats(mel: np.ndarray) -> np.ndarray:
-    """(T, M) in log10 -> (M, T) float32 in nats."""
+    """Converts (T, M) in log10 to (M, T) float32 in nats."""
     return np.ascontiguousarray(mel.T * math.log(10), dtype=np.float32)

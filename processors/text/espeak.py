@@ -35,11 +35,11 @@ class EspeakPhonemizer:
         _voice(language)
 
     def reads(self, sign: str) -> bool:
-        """Whether espeak has a word for a sign in this language."""
+        """Returns whether espeak has a word for a sign in this language."""
         return bool(_voice(self.language).alone(sign))
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause, in its context.
+        """Looks up the pronunciation of each word of a clause, in its context.
 
         espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
         two); then phones are assigned to words by the pronunciations of single words.
@@ -58,7 +58,7 @@ class EspeakPhonemizer:
 
 
 def is_ipa(symbol: str) -> bool:
-    """Whether a symbol looks like one IPA phone: letters, marks, perhaps stress and tone."""
+    """Tells whether a symbol looks like one IPA phone: letters, marks, stress and tone."""
     bare = unicodedata.normalize("NFD", symbol.lstrip("ˈˌ"))
     return bool(bare) and bare[0].isalpha() and all(map(_is_ipa_character, bare))
 
@@ -79,7 +79,7 @@ class _EspeakVoice:
         self.alone = lru_cache(_CACHED_WORDS)(self._alone)  # the phones of a word in isolation
 
     def groups(self, text: str) -> list[Phones]:
-        """The phones of a text, grouped as espeak groups them."""
+        """Reads a text as phones, grouped as espeak groups them."""
         (line,) = self._backend.phonemize([text], separator=self._separator, strip=True) or ("",)
         # "h_ə_l_ˈoʊ"; "-" is liaison, or no stress
         groups = [group.replace("-", "").split("_") for group in line.split()]
@@ -191,7 +191,7 @@ def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones
 
 
 def _places(phones: Sequence[str], expected: Sequence[str]) -> list[int]:
-    """Index in `expected` of each phone's counterpart (Wagner and Fischer 1974)."""
+    """Finds the index in `expected` of each phone's counterpart (Wagner and Fischer 1974)."""
     rows, columns = len(phones), len(expected)
     cost = [[column * _INSERTED for column in range(columns + 1)]]
     for row in range(1, rows + 1):

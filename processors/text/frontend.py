@@ -1,6 +1,7 @@
 """From written text to phones, words and pauses: `TextFrontend.__call__` is the whole path."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from processors.text.letters import (
     normalise_symbols,
     read_symbols,
     split_words,
+    unspoken_symbols,
 )
 from processors.text.normalisation.english import has_name, is_english, normalise_english
 from processors.text.normalisation.other_languages import name_signs
@@ -27,7 +29,6 @@ from processors.text.symbols import (
 )
 from processors.text.tokens import (
     Token,
-    TokenizedText,
     clean_characters,
     is_sign,
     is_word,
@@ -53,7 +54,8 @@ class TextFrontend:
     def __init__(self, config: TextConfig, language: str) -> None:
         self.language = language
         self._symbols = config.phone_extractor if config.has_nvidia_symbols else ""
-        self._config = config
+        self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
+        self._has_classes = config.pauses == "classes" and not self._symbols
         self._is_english = config.normalizer == "english" and is_english(language)
         arpabet = (is_arpabet, "a phone of ARPAbet")
         self._is_phone, self._phone_kind = _SETS.get(config.phone_extractor, arpabet)
@@ -63,7 +65,7 @@ class TextFrontend:
         self._phonemize = _make_phonemizer(config, language, lexicon)
 
     def __call__(self, *texts: str) -> SpokenText:
-        """The phones of a text.
+        """Reads a text as phones.
 
         Phones can be written inline in braces: "say {T AH0 M EY1 T OW2} again".
 
@@ -75,23 +77,22 @@ class TextFrontend:
                 in the phone set; the message names it.
         """
         text = "".join(texts)
-        parts: list[TokenizedText] = []
+        parts: list[tuple[str, list[Token]]] = []
         for part in _spaces_first(texts):
-            parts.append(self._read(part, is_first=not any(earlier.tokens for earlier in parts)))
-        whole = self._units(
-            TokenizedText(
-                " ".join("".join(part.text for part in parts).split()),
-                [token for part in parts for token in part.tokens],
-                () if self._symbols else self._unspoken(text),
-            )
-        )
-        if all(token.kind == "pause" for token in whole.tokens):
+            parts.append(self._read(part, is_first=not any(tokens for _, tokens in parts)))
+        normalised = " ".join("".join(words for words, _ in parts).split())
+        unspoken = self._unspoken(normalised if self._symbols else text)
+        tokens = [token for _, tokens in parts for token in tokens]
+        normalised, tokens = self._units(normalised, tokens)
+        if all(token.kind == "pause" for token in tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
-        counts = (sum(t.kind != "pause" for t in self._units(part).tokens) for part in parts)
-        return self._spoken(text, whole, tuple(accumulate(counts)) if len(parts) > 1 else ())
+        units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
+        word_ends = accumulate(sum(token.kind != "pause" for token in part) for part in units)
+        spoken = self._spoken(text, normalised, tokens)
+        return replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
 
-    def _read(self, text: str, *, is_first: bool) -> TokenizedText:
-        """The words, pauses and phones of a part of a text."""
+    def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
+        """Reads a part of a text: the text in words, and its words, pauses and phones."""
         normalised = ""
         tokens: list[Token] = []
         for inline, piece in split_inline(text):
@@ -104,19 +105,18 @@ class TextFrontend:
                 words = self._after_phones(piece) if follows else self._normalise(piece)
                 normalised += words
                 tokens += tokenize(words)
-        return TokenizedText(normalised, tokens)
+        return normalised, tokens
 
-    def _units(self, text: TokenizedText) -> TokenizedText:
-        """The same in what the voice reads: words without hyphens, or NVIDIA's symbols."""
+    def _units(self, normalised: str, tokens: list[Token]) -> tuple[str, list[Token]]:
+        """Converts these to what the voice reads: words without hyphens, or NVIDIA's symbols."""
         if self._symbols:
-            return read_symbols(text.text, self._symbols)
-        tokens = text.tokens
-        if self._config.in_letters:
+            return read_symbols(normalised, self._symbols)
+        if self._in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
-        return text._replace(tokens=merge_pauses(tokens))
+        return normalised, merge_pauses(tokens)
 
     def _normalise(self, text: str) -> str:
-        """Text in words; outside English without the signs that espeak-ng cannot read."""
+        """Writes text in words; outside English without the signs that espeak-ng cannot read."""
         if self._is_english:
             normalise = normalise_symbols if self._symbols else normalise_english
             return normalise(text, self._own_words)
@@ -124,13 +124,15 @@ class TextFrontend:
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
 
     def _reads(self, sign: str) -> bool:
-        """Whether a sign is given to the phonemizer; that of the lexicon refuses it by its name."""
+        """Tells whether the phonemizer gets a sign; the one of the lexicon refuses it by name."""
         if isinstance(self._phonemize, EspeakPhonemizer):
             return is_word(sign) and self._phonemize.reads(sign)
         return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
 
     def _unspoken(self, text: str) -> tuple[str, ...]:
-        """The signs of a text that are left out, each once."""
+        """Returns the signs of a text, normalised if in symbols, that are left out, each once."""
+        if self._symbols:
+            return unspoken_symbols(text, self._symbols)
         if text.isascii() and not any(map(is_sign, set(text))):
             return ()
         plain = "".join(piece for inline, piece in split_inline(text) if not inline)
@@ -149,7 +151,7 @@ class TextFrontend:
                 raise InputError(f"'{phone}' in {{{inline}}} is not {self._phone_kind}")
 
     def _pronounced(self, tokens: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
-        """Each token with its pronunciation; words between two pauses share their context."""
+        """Yields tokens with their pronunciations; words between pauses share their context."""
         clause: list[Token] = []
         for token in [*tokens, Token("pause", "")]:
             if token.kind == "word":
@@ -164,22 +166,21 @@ class TextFrontend:
                 phones = tuple(f"{prefix}{name}" for name in token.text.split())
                 yield token, Pronunciation(phones, in_lexicon=True)
 
-    def _spoken(self, text: str, read: TokenizedText, word_ends: tuple[int, ...]) -> SpokenText:
-        """The phones of words and pauses, from left to right; SpokenText describes their form."""
-        has_classes = self._config.pauses == "classes" and not self._symbols
-        phones = [SILENCE] if has_classes else []
+    def _spoken(self, text: str, normalised: str, tokens: Sequence[Token]) -> SpokenText:
+        """Joins the phones of words and pauses, in the form that SpokenText describes."""
+        phones = [SILENCE] if self._has_classes else []
         words: list[Word] = []
         choices: list[WordPhones] = []
         unknown: list[str] = []
-        for token, said in self._pronounced(read.tokens):
+        for token, said in self._pronounced(tokens):
             follows_word = bool(words) and words[-1].end == len(phones)
             if token.kind == "pause":
                 if self._symbols:
                     phones.append(token.text)
                 elif words:  # punctuation before the first word makes no pause
-                    phones.append(token.text if has_classes else SHORT_PAUSE)
+                    phones.append(token.text if self._has_classes else SHORT_PAUSE)
                 continue
-            if follows_word and self._config.in_letters and not self._symbols:
+            if follows_word and self._in_letters and not self._symbols:
                 phones.append(WORD_BOUNDARY)
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
@@ -188,20 +189,18 @@ class TextFrontend:
             phones += said.phones
             if not said.in_lexicon:
                 unknown.append(token.text)
-        if has_classes and words[-1].end == len(phones):
+        if self._has_classes and words[-1].end == len(phones):
             phones.append(FULL_STOP)
         if phones[-1] == SHORT_PAUSE:
             phones.pop()
-        phones += [END] if self._config.ends_in_eos else []
+        phones += [END] if self._ends_in_eos else []
         return SpokenText(
             text,
-            read.text,
+            normalised,
             tuple(phones),
             tuple(words),
             tuple(unknown),
-            read.unspoken,
-            tuple(choices),
-            word_ends,
+            word_phones=tuple(choices),
         )
 
 

@@ -49,7 +49,7 @@ def _mapped_cmudict() -> mmap.mmap:
 
 @lru_cache(maxsize=65536)
 def lookup(word: str) -> tuple[str, ...] | None:
-    """CMUdict's first pronunciation of a word, ARPAbet with stress; None if it lacks the word.
+    """Looks up CMUdict's first pronunciation of a word, ARPAbet with stress; None: unknown.
 
     Case is ignored; apostrophes, hyphens and full stops count ("o'clock", "a.m.").
     """
@@ -69,12 +69,12 @@ def lookup(word: str) -> tuple[str, ...] | None:
 
 
 def has_variants(word: str) -> bool:
-    """Whether CMUdict has several pronunciations of a word, as of "read"."""
+    """Returns whether CMUdict has several pronunciations of a word, as of "read"."""
     return lookup(f"{word}(2)") is not None
 
 
 def letter_name(letter: str) -> tuple[str, ...] | None:
-    """The name of a letter a to z in ARPAbet; None for any other character."""
+    """Returns the name of a letter a to z in ARPAbet; None for any other character."""
     if letter in "aA":
         return LETTER_A
     return lookup(letter) if letter.isalpha() else None
@@ -106,7 +106,7 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
 
 
 def pronounce(word: str, network: LetterNetwork | None = None) -> tuple[str, ...] | None:
-    """ARPAbet of a word, by default by the bundled network; accents and case are ignored.
+    """Predicts ARPAbet of a word, by default by the bundled network; accents and case are ignored.
 
     None without a vowel, or with characters other than letters and "'".
     """
@@ -118,7 +118,7 @@ def pronounce(word: str, network: LetterNetwork | None = None) -> tuple[str, ...
 
 
 def is_arpabet(symbol: str) -> bool:
-    """Whether a symbol is an ARPAbet phone, vowels with or without a stress digit."""
+    """Returns whether a symbol is an ARPAbet phone, vowels with or without a stress digit."""
     return symbol in _ARPABET
 
 
@@ -130,7 +130,7 @@ class LexiconPhonemizer:
         self._spoken: dict[str, Pronunciation] = {}
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause."""
+        """Looks up the pronunciation of each word of a clause."""
         return [
             _LETTER_A if word == "A" and _is_letter(words, index) else self._pronounce(word)
             for index, word in enumerate(words)
@@ -142,7 +142,7 @@ class LexiconPhonemizer:
         return self._spoken[word]
 
     def _whole(self, word: str) -> Pronunciation | None:
-        """A word, with or without the quotes around it, if a lexicon contains it."""
+        """Looks up a word, with or without the quotes around it."""
         for form in (word, word.rstrip("'"), word.lstrip("'"), word.strip("'")):
             if phones := self._held(form):
                 return Pronunciation(phones, in_lexicon=True)
@@ -152,7 +152,7 @@ class LexiconPhonemizer:
         return self._user_lexicon.get(word.lower()) or lookup(word)
 
     def _parts(self, word: str) -> Pronunciation:
-        """The parts of a compound ("well-known", "F-16") one after the other."""
+        """Pronounces the parts of a compound ("well-known", "F-16") one after the other."""
         parts = [part for part in word.replace("-", " ").split() if part.strip("'")]
         if len(parts) > 1:
             said = [_LETTER_A if part == "A" else self._pronounce(part) for part in parts]
@@ -163,7 +163,7 @@ class LexiconPhonemizer:
         return Pronunciation(phones or _spelt(word), in_lexicon=False)
 
     def _inflected(self, word: str) -> Phones | None:
-        """A known word with one of the endings 's, s, ed, ing."""
+        """Pronounces a known word with one of the endings 's, s, ed, ing."""
         lower = word.lower()
         for ending, (stems, attach) in _ENDINGS.items():
             for stem in stems(lower.removesuffix(ending)) if lower.endswith(ending) else ():
@@ -173,13 +173,13 @@ class LexiconPhonemizer:
 
 
 def _is_letter(words: Sequence[str], index: int) -> bool:
-    """Whether a capital A is a letter: inside a clause, or before another single letter."""
+    """Returns whether a capital A is a letter: inside a clause, or before another single letter."""
     following = words[index + 1 : index + 2]
     return index > 0 or any(len(word) == 1 and word.isupper() for word in following)
 
 
 def _plural_stems(stem: str) -> list[str]:
-    """Stems of a word without its "s": "boxe" gives box, "partie" gives party."""
+    """Lists the stems of a word without its "s": "boxe" gives box, "partie" gives party."""
     stems = [stem]
     if stem.endswith("ie"):
         stems.append(stem[:-2] + "y")
@@ -189,7 +189,7 @@ def _plural_stems(stem: str) -> list[str]:
 
 
 def _verb_stems(stem: str) -> list[str]:
-    """Stems of a word without "ed" or "ing": "hop" gives hope, "stopp" stop, "tri" try."""
+    """Lists the stems of a word without "ed", "ing": "hop" gives hope, "stopp" stop, "tri" try."""
     stems = [stem, stem + "e"]
     if len(stem) > 2 and stem[-2] in "aeiou":  # one vowel, one consonant: "hoping" is from hope
         stems.reverse()

@@ -2,7 +2,7 @@
 
 Each letter becomes zero, one or two phones of ARPAbet. The network has two layers of bidirectional
 gated recurrent units (Cho et al. 2014, arXiv:1406.1078), stored in 8 bits with a scale per row.
-`python -m tests.benchmarks.letter_to_sound --write` trained it on CMUdict.
+`python -m tools.letter_to_sound --write` trained it on CMUdict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class LetterNetwork(NamedTuple):
 
 
 def phones_of(letters: Sequence[int], network: LetterNetwork | None = None) -> list[str]:
-    """ARPAbet of a word, from rows of the embedding, at least one; None: the bundled network."""
+    """Predicts ARPAbet from rows of the embedding, at least one; None: the bundled network."""
     weights, choices = network or bundled_network()
     states = weights["embedding"][letters]
     for layer in range(_LAYERS):
@@ -48,7 +48,7 @@ def unpacked(stored: Mapping[str, np.ndarray]) -> LetterNetwork:
 
 @cache
 def bundled_network() -> LetterNetwork:
-    """The network in `PATH`."""
+    """Returns the network in `PATH`."""
     with np.load(PATH, allow_pickle=False) as file:
         return unpacked(dict(file))
 

@@ -21,7 +21,7 @@ from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
-from processors.text.tokens import Token, TokenizedText
+from processors.text.tokens import Token
 from utils.errors import InputError
 from utils.seed import derived_seed
 
@@ -41,7 +41,7 @@ class LetterPhonemizer:
         self._prefix = prefix
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The letters of each word, and its phones if their pronunciation is certain."""
+        """Returns the letters of each word, and its phones if their pronunciation is certain."""
         return [self._pronounce(word) for word in words]
 
     def _pronounce(self, word: str) -> Pronunciation:
@@ -66,7 +66,7 @@ class LetterPhonemizer:
 
 
 def is_letter(symbol: str) -> bool:
-    """Whether a symbol is one letter in lower case, a combining mark, or an apostrophe."""
+    """Returns whether a symbol is one letter in lower case, a combining mark, or an apostrophe."""
     if len(symbol) != 1:
         return False
     return symbol == APOSTROPHE or (
@@ -75,7 +75,7 @@ def is_letter(symbol: str) -> bool:
 
 
 def split_words(token: Token) -> Iterator[Token]:
-    """The words of a token: "well-known" has two. Apostrophes around words are removed."""
+    """Yields the words of a token: "well-known" has two. Apostrophes around words are removed."""
     if token.kind != "word":
         yield token
         return
@@ -96,21 +96,27 @@ def _spell(word: str) -> Phones:
 
 
 def normalise_symbols(text: str, own_words: Collection[str] = ()) -> str:
-    """English text in words, in lower case, with its punctuation; see `normalise_english`."""
+    """Writes English text in words in lower case, with its punctuation."""
     plain = english_in_words(text, own_words).translate(_DASHES).lower()
     return " ".join(plain.split())
 
 
-def read_symbols(normalised: str, phone_extractor: str) -> TokenizedText:
-    """Splits the output of `normalise_symbols`, with phones in braces, into words and marks."""
-    pieces = _PIECE.findall(normalised)
-    unspoken = [
-        piece for piece in pieces if _is_mark(piece) and piece not in NVIDIA_SETS[phone_extractor]
-    ]
-    said = "".join(" " if piece in unspoken else piece for piece in pieces)
-    text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(said.split())))
-    tokens = [_token(piece) for piece in _PIECE.findall(text)]
-    return TokenizedText(text, tokens, tuple(dict.fromkeys(unspoken)))
+def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token]]:
+    """Splits the output of `normalise_symbols`, with phones in braces, into words and marks.
+
+    Returns:
+        What is spoken of the text, and its words and marks.
+    """
+    unspoken = unspoken_symbols(normalised, phone_extractor)
+    spoken = "".join(" " if piece in unspoken else piece for piece in _PIECE.findall(normalised))
+    text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(spoken.split())))
+    return text, [_token(piece) for piece in _PIECE.findall(text)]
+
+
+def unspoken_symbols(normalised: str, phone_extractor: str) -> tuple[str, ...]:
+    """Returns the marks of a text that a set of symbols lacks, each once."""
+    known, pieces = NVIDIA_SETS[phone_extractor], _PIECE.findall(normalised)
+    return tuple(dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known))
 
 
 def _token(piece: str) -> Token:
@@ -120,7 +126,7 @@ def _token(piece: str) -> Token:
 
 
 def _is_mark(piece: str) -> bool:
-    """Whether a piece is neither phones nor a word."""
+    """Returns whether a piece is neither phones nor a word."""
     return len(piece) == 1 and not piece.isalnum()
 
 
@@ -130,7 +136,7 @@ def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[W
 
 
 def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[str, ...]:
-    """A sequence with the phones of the chosen words in place of their letters."""
+    """Puts the phones of the chosen words in place of their letters."""
     mixed = list(letters)
     for word in reversed([*chosen]):
         mixed[word.start : word.end] = word.phones
@@ -138,7 +144,7 @@ def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[st
 
 
 def mix(spoken: SpokenText, p: float) -> SpokenText:
-    """A text with each word either in letters or in phones, the same at every call."""
+    """Writes a text with each word in letters or in phones, the same at every call."""
     chosen = draw(spoken.word_phones, p, spoken.normalized)
     lengths = {choice.word: len(choice.phones) for choice in chosen}
     words: list[Word] = []
@@ -152,5 +158,5 @@ def mix(spoken: SpokenText, p: float) -> SpokenText:
 
 
 def longest(phones: Sequence[str], word_phones: Iterable[WordPhones]) -> int:
-    """The length of the longest mixture."""
+    """Returns the length of the longest mixture."""
     return len(phones) + sum(max(0, len(w.phones) - (w.end - w.start)) for w in word_phones)

@@ -45,7 +45,7 @@ NVIDIA_SETS = {  # the symbols between the pad and ARPAbet, in the order of thei
 
 
 def mark_name(char: str) -> str:
-    """The name of a character of NVIDIA's sets."""
+    """Returns the name of a character of NVIDIA's sets."""
     if char == " ":
         return WORD_BOUNDARY
     return char if char.isalnum() or char == APOSTROPHE else f"<{char}>"
@@ -98,7 +98,7 @@ ARPABET_OF_IPA: dict[str, tuple[str, ...]] = {
 
 
 def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
-    """ARPAbet for espeak phones, with a primary stress; None if one has no counterpart."""
+    """Converts espeak phones to ARPAbet, with a primary stress; None if one has no counterpart."""
     said = [ARPABET_OF_IPA.get(phone, ()) for phone in phones]
     return with_primary_stress([*chain(*said)]) if said and all(said) else None
 

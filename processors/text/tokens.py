@@ -36,16 +36,8 @@ class Token(NamedTuple):
     text: str  # the word; the pause class; the phones with spaces between them
 
 
-class TokenizedText(NamedTuple):
-    """A text in words."""
-
-    text: str
-    tokens: list[Token]  # words, pauses or punctuation; phones in braces
-    unspoken: tuple[str, ...] = ()  # signs that are left out, each once
-
-
 def clean_characters(text: str) -> str:
-    """Text in one Unicode form (NFKC), without control and format characters.
+    """Brings text into one Unicode form (NFKC), without control and format characters.
 
     Typographic apostrophes, quotes and hyphens become ASCII, decimal digits of all scripts become
     0 to 9, "½" becomes "1/2", "10⁻³" becomes "10^-3", and any white space one space. A minus sign,
@@ -62,7 +54,7 @@ def clean_characters(text: str) -> str:
 
 
 def _plain(char: str) -> str:
-    """A character, separated where NFKC would merge it with its neighbours."""
+    """Separates a character where NFKC would merge it with its neighbours."""
     if unicodedata.decomposition(char).startswith("<fraction>"):  # "1½" must not become "11/2"
         return " " + unicodedata.normalize("NFKC", char)
     if unicodedata.category(char) == "Nd":
@@ -120,18 +112,18 @@ def merge_pauses(tokens: list[Token]) -> list[Token]:
 
 
 def is_sign(char: str) -> bool:
-    """Whether a character is a sign that may carry meaning: no letter, digit or punctuation."""
+    """Tells whether a character is a sign that may carry meaning: no letter or punctuation."""
     return char in "%&@#§‰" or (unicodedata.category(char)[0] == "S" and char not in "|`")
 
 
 def is_word(char: str) -> bool:
-    """Whether `tokenize` keeps a character as part of a word."""
+    """Returns whether `tokenize` keeps a character as part of a word."""
     return _kind(char) == "word"
 
 
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
-    """The kind of a character: "word", a pause class, or empty for separators."""
+    """Returns the kind of a character: "word", a pause class, or empty for separators."""
     if char in _PAUSES:
         return _PAUSES[char]
     category = unicodedata.category(char)

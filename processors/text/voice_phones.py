@@ -96,7 +96,7 @@ class PhoneSet:
         self._cheapest = cache(self._compare)
 
     def nearest(self, phone: str) -> tuple[str, ...]:
-        """The phones of this set that are nearest to a phone or pause, usually one.
+        """Finds the phones of this set that are nearest to a phone or pause, usually one.
 
         A diphthong or affricate that has no near counterpart becomes the phones of its segments.
         None if no phone of the set can be compared with it.
@@ -113,7 +113,7 @@ class PhoneSet:
         return self._cheapest(sound)[1] if sound and self._sounds else ()
 
     def _compare(self, sound: _Sound) -> tuple[float, tuple[str, ...]]:
-        """The smallest distance of a sound to one or more phones, and these phones."""
+        """Finds the phones that are nearest to a sound, and their distance."""
         distance, phone = min((_distance(sound, s), phone) for phone, s in self._sounds.items())
         best: tuple[float, tuple[str, ...]] = distance, (phone,)
         for end in range(1, len(sound)):
@@ -123,7 +123,7 @@ class PhoneSet:
 
 
 def is_voiced(phone: str, *, in_letters: bool = False) -> bool:
-    """Whether a phone has a pitch; pauses, punctuation and voiceless consonants have none.
+    """Returns whether a phone has a pitch; pauses, punctuation and voiceless consonants have none.
 
     Of ARPAbet, also with NVIDIA's prefix, or IPA; others are voiced. So are letters, lower-case
     names of voices `in_letters`: the "s" of "is" has a pitch, that of "this" has none.
@@ -137,13 +137,13 @@ def is_voiced(phone: str, *, in_letters: bool = False) -> bool:
 
 
 def is_vowel(phone: str) -> bool:
-    """Whether a phone of ARPAbet or the IPA begins with a vowel."""
+    """Returns whether a phone of ARPAbet or the IPA begins with a vowel."""
     sound = _sound_of(phone)
     return bool(sound) and sound[0].syllabic == 1
 
 
 def _distance(sound: _Sound, other: _Sound) -> float:
-    """Edit distance of the segments."""
+    """Computes the edit distance of the segments."""
     row = [_SKIP * column for column in range(len(other) + 1)]
     for segment in sound:
         above, row = row, [row[0] + _SKIP]
@@ -156,7 +156,7 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 
 
 def _sound_of(phone: str) -> _Sound:
-    """The segments of a phone of ARPAbet or the IPA; none if it is neither."""
+    """Returns the segments of a phone of ARPAbet or the IPA; none if it is neither."""
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
@@ -182,7 +182,7 @@ def _sound_of(phone: str) -> _Sound:
 
 @cache
 def _letters() -> dict[str, _Articulation]:
-    """The segment of each letter."""
+    """Returns the segment of each letter."""
     letters = {}
     for manner, nasal, lateral, sibilant, chart in _MANNERS:
         for place, pair in zip(_PLACES, chart.split(), strict=True):
@@ -227,7 +227,7 @@ class VoicePhones:
         return fitted
 
     def _fitted(self, clause: SpokenText, replaced: dict[str, None]) -> SpokenText:
-        """A clause in the phones of this voice; adds what is replaced to `replaced`."""
+        """Writes a clause in the phones of this voice; adds what is replaced to `replaced`."""
         if self._names.issuperset(clause.phones):
             return clause
         word_of = {i: word.text for word in clause.words for i in range(word.start, word.end)}
@@ -281,7 +281,7 @@ class Vocabulary:
         return hash(self.symbols)
 
     def ids(self, phones: Sequence[str]) -> list[int]:
-        """The id of each phone; an InputError names all unknown ones."""
+        """Returns the id of each phone; an InputError names all unknown ones."""
         unknown = sorted({phone for phone in phones if phone not in self._ids})
         if unknown:
             raise InputError(
@@ -292,17 +292,17 @@ class Vocabulary:
 
 
 def arpabet_vocabulary() -> Vocabulary:
-    """The fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""
+    """Returns the fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""
     return Vocabulary(MARKS + ARPABET)
 
 
 def vocabulary_of(phones: Iterable[str]) -> Vocabulary:
-    """The marks, then the other phones of `phones` in sorted order."""
+    """Returns the marks, then the other phones of `phones` in sorted order."""
     return Vocabulary((*MARKS, *sorted(set(phones) - set(MARKS))))
 
 
 def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
-    """The symbols of a set of DeepLearningExamples, by the extractor's name, in NVIDIA's order.
+    """Returns the symbols of a set of DeepLearningExamples, in NVIDIA's order.
 
     `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
     "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
@@ -316,7 +316,7 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
 
 
 def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
-    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
+    """Returns the symbols of the data; with a lexicon also all of ARPAbet, for any word."""
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
     symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bins import align, check
+from bins import align, check_corpus
 from bins._flags.corpus import DATASET
 from processors.alignment import fit
 from processors.alignment.textgrid import read_textgrid
@@ -72,7 +72,7 @@ def test_a_handful_is_aligned_by_pocketsphinx(corpus, tmp_path, monkeypatch):
     assert json.loads((out / "LJ001-0002.json").read_text())
 
 
-@pytest.mark.parametrize("module", [align, check])
+@pytest.mark.parametrize("module", [align, check_corpus])
 def test_an_unknown_language_is_refused_before_anything_is_written(
     module, corpus, tmp_path, monkeypatch
 ):
@@ -87,11 +87,11 @@ def test_a_check_lists_all_doubled_ids_with_the_other_faults(corpus, monkeypatch
     lines = table.read_text().splitlines()
     table.write_text("\n".join([*lines, *lines[:2]]) + "\n")
     with pytest.raises(SystemExit):
-        run_command(monkeypatch, check, corpus, "--no_misfits")
+        run_command(monkeypatch, check_corpus, corpus, "--no_misfits")
     found = capsys.readouterr().out
-    assert "Stage 1 would reject 3 of 5" in found
-    assert f"{IDS[0]}: the id {IDS[0]} occurs 2 times: metadata.csv:1, metadata.csv:6" in found
-    assert f"{IDS[1]}: the id {IDS[1]} occurs 2 times" in found
+    assert "  3 to correct\n" in found
+    assert f"{IDS[0]}  the id {IDS[0]} occurs 2 times: metadata.csv:1, metadata.csv:6" in found
+    assert f"{IDS[1]}  the id {IDS[1]} occurs 2 times" in found
     assert "LJ001-0009.wav: the file is empty" in found
 
 
@@ -99,30 +99,63 @@ def scored(config, _n_jobs):
     """As stage 1 with the aligner hmm."""
     rows = [
         {"id": "a", "misfit": 70.4, "words": "that is", "start_s": 2.68, "end_s": 3.19},
-        {"id": "b", "misfit": 20.0, "words": "for", "start_s": 0.0, "end_s": 1.0},
+        {"id": "b", "misfit": 60.0, "words": "for", "start_s": 0.0, "end_s": 1.0},
+        {"id": "c", "misfit": 20.0, "words": "for", "start_s": 0.0, "end_s": 1.0},
     ]
     folder = Path(config.preprocess.processed_dir) / DATASET
     folder.mkdir()
     assert config.preprocess.aligner == "hmm"
-    write_jsonl(folder / fit.SCORES_FILE, rows)
+    write_jsonl(folder / fit.SCORES_FILE, ({**row, "text": "The text."} for row in rows))
+    rejected = {"id": "b", "stage": "alignment", "reason": "no path leads through all words"}
+    write_jsonl(folder / run.REJECTED, [rejected])
 
 
-def test_a_check_lists_faults_and_misfits_with_words_and_times(corpus, monkeypatch, capsys):
+def check_fails(monkeypatch, capsys, *words):
+    """The output of a check that finds something to correct."""
+    with pytest.raises(SystemExit) as ended:
+        run_command(monkeypatch, check_corpus, *words)
+    assert ended.value.code == 1
+    return capsys.readouterr().out
+
+
+def test_a_check_lists_all_faults_and_misfits_the_worst_first(corpus, monkeypatch, capsys):
     monkeypatch.setattr(run, "prepare_datasets", scored)
-    table = corpus / "metadata.csv"
-    good = table.read_text()
+    found = check_fails(monkeypatch, capsys, corpus)
+    for line in (
+        "  2 to correct\n",
+        "alignment  b           no path leads through all words\n"
+        "misfit 70  a           at 'that is', 2.68-3.19 s: probably not spoken as written: The te",
+    ):
+        assert line in found
+    found = json.loads(check_fails(monkeypatch, capsys, corpus, "--json"))
+    assert (found["utterances"], found["to_correct"]) == (5, 2)
+    assert [(row["kind"], row["ids"]) for row in found["findings"]][:2] == [
+        ("alignment", ["b"]),
+        ("misfit", ["a"]),
+    ]
+
+
+def test_a_check_without_faults_ends_with_0(corpus, monkeypatch, capsys):
+    (corpus / "metadata.csv").write_text((corpus / "metadata.csv").read_text().rsplit("LJ", 1)[0])
+    run_command(monkeypatch, check_corpus, corpus, "--no_misfits", "--json")
+    assert json.loads(capsys.readouterr().out)["to_correct"] == 0
+
+
+def test_a_check_lists_more_faults_than_stage_1_would_accept(corpus, monkeypatch, capsys):
+    lines = []
     for n in range(5):
         (corpus / "wavs" / f"empty-{n}.wav").touch()
-        table.write_text(table.read_text() + f"empty-{n}|Nothing.|Nothing.\n")
-    with pytest.raises(SystemExit) as ended:
-        run_command(monkeypatch, check, corpus)
-    assert ended.value.code == 1
-    assert "empty-4.wav: the file is empty" in capsys.readouterr().out
+        lines.append(f"empty-{n}|Nothing at all.|Nothing at all.\n")
+    (corpus / "metadata.csv").write_text("".join(lines))
+    found = check_fails(monkeypatch, capsys, corpus)
+    assert all(f"empty-{n}.wav: the file is empty" in found for n in range(5))
 
-    table.write_text(good)
-    run_command(monkeypatch, check, corpus)
-    found = capsys.readouterr().out
-    assert "recordings that may differ from their texts: 1\n" in found
-    assert "  a: misfit 70 at 'that is', 2.68-3.19 s\n" in found
-    run_command(monkeypatch, check, corpus, "--no_misfits")
-    assert "differ" not in capsys.readouterr().out
+
+def test_a_check_says_why_recordings_and_texts_were_not_compared(corpus, monkeypatch, capsys):
+    def fail(_config, _n_jobs):
+        raise InputError("no room")
+
+    monkeypatch.setattr(run, "prepare_datasets", fail)
+    found = check_fails(monkeypatch, capsys, corpus)
+    assert "recordings and texts were not compared: no room\n" in found
+    assert "LJ001-0009.wav: the file is empty" in found

@@ -9,9 +9,9 @@ from utils.cli import run
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--steps", "0"], "--steps: '0': expected a whole number from 1"),
-        (["--threads", "-1"], "--threads: '-1': expected a whole number from 1"),
-        (["--device", "tpu"], "invalid choice: 'tpu'"),
+        (["--steps", "0"], "--steps '0': expected a whole number from 1"),
+        (["--threads", "-1"], "--threads '-1': expected a whole number from 1"),
+        (["--device", "tpu"], "--device 'tpu': expected cpu or cuda"),
         (["--mode", "traning"], "--mode traning: expected all or some of training, inference"),
     ],
 )

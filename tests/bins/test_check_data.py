@@ -23,7 +23,7 @@ def test_the_command_reports_and_exits_with_1_if_stage_1_would_fail(tmp_path):
     unknown = command("check_data", *flags, "--dataset", "others")
 
     assert good.returncode == 0, good.stderr
-    assert "  x: metadata.csv:4: no audio file x.wav or .flac" in good.stdout
+    assert "x           metadata.csv:4: no audio file x (.wav, .flac, .mp3 ...)" in good.stdout
     assert (strict.returncode, unknown.returncode) == (1, 1)
     assert "stage 1 would fail" in strict.stdout
     assert unknown.stderr == "error: --dataset others: the configuration has folder\n"

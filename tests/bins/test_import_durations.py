@@ -46,7 +46,7 @@ def test_durations_go_in_through_stage_1_and_out_again(tmp_path):
     ("words", "message"),
     [
         (("--pitch_stats", "a.json"), "--pitch_stats goes with --pitch"),
-        (("--format", "srt"), "argument --format: invalid choice: 'srt'"),
+        (("--format", "srt"), "--format 'srt': expected json, npy, pt, textgrid or attention"),
     ],
 )
 def test_flags_that_make_no_sense_are_one_line(words, message):

@@ -25,4 +25,4 @@ def test_a_corpus_becomes_a_dump_and_the_dump_processed_data(tmp_path):
 def test_a_number_of_processes_that_makes_no_sense_is_one_line():
     done = command("import_tensorflowtts", "--config", CONFIG, "--rootdir", "a", "--n_cpus", "0")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "--n_cpus: '0': expected a whole number from 1" in done.stderr
+    assert "--n_cpus '0': expected a whole number from 1" in done.stderr

@@ -11,7 +11,6 @@ import pytest
 import soundfile
 
 from bins.say import main
-from models.synthesizer.joining import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from processors.durations.subtitles import subtitles
 from processors.text.ssml.document import Ssml
@@ -106,12 +105,12 @@ def test_steps_and_temperature_reach_a_voice_with_a_flow_and_are_refused_by_othe
 
 
 def test_subtitles_are_written_with_any_output(say, voice, tmp_path, capsysbinary):
-    times = SpokenTimes()
-    spoken(voice, times=times)
+    stream = voice.generate(TEXT)
+    assert len([*stream]) > 0
     for output in ("a.wav", "-"):
         say(TEXT, "-o", output, "--subtitles", "new/a.vtt")
         written = (tmp_path / "new" / "a.vtt").read_text()
-        assert written == subtitles(times.sentences, times.words, "vtt")
+        assert written == subtitles(stream.sentences, stream.words, "vtt")
         (tmp_path / "new" / "a.vtt").unlink()
     assert "It <00:00:" in written
     with pytest.raises(

@@ -33,12 +33,9 @@ def served(monkeypatch, *words):
     return calls[0]
 
 
-def test_a_wrong_number_says_what_is_expected(monkeypatch, capsys):
-    with pytest.raises(SystemExit):
+def test_a_wrong_number_says_what_is_expected(monkeypatch):
+    with pytest.raises(UsageError, match="--port '99999': expected a whole number from 0 to 65535"):
         served(monkeypatch, "--port", "99999")
-    assert "argument --port: '99999': expected a whole number from 0 to 65535" in (
-        capsys.readouterr().err
-    )
 
 
 def test_it_listens_on_this_machine_alone_unless_asked(monkeypatch):

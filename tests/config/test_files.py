@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def defaults(task: str, model_type: str) -> dict[str, object]:
 
 def inherited(path: Path) -> dict[str, object]:
     """What the experiment would have without the file: values of its bases, or defaults."""
-    values = read_tree(path).values
+    values: Any = read_tree(path).values
     task = str(values.get("task", "tts"))
     keys = dict(defaults(task, str(values.get("model_type", ANY_MODEL[task]))))
     for corpus in values.get("preprocess", {}).get("corpus", {}):

@@ -17,7 +17,6 @@ from config.text import TextConfig
 from models.base.registry import load_config
 from models.checkpoint.folders import MANIFEST, latest_checkpoint, write_checkpoint, write_manifest
 from models.checkpoint.loading import CHECKPOINTS, WEIGHTS, load_model
-from models.synthesizer.passages import TextReader, check_text
 from models.synthesizer.runs.text_files import read_input_texts
 from models.training.data import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
@@ -27,9 +26,10 @@ from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
 from processors.durations.sources import durations_in
 from processors.tensorflowtts.importing import import_dump
-from processors.text.clauses import ClauseSplitter
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet, read_lexicon
+from processors.text.passages import marked_up_passages
+from processors.text.reading import TextReader, check_text
 from processors.text.ssml.document import SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET, MARKS
 from processors.text.voice_phones import VoicePhones
@@ -186,8 +186,7 @@ def _write_ssml(folder: Path) -> None:
 
 @cache
 def _reader() -> TextReader:
-    split = ClauseSplitter(TextConfig(), max_phones=60)
-    return TextReader(split, VoicePhones((*MARKS, *ARPABET), "replace"))
+    return TextReader(TextConfig(), 60, VoicePhones((*MARKS, *ARPABET), "replace"))
 
 
 def _read_ssml(folder: Path) -> object:
@@ -196,9 +195,8 @@ def _read_ssml(folder: Path) -> object:
     voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, TextConfig(), ARPABET)
     try:
         check_text(text.text)
-        return _reader().passages_of_runs(
-            read_ssml(text.ssml._replace(skip_unknown=len(text.text) % 2 == 0), voice), "en-us"
-        )
+        ssml = text.ssml._replace(skip_unknown=len(text.text) % 2 == 0)
+        return marked_up_passages(_reader(), read_ssml(ssml, voice), "en-us")
     except InputError as error:  # the caller names the file
         raise UtteranceError(str(error)) from error
 

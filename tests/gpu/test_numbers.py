@@ -71,7 +71,7 @@ def update(model, device, precision="fp32", size=4):
     config = generated_config(model, [*FEW, *GIVEN_DURATIONS.get(model, ())], small=True)
     assets = collect_assets(config)
     seed_everything(1)
-    task = find_model(config.task, config.model_type).task.build(config.model, config, assets)
+    task = find_model(config.task, config.model_type).task.build(config, assets)
     for network in task.networks.values():
         accelerator.prepare_model(network, evaluation_mode=True)
         network.train()

@@ -79,6 +79,7 @@ def write_results(
 ) -> None:
     """Sound files and metadata.jsonl."""
     results: ResultFolder = ResultFolder(folder, type(lines[0]))
+    line: TextLine | CopyLine
     for line, wav in zip(lines, wavs, strict=True):
         write_wav(folder / line.file, wav, RATE)
         results.add(line)

@@ -90,3 +90,15 @@ def test_a_name_that_cannot_be_printed_is_rejected(corpus):
     (rejection,) = listing(root).rejected
     assert "cannot be printed; rename it" in rejection.reason
     assert list(ids_of(root)) == ["a"]
+
+
+def test_a_format_that_cannot_be_read_is_rejected_unless_it_was_converted(corpus):
+    root = corpus(dict.fromkeys(["a.m4a", "b.m4a", "b.wav", "c.opus"], ""))
+    assert ids_of(root) == {"b": "b.wav", "c": "c.opus"}
+    (rejection,) = listing(root).rejected
+    assert "a.m4a: .m4a files cannot be read; convert them to WAV" in rejection.reason
+
+
+def test_the_name_of_a_recording_is_stored_beside_its_id(corpus):
+    (utterance,) = listing(corpus({"My take 1.wav": ""})).utterances
+    assert utterance.name == "My take 1.wav"

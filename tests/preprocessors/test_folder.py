@@ -46,12 +46,6 @@ def test_commas_separate_and_quotes_hold_together(corpus):
     assert listing(root, delimiter=",").utterances[0].text == 'One, "two".'
 
 
-def test_an_open_quote_is_an_error_with_its_line(corpus):
-    root = corpus({"metadata.csv": 'a,One\nb,"Two\n', "a.wav": ""})
-    with pytest.raises(InputError, match=r"metadata\.csv:2: not a line of cells between commas"):
-        listing(root, delimiter=",")
-
-
 def quoted_table(corpus, lines, **options):
     rows = {f"{id}.wav": "" for id in "abc"}
     found = listing(corpus({"metadata.csv": "\n".join(lines) + "\n", **rows}), **options)
@@ -155,19 +149,6 @@ def test_the_words_of_a_first_line_are_no_utterance_where_the_config_names_the_c
     assert found.rejected == []
 
 
-def test_a_table_of_too_many_columns_says_how_to_name_them(corpus):
-    root = corpus({"metadata.csv": "a|b|c|One.\n", "a.wav": ""})
-    with pytest.raises(InputError, match=r"4 columns; .* first line, .* or in .*Mine\.columns"):
-        listing(root)
-
-
-def test_a_speaker_column_that_nobody_named_is_an_error(corpus):
-    table = "".join(f"{id}|{'Anna' if id < 'c' else 'Bob'}|One {id}.\n" for id in "abcd")
-    root = corpus({"metadata.csv": table, **{f"{id}.wav": "" for id in "abcd"}})
-    with pytest.raises(InputError, match=r"looks like speakers \(Anna, Bob\).*Mine\.columns"):
-        listing(root)
-
-
 def test_two_paths_that_give_the_same_id_are_rejected(corpus):
     table = "x/a|One.\nx_a|Two.\nb|Three.\n"
     root = corpus({"metadata.csv": table, "x/a.wav": "", "x_a.wav": "", "b.wav": ""})
@@ -175,12 +156,12 @@ def test_two_paths_that_give_the_same_id_are_rejected(corpus):
     assert "the id x_a occurs 2 times: metadata.csv:1, metadata.csv:2" in rejection.reason
 
 
-@pytest.mark.parametrize("id", ["../x", "wavs/../../x", "/x", "wavs//x", "x/", "./x"])
+@pytest.mark.parametrize("id", ["../x", "wavs/../../x", r"..\x", r"C:\wavs\..\..\x"])
 def test_a_path_that_leaves_the_folder_is_rejected(corpus, id):
     root = corpus({"metadata.csv": f"{id}|Evil.\na|One.\n", "a.wav": "", "../x.wav": ""})
     (rejection,) = listing(root).rejected
     assert rejection.id == id
-    assert "is not a safe id" in rejection.reason
+    assert "is not the name of a file in the corpus folder" in rejection.reason
 
 
 def test_a_utf_16_table_is_named_as_such(corpus):
@@ -196,25 +177,7 @@ def test_a_first_line_of_unknown_names_is_rejected_with_the_known_ones(corpus):
     root = corpus({"metadata.csv": "name|words\na|One.\nb|Two.\n", "a.wav": ""})
     other, name = listing(root).rejected
     assert name.reason.endswith("; if the line names the columns, name them id and text")
-    assert other.reason == "metadata.csv:3: no audio file b.wav or .flac"
-
-
-def test_a_table_of_column_names_alone_is_an_error(corpus):
-    root = corpus({"metadata.csv": "id|text\n", "a.wav": ""})
-    with pytest.raises(InputError, match=r"metadata\.csv: no utterance below the names"):
-        listing(root)
-
-
-def test_a_missing_table_is_an_error_that_names_it(corpus):
-    root = corpus({"a.wav": ""})
-    with pytest.raises(InputError, match=r"Mine: expected the table metadata\.csv in"):
-        listing(root)
-
-
-def test_an_empty_table_is_an_error(corpus):
-    root = corpus({"metadata.csv": "\n", "a.wav": ""})
-    with pytest.raises(InputError, match=r"metadata\.csv is empty"):
-        listing(root)
+    assert other.reason == "metadata.csv:3: no audio file b (.wav, .flac, .mp3 ...)"
 
 
 @pytest.mark.parametrize(
@@ -240,3 +203,26 @@ def test_a_delimiter_of_another_length_is_an_error_that_names_the_key(corpus, de
         InputError, match=r"preprocess\.corpus\.Mine\.delimiter is '.*'; expected one character"
     ):
         listing(corpus({"metadata.csv": "a|One.\n"}), delimiter=delimiter)
+
+
+@pytest.mark.parametrize(
+    ("table", "keys", "message"),
+    [
+        ('a,One\nb,"Two\n', {"delimiter": ","}, r"csv:2: not a line of cells between commas"),
+        ("a|b|c|One.\n", {}, r"4 columns; .* first line, .* or in .*Mine\.columns"),
+        (
+            "a|Anna|One.\nb|Anna|Two.\nc|Bob|Three.\nd|Bob|Four.\n",
+            {},
+            r"looks like speakers \(Anna, Bob\).*Mine\.columns",
+        ),
+        ("id|text\n", {}, r"metadata\.csv: no utterance below the names"),
+        (None, {}, r"Mine: expected the table metadata\.csv in"),
+        ("\n", {}, r"metadata\.csv is empty"),
+    ],
+    ids=["open quote", "columns", "speakers", "names alone", "missing", "empty"],
+)
+def test_a_table_that_cannot_be_read_is_an_error_with_the_remedy(corpus, table, keys, message):
+    files = {f"{id}.wav": "" for id in "abcd"}
+    root = corpus(files if table is None else files | {"metadata.csv": table})
+    with pytest.raises(InputError, match=message):
+        listing(root, **keys)

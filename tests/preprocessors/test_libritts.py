@@ -32,7 +32,7 @@ def test_all_subsets_are_listed_with_their_speakers(corpus):
 
 def test_a_text_without_audio_is_rejected(corpus):
     text = f"{CHAPTER}/103_1241_000001_000000.normalized.txt"
-    reason = f"{text}: no audio file 103_1241_000001_000000.wav or .flac"
+    reason = f"{text}: no audio file 103_1241_000001_000000 (.wav, .flac, .mp3 ...)"
     assert listing(corpus(FILES | {text: "Lost."})).rejected == [
         Rejection("103_1241_000001_000000", "corpus", reason)
     ]
@@ -49,3 +49,17 @@ def test_a_single_subset_is_an_error_that_names_the_folder_above(corpus):
     root = corpus(FILES)
     with pytest.raises(InputError, match=f"set dataset_path.LibriTTS to that folder; {root} looks"):
         listing(root / "dev-clean")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"train/103/103_1.wav": "", "train/103/103_1.normalized.txt": "Flat."},
+        {"train/103/1241/1.wav": "", "train/103/1241/1.original.txt": "Not normalized."},
+        {".cache/103/1241/1.wav": "", ".cache/103/1241/1.normalized.txt": "Hidden."},
+    ],
+)
+def test_a_layout_without_utterances_is_an_error_with_what_the_folder_holds(corpus, files):
+    message = r"expected <subset>/<speaker>/.* holds 1 \.(wav|txt) \(.*\), 1 \.(wav|txt) \("
+    with pytest.raises(InputError, match=message):
+        listing(corpus(files))

@@ -38,7 +38,7 @@ def test_release_080_is_read(corpus):
 
 def test_a_text_without_audio_is_rejected(corpus):
     files = {"txt/p225/p225_002.txt": "Lost.", "txt/p300/p300_001.txt": "Lost, too."}
-    reason = "no audio file {}.wav or .flac"
+    reason = "no audio file {} (.wav, .flac, .mp3 ...)"
     assert listing(corpus(RELEASE_092 | files)).rejected == [
         Rejection("p225_002", "corpus", f"txt/p225/p225_002.txt: {reason.format('p225_002')}"),
         Rejection("p300_001", "corpus", f"txt/p300/p300_001.txt: {reason.format('p300_001')}"),
@@ -53,5 +53,38 @@ def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
 
 def test_a_folder_of_another_layout_is_an_error_that_names_the_key(corpus):
     root = corpus({"wavs/a.wav": ""})
-    with pytest.raises(InputError, match=r"expected txt/ and wav48_.*set dataset_path\.VCTK"):
+    with pytest.raises(
+        InputError, match=r"expected txt/<speaker>/<id>\.txt and wav48_.*set dataset_path\.VCTK"
+    ):
         listing(root)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"txt/p225_001.txt": "Hello.", "wav48/p225_001.wav": ""},
+        {"txt/p225/p225_001.txt": "Hello.", "wav48/p225_001.wav": ""},
+        {"txt/p225/p225_001.lab": "Hello.", "wav48/p225/p225_001.wav": ""},
+        {"txt/p225/": None, "wav48/p225/": None},
+    ],
+)
+def test_a_layout_without_utterances_is_an_error_with_what_the_folder_holds(corpus, files):
+    root = corpus({name: text for name, text in files.items() if text is not None})
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+    kinds = "" if None in files.values() else r"1 \.(txt|lab|wav) \(.*p225_001.*\)"
+    with pytest.raises(InputError, match=rf"expected txt/<speaker>/<id>\.txt .* holds .*{kinds}"):
+        listing(root)
+
+
+def test_names_with_blanks_get_safe_ids(corpus):
+    root = corpus({"txt/p1/take 1.txt": "Hello.", "wav48/p1/take 1.wav": ""})
+    (utterance,) = listing(root).utterances
+    assert (utterance.name, utterance.audio.name) == ("take 1", "take 1.wav")
+
+
+def test_two_recordings_of_one_id_are_rejected_by_the_names_of_both(corpus):
+    copy = {"wav48_silence_trimmed/p225/p225_001_mic1.wav": ""}
+    (rejection,) = listing(corpus(RELEASE_092 | copy)).rejected
+    assert "p225_001_mic1.flac and " in rejection.reason
+    assert "p225_001_mic1.wav; remove or rename" in rejection.reason

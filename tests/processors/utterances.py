@@ -72,12 +72,13 @@ def _sing_part(
         f0 = pitch * part.f0 * part.glide ** (np.arange(S) / S)  # (S,)
         phase = 2 * np.pi * np.cumsum(f0) / rate
         n_harmonics = int(min(rate / 2, 7000) / f0.max())
-        wav = sum(
-            _response(k * f0, part.formants) * np.sin(k * phase) for k in range(1, n_harmonics + 1)
-        )
+        numbers = range(1, n_harmonics + 1)
+        tones = [_response(k * f0, part.formants) * np.sin(k * phase) for k in numbers]
+        wav = np.sum(tones, axis=0)
     return part.level * wav / np.sqrt(np.mean(np.square(wav)))
 
 
 def _response(hz: np.ndarray, formants: tuple[float, ...]) -> np.ndarray:
     """Magnitude of resonances 100 Hz wide."""
-    return sum(1 / (1 + ((hz - formant) / 100) ** 2) for formant in formants) + 0.003
+    resonances = [1 / (1 + ((hz - formant) / 100) ** 2) for formant in formants]
+    return np.sum(resonances, axis=0) + 0.003

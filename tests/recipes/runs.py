@@ -28,12 +28,10 @@ class Place(NamedTuple):
     def experiment(self) -> Path:
         return self.folder / "ckpts" / "tiny voice"
 
-    def run_sh(
-        self, *flags: str, cwd: Path | None = None, script: Path | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run_sh(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Runs the recipe as a user does."""
         environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-        words = ["sh", str(script or self.script), "--gpu", "", *flags]
+        words = ["sh", str(self.script), "--gpu", "", *flags]
         return subprocess.run(
             words, check=False, capture_output=True, text=True, env=environment, cwd=cwd
         )

@@ -51,8 +51,11 @@ def test_flowspeech_is_one_network_for_all_corpora():
     assert configs.keys() == {
         *("exp_config", "exp_config_vctk", "exp_config_libritts", "exp_config_folder"),
         *("exp_config_small", "exp_config_bundled", "exp_config_demo"),
-        *("exp_config_finetune_5min", "exp_config_finetune_1h"),
+        *("exp_config_finetune_5min", "exp_config_finetune_1h", "exp_config_bundled_adversarial"),
     }
+    adversarial = configs.pop("exp_config_bundled_adversarial")
+    assert adversarial.preprocess == configs["exp_config_bundled"].preprocess
+    assert adversarial.model == FlowSpeechConfig(lambda_adversarial=0.02)
     for name, config in configs.items():
         train = config.train
         assert config.model == FlowSpeechConfig()
@@ -139,7 +142,7 @@ def test_every_vocoder_config_gives_a_network_that_speaks_its_mel(path):
 def test_every_hifigan_config_has_a_loss_over_its_whole_band(path):
     config = load_config(path, [*CORPUS, "model.adversarial=false"])
     mel, T = config.preprocess.mel, config.train.cut_mel_frame // 4
-    task = find_model("vocoder", config.model_type).task.build(config.model, config, Assets(mel))
+    task = find_model("vocoder", config.model_type).task.build(config, Assets(mel))
     hiss = torch.randn(1, T * mel.hop_length, generator=torch.Generator().manual_seed(0)) / 10
     batch = VocoderBatch(
         ids=("a",),

@@ -135,7 +135,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
             path = tmp_path / "what I heard" / system / f"{id}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(word)
-    done = trained.run_sh(
+    done = trained.run(
         "--stage", "4", "--config", str(trained.config), "--infer_output_dir", str(result),
         "it's louder", "--texts", "my texts", "--transcripts", "what I heard",
         "--speaker_encoder", "my_voices:encode", "--metrics", "energy_rmse,wer,similarity",
@@ -154,7 +154,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
 def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
     pytest.importorskip("jiwer")
     (tmp_path / "my_asr.py").write_text(PLUGINS)
-    done = trained.run_sh(
+    done = trained.run(
         "--stage", "3-4", "--infer_mode", "single", "--infer_text", "Two blue birds.",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "my out",
         "--recogniser", "my_asr:hear", "--checks", "silence", *ONE_PROCESS, cwd=tmp_path,
@@ -243,11 +243,11 @@ def test_a_vocoder_learns_from_what_the_voice_predicts_and_speaks_for_it(
     trained, tmp_path, vocoder
 ):
     config = write_vocoder_config(trained.folder, vocoder)
-    done = trained.run_sh(
-        "--stage", "1-2", "--config", str(config), "--from_acoustic", str(trained.experiment),
-        "--name", f"tuned_{vocoder}", script=EGS / "vocoder" / vocoder / "run.sh",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    recipe = trained._replace(script=EGS / "vocoder" / vocoder / "run.sh")
+    for stage, flags in (("1", ("--from_acoustic", str(trained.experiment))), ("2", ())):
+        words = ("--stage", stage, "--config", str(config), "--name", f"tuned_{vocoder}")
+        done = recipe.run(*words, *flags)
+        assert done.returncode == 0, done.stderr
     spoken = trained.run(
         "--stage", "3", "--infer_mode", "single", "--infer_text", "Good day.",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", str(tmp_path),

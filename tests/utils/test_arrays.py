@@ -73,3 +73,16 @@ def test_text_among_numbers_is_named_by_file_and_line(tmp_path):
     (tmp_path / "a.txt").write_text("\n")
     with pytest.raises(InputError, match=r"a.txt: empty; expected one number a line"):
         read_numbers(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("tensor", "kind"),
+    [
+        (torch.eye(3).to_sparse(), "float32 with layout torch.sparse_coo"),
+        (torch.arange(3).to_sparse(), "int64 with layout torch.sparse_coo"),
+    ],
+)
+def test_a_tensor_that_is_no_plain_array_is_refused_with_what_to_do(tmp_path, tensor, kind):
+    torch.save(tensor, tmp_path / "a.pt")
+    with pytest.raises(InputError, match=rf"a\.pt: a tensor of torch.{kind}.*to_dense"):
+        read_array(tmp_path / "a.pt")

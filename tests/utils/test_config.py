@@ -145,11 +145,11 @@ def test_a_rule_of_keys_in_sections_below_names_who_set_them(tmp_path):
         train: Train = field(default_factory=Train)
 
         def __post_init__(self) -> None:
-            if self.train.batch_size > 8 and self.train.adam.lr > 1:
+            if self.train.batch_size > 16 and self.train.adam.lr > 1:
                 raise ValueError("train.batch_size and train.adam.lr are both large")
 
     path = tmp_path / "exp.json"
-    path.write_text('{name: "a", model: {}, train: {batch_size: 9, adam: {lr: 0.1}}}')
+    path.write_text('{name: "a", model: {}, train: {batch_size: 17, adam: {lr: 0.1}}}')
     tree = read_tree(path, ["train.adam.lr=2"])
     with pytest.raises(ConfigError, match=r"^--set, .*exp\.json: train\.batch_size and"):
         build(Ruled, tree, {"model": Model})

@@ -16,6 +16,7 @@ from utils.errors import InputError
 from utils.parallel import run_chunks
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.processes
 
 
 def test_a_daemonic_process_does_the_work_itself():

@@ -32,7 +32,7 @@ _LEVELS = 2  # folders between an experiment and the weights of one of its check
 
 
 def args_of(weights: Path) -> Mapping[str, object]:
-    """The settings of weights; empty if they are not of Amphion."""
+    """Returns the settings of weights; empty if they are not of Amphion."""
     if not FILES.weights.fullmatch(weights.name):
         return {}
     homes = weights.parents[: _LEVELS + 1]
@@ -49,7 +49,7 @@ def read(weights: Path) -> tuple[Path, Mapping[str, object]]:
 
 
 def mel_settings(args: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Settings of the mel."""
+    """Selects the settings of the mel."""
     if value_at(args, "preprocess.use_min_max_norm_mel"):
         raise InputError(
             f"{path}: preprocess.use_min_max_norm_mel: mels scaled to another range cannot be used"

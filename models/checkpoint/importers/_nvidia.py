@@ -37,7 +37,7 @@ _LJSPEECH = dict(zip(_SETUP, (22050, 1024, 1024, 256, 0.0, 8000.0, 80), strict=T
 
 
 def file_names(model: str) -> FileNames:
-    """Names of the files of a model; no other file is needed."""
+    """Returns names of the files of a model; no other file is needed."""
     weights = re.compile(rf"(?i)[^.]*{model}[^.]*(\.(pt|pth|safetensors))?")
     return FileNames(weights, re.compile(r"_(\d+)(?:\.\w+)?$"), weights)
 
@@ -75,7 +75,7 @@ class NvidiaCheckpoint:
         )
 
     def text(self, symbols: str) -> tuple[dict[str, object], Vocabulary]:
-        """Arion's settings of the text, and the vocabulary, by the embeddings of symbols."""
+        """Returns Arion's settings of the text, and the vocabulary, by the embeddings."""
         name, vocabulary = symbol_set(self.size(symbols), _SYMBOL_SETS, self.path)
         settings = {
             "preprocess.text.phone_extractor": name,
@@ -86,7 +86,7 @@ class NvidiaCheckpoint:
 
 
 def symbol_set(n_symbols: int, names: Sequence[str], path: Path) -> tuple[str, Vocabulary]:
-    """The set with this number of symbols, and its vocabulary."""
+    """Returns the set with this number of symbols, and its vocabulary."""
     sets = {name: nvidia_vocabulary(name) for name in names}
     for name, vocabulary in sets.items():
         if len(vocabulary) == n_symbols:
@@ -96,7 +96,7 @@ def symbol_set(n_symbols: int, names: Sequence[str], path: Path) -> tuple[str, V
 
 
 def holds(weights: Path, model: str, names: FileNames) -> bool:
-    """Whether a file holds a model of NVIDIA."""
+    """Returns whether a file holds a model of NVIDIA."""
     try:
         return _model_in(weights, weights.stat().st_mtime_ns) == model
     except InputError:

@@ -31,19 +31,19 @@ def value_at(values: object, key: str, missing: object = None) -> Any:  # noqa: 
 
 def existing(values: Mapping[str, object], table: NameTable) -> dict[str, object]:
     """Selects the settings that exist, by Arion's keys."""
-    found = {ours: value_at(values, key, _MISSING) for ours, key in table.items()}
-    return {ours: value for ours, value in found.items() if value is not _MISSING}
+    selected = {ours: value_at(values, key, _MISSING) for ours, key in table.items()}
+    return {ours: value for ours, value in selected.items() if value is not _MISSING}
 
 
 def required(values: Mapping[str, object], table: NameTable, path: Path) -> dict[str, object]:
     """Selects settings by Arion's keys."""
-    found = existing(values, table)
-    if missing := [key for ours, key in table.items() if ours not in found]:
+    selected = existing(values, table)
+    if missing := [key for ours, key in table.items() if ours not in selected]:
         raise InputError(
             f"{path}: {', '.join(missing)} is missing; expected the settings that the weights were"
             " trained with"
         )
-    return found
+    return selected
 
 
 def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
@@ -79,19 +79,19 @@ class TensorNames:
         self._rows = [(_pattern(theirs), ours) for theirs, ours in rows.items()]
 
     def translated(self, name: str) -> str | None:
-        """Arion's name of a tensor of the other project; None if no row fits."""
+        """Returns Arion's name of a tensor of the other project; None if no row fits."""
         for pattern, beginning in self._rows:
             if match := pattern.match(name):
                 return _filled(beginning, match) + name[match.end() :]
         return None
 
     def renamed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tensors of the other project by Arion's names; those that no row fits keep theirs."""
+        """Renames tensors of the other project; those that no row fits keep their names."""
         return {self.translated(name) or name: tensor for name, tensor in tensors.items()}
 
 
 def below(places: NameTable, rows: NameTable) -> NameTable:
-    """The rows of `TensorNames` below each of several places, which several layers have."""
+    """Returns the rows of `TensorNames` below each of several places, which several layers have."""
     return {a + theirs: b + ours for a, b in places.items() for theirs, ours in rows.items()}
 
 
@@ -117,7 +117,7 @@ def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> 
 
 
 def stat_without_range(mean: float, std: float) -> Stat:
-    """Statistics of a quantity, 0 or more, whose range is not stored: three deviations."""
+    """Returns statistics of a quantity, 0 or more, whose range is not stored: three deviations."""
     return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
 
 
@@ -132,7 +132,7 @@ def _pattern(beginning: str) -> re.Pattern[str]:
 
 
 def _filled(beginning: str, match: re.Match[str]) -> str:
-    """A beginning with the numbers and words of a match in its places."""
+    """Returns a beginning with the numbers and words of a match in its places."""
     return _PLACE.sub(
         lambda place: (
             str(int(match[place["name"]]) + 1) if place["later"] else match[place["name"]]

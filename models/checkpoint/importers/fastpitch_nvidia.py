@@ -107,7 +107,7 @@ def read(weights: Path) -> ImportedModel:
 
 
 def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
-    """Settings by Arion's keys; version 1.0 has no keys for the kernels of embeddings."""
+    """Returns settings by Arion's keys; version 1.0 has no keys for the kernels of embeddings."""
     has_energy = _ENERGY in checkpoint.tensors
     table = {"model.hidden": "config.symbols_embedding_dim"}
     for section, (name, keys) in _SECTIONS.items():
@@ -134,7 +134,7 @@ def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
 
 
 def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
-    """Mean and deviation of the pitch in Hz, of all speakers together; its range is not stored."""
+    """Returns mean and deviation of all speakers' pitch in Hz; its range is not stored."""
     stored = [checkpoint.tensors[name] for name in _PITCH if name in checkpoint.tensors]
     numbers = [number for tensor in stored for number in tensor.flatten().tolist()]
     if not stored or numbers[1:] == [0]:

@@ -32,7 +32,7 @@ _FOLDERS = {"pitch": "pitches", "energy": "energys"}  # of the statistics, unles
 
 
 def recognises(weights: Path) -> bool:
-    """Whether args.json belongs to FastSpeech 2."""
+    """Returns whether args.json belongs to FastSpeech 2."""
     return str(_amphion.args_of(weights).get("model_type")).lower() == "fastspeech2"
 
 
@@ -85,7 +85,7 @@ def _level(args: Mapping[str, object], quantity: str) -> str:
 def _speakers(
     args: Mapping[str, object], dataset: str, path: Path, n_speakers: int
 ) -> dict[Speaker, Contours]:
-    """Statistics of pitch and energy by speaker, in the order of their ids."""
+    """Returns statistics of pitch and energy by speaker, in the order of their ids."""
     files = []
     for quantity, usual in _FOLDERS.items():
         prefix = "" if _level(args, quantity) == "frame" else "phone_"
@@ -98,20 +98,22 @@ def _speakers(
         )
     contents = {file: read_json(file) for file in files}
     pitch = contents[files[0]]
-    whole = f"{dataset}_{dataset}"
-    keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole]
+    whole_dataset = f"{dataset}_{dataset}"
+    keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole_dataset]
     if n_speakers > 1:
         ids = beside(path, _SPEAKERS)
         keys = ming024.by_id(read_json(ids), n_speakers, ids)
     stats = {}
     for key in keys:
         speaker = Speaker(key.removeprefix(f"{dataset}_"), "en-us")
-        stats[speaker] = Contours(*(_stat(v, (key, whole), file) for file, v in contents.items()))
+        stats[speaker] = Contours(
+            *(_stat(v, (key, whole_dataset), file) for file, v in contents.items())
+        )
     return stats
 
 
 def _stat(values: object, keys: tuple[str, str], path: Path) -> Stat:
-    """Statistics of one speaker, or of the whole dataset if the speaker has none."""
+    """Returns statistics of one speaker, or of the whole dataset if the speaker has none."""
     speakers = values if isinstance(values, dict) else {}
     key = next((key for key in keys if key in speakers), None)
     if key is None:

@@ -104,7 +104,7 @@ _TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 
 def recognises(weights: Path) -> bool:
-    """Whether it is a `*.pth.tar` with its yaml files."""
+    """Returns whether it is a `*.pth.tar` with its yaml files."""
     if not FILES.weights.fullmatch(weights.name):
         return False
     return all(beside(weights, f"{name}.yaml", _LEVELS) for name in ("model", "preprocess"))
@@ -156,7 +156,7 @@ class Contours(NamedTuple):
 
 
 def n_speakers_in(stored: Mapping[str, Tensor]) -> int:
-    """Rows of the speaker embedding, 1 without one."""
+    """Returns rows of the speaker embedding, 1 without one."""
     table = stored.get(_SPEAKERS)
     return 1 if table is None or table.ndim != 2 else len(table)
 
@@ -214,7 +214,7 @@ def model_settings(values: object, path: Path) -> dict[str, object]:
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
-    """Names of speakers in the order of their ids, from the ids by name of a file."""
+    """Returns names of speakers in the order of their ids, from the ids by name of a file."""
     by_name: dict[str, object] = ids if isinstance(ids, dict) else {}
     names = {number: name for name, number in by_name.items() if isinstance(number, int)}
     if sorted(names) != list(range(n_speakers)) or len(by_name) > n_speakers:
@@ -225,7 +225,7 @@ def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
 
 
 def stat_of(numbers: object, path: Path, name: str) -> Stat:
-    """Statistics of one quantity from the numbers in a file."""
+    """Returns statistics of one quantity from the numbers in a file."""
     if (
         isinstance(numbers, list)
         and len(numbers) == 4
@@ -241,7 +241,7 @@ def stat_of(numbers: object, path: Path, name: str) -> Stat:
 
 
 def _numpy_scalars() -> list[SafeGlobal]:
-    """Functions and types that rebuild a NumPy number, as which the learning rate is stored."""
+    """Returns what rebuilds a NumPy number, as which the learning rate is stored."""
     scalar = np.float64(0).__reduce__()[0]
     names = [f"numpy.{core}.multiarray.scalar" for core in ("core", "_core")]
     types = (np.dtypes.Float64DType, np.dtypes.Float32DType, np.dtypes.Int64DType)
@@ -249,7 +249,7 @@ def _numpy_scalars() -> list[SafeGlobal]:
 
 
 def _stat(stats: object, quantity: str, path: Path) -> Stat:
-    """Statistics in Hz or linear energy, from normalised min and max, then mean and std."""
+    """Returns statistics in Hz or linear energy, from normalised min and max, then mean and std."""
     numbers = _tables.value_at(stats, quantity)
     turned = [*numbers[2:], *numbers[:2]] if isinstance(numbers, list) else numbers
     stat = stat_of(turned, path, quantity)
@@ -258,7 +258,7 @@ def _stat(stats: object, quantity: str, path: Path) -> Stat:
 
 
 def vocabulary_of(n_rows: int, path: Path) -> Vocabulary:
-    """Names of the rows of the phone embedding."""
+    """Returns names of the rows of the phone embedding."""
     characters = [f"<character:{char}>" for char in _CHARACTERS.replace(" ", "␣")]
     for n_pinyin in (0, _N_PINYIN):
         pinyin = [f"<pinyin:{number}>" for number in range(n_pinyin)]
@@ -272,7 +272,7 @@ def vocabulary_of(n_rows: int, path: Path) -> Vocabulary:
 
 
 def translated(stored: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """Tensors by Arion's names, and what was left out; others are left for the strict check."""
+    """Renames tensors, and returns also what was left out; a strict check finds others."""
     tensors = NAMES.renamed(stored)
     for name in [name for name in tensors if ".attention.q." in name]:
         parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
@@ -291,7 +291,7 @@ def translated(stored: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[s
 
 
 def _is_sinusoidal(tensors: Mapping[str, Tensor], part: str) -> bool:
-    """Whether there is a table of positions, (1, L, H), with the values that Arion computes."""
+    """Returns whether the positions, (1, L, H), have the values that Arion computes."""
     table = tensors.get(f"{part}.positions", torch.empty(0))
     if table.ndim != 3 or len(table) != 1:
         return False

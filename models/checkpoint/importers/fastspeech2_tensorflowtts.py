@@ -26,13 +26,13 @@ from models.checkpoint.importers._nvidia import symbol_set
 from models.checkpoint.importers._tables import TensorNames
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats
+from processors.tensorflowtts.layout import SYMBOL_SET
 from utils.arrays import read_array
 from utils.config_tree import read_yaml
 from utils.errors import InputError
 
 KIND = "FastSpeech 2 of TensorFlowTTS (*.h5, its yaml file and stats*.npy)"
 FILES = FileNames(re.compile(r".+\.h5"), re.compile(r"(\d+k?)\.h5$"), re.compile(r".+\.ya?ml"))
-_SYMBOLS = "tensorflowtts_english"
 _PARAMS = "fastspeech2_params"
 _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "model_type": "FastSpeech2",
@@ -46,7 +46,7 @@ _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "preprocess.log_floor": 1e-10,
     "preprocess.pitch_extractor": "pyworld",
     "preprocess.aligner": "imported",  # its durations came from a Tacotron 2 or an aligner
-    "preprocess.text.phone_extractor": _SYMBOLS,
+    "preprocess.text.phone_extractor": SYMBOL_SET,
     "preprocess.text.p_arpabet": 0.0,
     "model.variance_embedding.kind": "convolution",
     "model.centred_postnet": True,
@@ -118,7 +118,7 @@ _EPS, _OUR_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
 
 
 def recognises(weights: Path) -> bool:
-    """Whether it is a `.h5` with its yaml file."""
+    """Returns whether it is a `.h5` with its yaml file."""
     return bool(FILES.weights.fullmatch(weights.name) and _settings_of(weights))
 
 
@@ -130,7 +130,7 @@ def read(weights: Path) -> ImportedModel:
     for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
         tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
     n_symbols = _tables.size_of(tensors, "phone_embedding.weight", 0, weights)
-    _, vocabulary = symbol_set(n_symbols, [_SYMBOLS], weights)
+    _, vocabulary = symbol_set(n_symbols, [SYMBOL_SET], weights)
     pitch, energy = (
         _tables.stat_without_range(*(float(values[0]) for values in stats[name]))
         for name in ("stats_f0", "stats_energy")
@@ -148,7 +148,7 @@ def read(weights: Path) -> ImportedModel:
 
 
 def translated_name(name: str) -> str:
-    """Arion's name of a tensor; the same if FastSpeech 2 has no such part.
+    """Returns Arion's name of a tensor; the same if FastSpeech 2 has no such part.
 
     The file holds `<layer>/tf_fast_speech2/<layer>/.../kernel:0`, Graphcore's
     `<layer>/<layer>/...`, so that a tensor is known by the end of its name.
@@ -162,7 +162,7 @@ def translated_name(name: str) -> str:
 
 
 def _settings_of(weights: Path) -> Path:
-    """The yaml file of its training, of any name."""
+    """Returns the yaml file of its training, of any name."""
     names = sorted((*weights.parent.glob("*.yml"), *weights.parent.glob("*.yaml")))
     path = next((file for file in names if _PARAMS in read_yaml(file)), None)
     if path is None:
@@ -196,7 +196,7 @@ def _sizes(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
 
 
 def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
-    """Mean and scale in a file of the dump, (K,) each."""
+    """Returns the mean and scale in a file of the dump, (K,) each."""
     path = beside(weights, f"{name}.npy")
     values = torch.from_numpy(np.asarray(read_array(path), dtype=np.float32))
     rows = values.reshape(2, -1) if values.numel() and values.numel() % 2 == 0 else values
@@ -209,7 +209,7 @@ def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
 
 
 def _read_hdf5(path: Path) -> dict[str, Tensor]:
-    """All arrays of a `.h5` file under their paths in it."""
+    """Returns all arrays of a `.h5` file under their paths in it."""
     try:
         import h5py  # not at the top: few models need it
     except ImportError as error:

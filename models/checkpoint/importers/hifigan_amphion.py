@@ -33,7 +33,7 @@ _UNKNOWN = ": Arion has no such discriminator"
 
 
 def recognises(weights: Path) -> bool:
-    """Whether args.json belongs to a vocoder with HiFi-GAN as its generator."""
+    """Returns whether args.json belongs to a vocoder with HiFi-GAN as its generator."""
     args = _amphion.args_of(weights)
     # models of other tasks have `generator_config` next to it
     is_vocoder = value_at(args, "model.generator_config") is None
@@ -55,7 +55,7 @@ def read(weights: Path) -> ImportedModel:
 
 
 def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
-    """Discriminators in the numbered files of accelerate's folder, in the order of the config.
+    """Reads the discriminators in accelerate's numbered files, in the order of the config.
 
     Other parts of a `*.pt` are in the generator's list of unused parts.
     """

@@ -59,7 +59,7 @@ _DISCRIMINATORS = ("mpd", "msd")
 
 
 def recognises(weights: Path) -> bool:
-    """Whether config.json of HiFi-GAN is in the folder of the file."""
+    """Returns whether config.json of HiFi-GAN is in the folder of the file."""
     is_numbered = FILES.number_in(weights) is not None
     if not is_numbered and not weights.with_name(_CONFIG).is_file():
         return False
@@ -127,7 +127,7 @@ def unused_in(names: Iterable[object], path: Path, reason: str = "") -> tuple[st
 
 
 def _discriminators(weights: Path) -> TrainingNetworks:
-    """Discriminators; the state of the optimizers is not used."""
+    """Reads the discriminators; the state of the optimizers is not used."""
     path = weights.with_name(weights.name.replace("g_", "do_", 1))
     if path == weights or not path.is_file():
         return TrainingNetworks()
@@ -140,7 +140,7 @@ def _discriminators(weights: Path) -> TrainingNetworks:
 
 
 def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Spectral normalisation under its new names; weight normalisation keeps its names."""
+    """Returns spectral normalisation under its new names; weight normalisation keeps its names."""
     new = {}
     for name, tensor in tensors.items():
         layer, _, part = name.rpartition(".")

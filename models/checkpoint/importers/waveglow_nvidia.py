@@ -58,7 +58,7 @@ def read(weights: Path) -> ImportedModel:
 
 
 def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors under Arion's names; the conditioning layers of a coupling are joined."""
+    """Returns the tensors under Arion's names; the conditioning layers of a coupling are joined."""
     tensors = dict(stored)
     for match in filter(None, map(_FIRST_COND_LAYER.fullmatch, stored)):
         parts = [f"{match[1]}s.{layer}{match[2]}" for layer in range(len(stored))]
@@ -71,7 +71,7 @@ def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _sizes_of(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
-    """The `model` section from the shapes of tensors by Arion's names."""
+    """Returns the `model` section from the shapes of tensors by Arion's names."""
     size, first = partial(size_of, tensors, path=path), "flows.0.coupling."
     channels: list[int] = []
     while (name := f"flows.{len(channels)}.mixing.weight") in tensors or not channels:

@@ -116,7 +116,7 @@ def _paired(
     inputs: EvaluationInputs,
     what: str = "files",
 ) -> list[EvaluatedUtterance]:
-    """Items of files by id and system; `what` names the files in an error."""
+    """Returns items of files by id and system; `what` names the files in an error."""
     finder, items, missing = ReferenceFinder(inputs), list[EvaluatedUtterance](), []
     for id, files in by_utterance.items():
         # a copy matches one recording sample by sample, as stage 1 cut it
@@ -148,7 +148,7 @@ def _paired(
 
 
 def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
-    """Whether a file was resynthesised by stage 3, or is as long as its recording."""
+    """Returns whether a file was resynthesised by stage 3, or is as long as its recording."""
     if file.kind != "file" or audio is None:
         return file.kind == "copy"
     try:
@@ -162,7 +162,7 @@ def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
 
 
 def transcripts_by_system(data: EvaluationSet, folder: Path | None) -> dict[str, Path]:
-    """Folders of transcripts: of several systems, each has its own.
+    """Returns folders of transcripts: of several systems, each has its own.
 
     Those of recordings and references may be missing.
     """

@@ -105,7 +105,7 @@ class ReferenceFinder:
         return (holding or folders or [processed])[0]
 
     def _audio_of(self, file: SystemFile, folder: Path, utterance: Utterance | None) -> Path | None:
-        """The file of the recording; None if there is none, or it is in the store of stage 1."""
+        """Returns the file of the recording; None if it is missing or in the store of stage 1."""
         if self._inputs.recordings is not None:
             return _find_recording(self._inputs.recordings, file.id)
         if file.kind == "copy":
@@ -120,7 +120,7 @@ class ReferenceFinder:
         return None
 
     def _source_of_copy(self, id: str, source: Path) -> Path | None:
-        """The file that stage 3 was given; None for the store of stage 1."""
+        """Returns the file that stage 3 was given; None for the store of stage 1."""
         if source.is_dir():
             if id not in _recording_store(source, self._inputs.preprocess.mel):
                 raise MissingRecordingError(f"not in {source}")
@@ -139,7 +139,7 @@ def _find_recording(folder: Path, id: str) -> Path:
 
 
 def _read_manifest(folder: Path) -> dict[str, Utterance]:
-    """The utterances of a dataset of stage 1, by id; none if it is not prepared."""
+    """Returns the utterances of a dataset of stage 1, by id; none if it is not prepared."""
     return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 

@@ -180,7 +180,7 @@ def check_sounds(files: Sequence[SystemFile]) -> None:
 
 
 def _fault(file: Path) -> str:
-    """What is wrong with a sound file, by its header; empty if nothing is."""
+    """Returns what is wrong with a sound file, by its header; empty if nothing is."""
     if not file.is_file():
         return "it is missing"
     try:

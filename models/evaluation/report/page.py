@@ -88,7 +88,9 @@ def write_page(
     systems = tables.shown_systems(evaluation)
     path.parent.mkdir(parents=True, exist_ok=True)
     final = path.with_name(f"{path.stem}_files")
-    _check_replaceable(final)
+    files = final.iterdir() if final.is_dir() else ()  # of an earlier page
+    if others := [file.name for file in files if not _PAGE_FILE.fullmatch(file.name)]:
+        raise InputError(f"{final} holds {others[0]}, which is not of a page: move it away")
     with tempfile.TemporaryDirectory(prefix=f".{path.stem}", dir=path.parent) as name:
         folder = Path(name) / final.name
         folder.mkdir()
@@ -110,7 +112,7 @@ def write_page(
 def _write_files(
     folder: Path, evaluation: Evaluation, n_jobs: int, backend: ParallelBackend
 ) -> list[list[Track]]:
-    """The sounds and pictures of every utterance, named by its position."""
+    """Returns the sounds and pictures of every utterance, named by its position."""
     work = partial(write_tracks, folder=folder, mel=evaluation.mel)
     chunks = {f"{position:05d}": [item] for position, item in enumerate(evaluation.items)}
     tracks: dict[str, list[Track]] = {}
@@ -159,7 +161,7 @@ def write_tracks(
 
 
 def _analyse(wav: np.ndarray, sample_rate: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Log-mel (M, T) and f0 (T,) of a sound, as they are drawn."""
+    """Returns the log-mel (M, T) and f0 (T,) of a sound, as they are drawn."""
     if sample_rate != mel.sample_rate:
         wav = soxr.resample(wav, sample_rate, mel.sample_rate)  # another (S,)
     wav = np.pad(wav, (0, max(mel.n_fft - len(wav), 0)))  # shorter sounds have a picture, too
@@ -200,14 +202,6 @@ def write_mel_picture(path: Path, mel: np.ndarray, low: float, high: float) -> N
     picture.save(path, format="PNG", optimize=True)
 
 
-def _check_replaceable(folder: Path) -> None:
-    """Makes sure that a folder holds only files of an earlier page."""
-    files = folder.iterdir() if folder.is_dir() else ()
-    others = (file.name for file in files if not _PAGE_FILE.fullmatch(file.name))
-    if name := next(others, None):
-        raise InputError(f"{folder} holds {name}, which is not of a page: move it away")
-
-
 def _data_of(
     item: EvaluatedUtterance,
     tracks: Sequence[Track],
@@ -215,7 +209,7 @@ def _data_of(
     mel: MelConfig,
     url: Callable[[str], str],
 ) -> dict[str, object]:
-    """The JSON of an utterance, which the page reads when it scrolls near the window."""
+    """Returns the JSON of an utterance, which the page reads when it scrolls near the window."""
     order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
     shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
     rows = []
@@ -226,7 +220,7 @@ def _data_of(
 
 
 def _url(folder: Path, link: str, name: str) -> str:
-    """The URL of a file, in the folder `link` next to the page, or with its content if empty."""
+    """Returns the URL of a file in the folder `link`, or with its content if that is empty."""
     if link:
         return f"{link}/{name}"
     content = base64.b64encode((folder / name).read_bytes()).decode("ascii")
@@ -268,8 +262,11 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
         "columns": [asdict(column) for column in columns],
         "utterances": [utterance._asdict() for utterance in utterances],
     }
+    title = ", ".join(system.name for system in evaluated)
+    if len(evaluated) == 1 and "/" not in title:
+        title = "/".join(evaluated[0].folder.parts[-2:])
     return {
-        "title": _title(evaluated),
+        "title": title,
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         "systems": systems,
         "evaluated": evaluated,
@@ -289,20 +286,14 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
 
 
 def _breakable(name: str) -> "Markup":
-    """A name with line breaks allowed after punctuation."""
+    """Allows line breaks in a name after punctuation."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
 
 
-def _title(systems: Sequence[System]) -> str:
-    if len(systems) == 1 and "/" not in systems[0].name:
-        return "/".join(systems[0].folder.parts[-2:])
-    return ", ".join(system.name for system in systems)
-
-
 def _policy(script: str, *, embedded: bool) -> str:
-    """Content security policy: this one script, and nothing from other places."""
+    """Returns the content security policy: this one script, and nothing from other places."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     places = "data:" if embedded else "'self' file:"
     return (

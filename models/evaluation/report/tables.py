@@ -76,12 +76,12 @@ class FlagRow(NamedTuple):
 
 
 def shown_systems(evaluation: Evaluation) -> list[System]:
-    """The systems in the order of the page: references last."""
+    """Returns the systems in the order of the page: references last."""
     return [*evaluation.systems, *evaluation.references]
 
 
 def voices_of(systems: Iterable[System]) -> list[PlottedVoice]:
-    """The recording, whether there is one or not, and the systems."""
+    """Returns the recording, whether there is one or not, and the systems."""
     voices, colours = [PlottedVoice("recording", "recorded", True)], cycle(range(_N_COLOURS))
     for system in systems:
         slot = system.name if system.is_reference else f"system-{next(colours) + 1}"
@@ -90,7 +90,7 @@ def voices_of(systems: Iterable[System]) -> list[PlottedVoice]:
 
 
 def columns_of(systems: Iterable[System]) -> list[Column]:
-    """Columns of any system, without those of the recording."""
+    """Returns columns of any system, without those of the recording."""
     scores: dict[str, list[MeanScore]] = {}
     for system in systems:
         for name, score in system.report.scores.items():
@@ -106,7 +106,7 @@ def columns_of(systems: Iterable[System]) -> list[Column]:
 
 
 def digits_for(scores: Iterable[MeanScore]) -> int:
-    """Digits after the point: one or two of half the narrowest interval, three of other means.
+    """Returns the digits that show one or two of half an interval, three of other means.
 
     No number has more than four significant ones.
     """
@@ -123,7 +123,7 @@ def digits_for(scores: Iterable[MeanScore]) -> int:
 
 
 def _ends_of(score: MeanScore) -> tuple[float, float]:
-    """The ends of the interval; the mean twice if there is none."""
+    """Returns the ends of the interval; the mean twice if there is none."""
     if score.low is None or score.high is None:
         return score.mean, score.mean
     return score.low, score.high
@@ -233,7 +233,7 @@ def _value(scored: Sequence[UtteranceScores], name: str) -> float | None:
 
 
 def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[tuple[int, str]]:
-    """The recogniser's output by voice, of systems in their order."""
+    """Returns the recogniser's output by voice, of systems in their order."""
     notes: dict[int, str] = {}
     for n, system in enumerate(systems, 1):
         scored = system.scored.get(item.id)
@@ -245,7 +245,7 @@ def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[
 
 
 def tables_of(evaluation: Evaluation) -> str:
-    """The tables of the page as text."""
+    """Returns the tables of the page as text."""
     systems = shown_systems(evaluation)
     voices, columns = voices_of(systems), columns_of(systems)
     n = evaluation.systems[0].report.utterances
@@ -278,7 +278,7 @@ def _text_of(cell: Cell | None, n_utterances: int) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Lines of text with cells below each other, without columns that are empty."""
+    """Returns lines of text with cells below each other, without columns that are empty."""
     columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns, strict=True))

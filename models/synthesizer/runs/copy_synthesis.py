@@ -123,7 +123,7 @@ def _stored(store: MelWavStore, id: str) -> VocoderInput:
 
 
 def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> VocoderInput:
-    """The recording, cut to whole frames, and its mel."""
+    """Reads the recording, cut to whole frames, and computes its mel."""
     try:
         audio = read_audio(path, config)
     except AudioError as error:
@@ -199,7 +199,7 @@ def load_copy_synthesis(
 
 
 def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
-    """Mode `batch`: synthesises the mels of a prepared dataset into `<output>/<id>.wav`."""
+    """Synthesises the mels of a prepared dataset into `<output>/<id>.wav`, mode `batch`."""
     check_prepared(synthesis.preprocess, dataset, "vocoder")
     processed = user_path(synthesis.preprocess.processed_dir)
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
@@ -209,7 +209,7 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
 
 
 def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
-    """Mode `single`: synthesises the mels of the user's files into `<output>/single/<name>.wav`."""
+    """Synthesises the mels of files into `<output>/single/<name>.wav`, mode `single`."""
     results = ResultFolder(synthesis.output / SINGLE, CopyLine)
     for source in sources:
         if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():
@@ -282,7 +282,7 @@ def _synthesise(
 
 
 def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:
-    """The speech of a mel (M, T), block by block: T * hop_length finite samples in all."""
+    """Synthesises a mel (M, T) block by block: T * hop_length finite samples in all."""
     batch = torch.from_numpy(mel)[None].to(synthesis.device)  # (1, M, T)
     on_cpu = synthesis.device == "cpu"
     n_frames = None if on_cpu else _GPU_FRAMES

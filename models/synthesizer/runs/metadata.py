@@ -99,7 +99,7 @@ class ResultFolder(Generic[L]):
                 )
 
     def holds(self, id: str, fingerprint: str) -> bool:
-        """Whether the file of an utterance exists, is whole and was made from the same inputs."""
+        """Tells whether the file of an utterance is whole and was made from the same inputs."""
         line = self.lines.get(id)
         if line is None or not line.fingerprint == fingerprint != "":
             return False
@@ -186,7 +186,7 @@ def _number(row: dict[str, Any], name: str) -> float:
 
 
 def row_of(line: L) -> dict[str, Any]:
-    """The values of a line in `metadata.jsonl`, times in steps of 0.1 ms."""
+    """Returns the values of a line in `metadata.jsonl`, times in steps of 0.1 ms."""
     row = dict(vars(line))
     if isinstance(line, TextLine):
         row["phones"] = [(name, start, end - start) for name, start, end in line.phones]

@@ -96,7 +96,7 @@ def synthesise_each(
 
 
 def _unfinished(fingerprints: Mapping[str, str], results: ResultFolder[L], noun: str) -> list[str]:
-    """The ids without a finished file; logs how many are skipped."""
+    """Returns the ids without a finished file; logs how many are skipped."""
     todo = [id for id, fingerprint in fingerprints.items() if not results.holds(id, fingerprint)]
     if len(todo) < len(fingerprints):
         get_logger(__name__).info(
@@ -110,5 +110,5 @@ def _unfinished(fingerprints: Mapping[str, str], results: ResultFolder[L], noun:
 
 
 def _place(folder: Path, ids: Sequence[str]) -> Path:
-    """Where wavs are: the file of a single one, otherwise their folder."""
+    """Returns the path of the wavs: the file of a single one, otherwise their folder."""
     return folder / f"{ids[0]}.wav" if len(ids) == 1 else folder

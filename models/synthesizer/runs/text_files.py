@@ -110,7 +110,7 @@ def _of_row(folder: Path, place: str, columns: Sequence[str], line: str) -> Inpu
 
 
 def _name_of(output: str, place: str) -> str:
-    """The name of a wav without its suffix."""
+    """Returns the name of a wav without its suffix."""
     name = output.removesuffix(".wav")
     if not output:
         return ""

@@ -14,12 +14,13 @@ from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
 from models.synthesizer.runs.synthesis_run import TestingSet, synthesise_each, utterances_of
 from models.synthesizer.runs.text_files import NUMBERED, InputText, naming
-from models.synthesizer.settings import PitchContour, Settings, check_length
+from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
+from processors.text.passages import check_length
 from utils.errors import InputError
 from utils.files import user_path
 
@@ -32,7 +33,7 @@ class TextItem(NamedTuple):
     dataset: str = ""  # of a recorded sentence; empty for the user's own text
 
     def described(self) -> tuple[object, ...]:
-        """What its sound depends on."""
+        """Lists what its sound depends on."""
         given = self.given
         known = self.id, given.text, given.speaker, self.dataset, given.pitch_file, given.pitch
         return known if given.ssml is None else (*known, given.ssml)
@@ -50,7 +51,7 @@ class TextSynthesis(NamedTuple):
 def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
-    """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on."""
+    """Synthesises texts into `<output>/single/text-0001.wav` and so on, mode `single`."""
     results = ResultFolder(synthesis.output / SINGLE, TextLine)
     texts = [_with_speaker(text, synthesis.synthesizer, settings.speaker) for text in texts]
     for text in texts:
@@ -61,7 +62,7 @@ def synthesise_texts(
 
 
 def _with_speaker(text: InputText, voice: Synthesizer, default: str | None) -> InputText:
-    """The text with the full name of its speaker."""
+    """Returns the text with the full name of its speaker."""
     with naming(text.place):
         speaker = voice.speakers[voice.speaker_id(text.speaker or default)]
     return text._replace(speaker=speaker.name)
@@ -92,7 +93,7 @@ def _check_text(
 def synthesise_dataset(
     synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
 ) -> None:
-    """Mode `batch`: synthesises the texts of a prepared dataset into `<output>/<id>.wav`.
+    """Synthesises the texts of a prepared dataset into `<output>/<id>.wav`, mode `batch`.
 
     Each has the speaker of its recording, unless the settings name one.
     """
@@ -141,7 +142,7 @@ def assign_ids(
 
 
 def _spoken(*facts: object) -> str:
-    """What a text is spoken from, to be compared."""
+    """Builds the key by which a text counts as already synthesised."""
     return json.dumps(facts, sort_keys=True)
 
 
@@ -224,7 +225,7 @@ def line_of(
 
 
 def _worst(attention: Sequence[AttentionQuality]) -> dict[str, float | bool]:
-    """The worst value of each measure over the sentences; empty without any."""
+    """Returns the worst value of each measure over the sentences; empty without any."""
     if not attention:
         return {}
     return {

@@ -47,7 +47,7 @@ class Backend(NamedTuple):
 
 
 def _tensorboard(run: TrackedRun) -> Backend:
-    """TensorBoard's files; the configuration is the text `config`."""
+    """Opens TensorBoard's files; the configuration is the text `config`."""
     tracker = TensorBoardTracker(LOG, str(run.folder), purge_step=run.step + 1)
     tracker.start()
     writer = tracker.writer
@@ -67,7 +67,7 @@ def _tensorboard(run: TrackedRun) -> Backend:
 
 
 def _weights_and_biases(run: TrackedRun) -> Backend:
-    """Weights & Biases; with WANDB_MODE=offline, the folder `wandb` in that of the run."""
+    """Opens Weights & Biases; with WANDB_MODE=offline, `wandb` in the folder of the run."""
     import wandb
 
     facts = {"name": run.folder.name, "dir": str(run.folder), "config": dict(run.config)}
@@ -97,7 +97,7 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
 
 
 def _json_lines(run: TrackedRun) -> Backend:
-    """`log/metrics.jsonl`: a line for the run, then one for each set of curves.
+    """Opens `log/metrics.jsonl`: a line for the run, then one for each set of curves.
 
     The line of the run has `run`, `config` and `step`, its start; other lines have `step` and the
     values by name, null where one is not finite. A resumed run drops the lines after its start, and
@@ -105,7 +105,9 @@ def _json_lines(run: TrackedRun) -> Backend:
     """
     path = run.folder / LOG / METRICS
     first = {"run": run.folder.name, "config": dict(run.config), "step": run.step}
-    write_jsonl(path, [*_rows_until(path, run.step), first])
+    rows = read_jsonl(path, unfinished_end=True) if run.step and path.is_file() else []
+    kept = [row for row in rows if isinstance(row, dict) and row.get("step", 0) <= run.step]
+    write_jsonl(path, [*kept, first])
 
     def log(curves: dict[str, float], step: int) -> None:
         finite = {name: v if math.isfinite(v) else None for name, v in curves.items()}
@@ -157,7 +159,7 @@ def _path(sample: Sample, name: str) -> str:
 
 
 def _pixels(figure: "Figure") -> np.ndarray:
-    """A figure as a picture, (height, width, 4); wandb takes figures only if pyplot is imported."""
+    """Draws a picture, (height, width, 4); wandb takes figures only if pyplot is imported."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas = FigureCanvasAgg(figure)
@@ -167,11 +169,3 @@ def _pixels(figure: "Figure") -> np.ndarray:
 
 def _playable(wav: Tensor) -> Tensor:
     return wav.nan_to_num(0).clamp(-1, 1)
-
-
-def _rows_until(path: Path, step: int) -> list[object]:
-    """Rows of an earlier run up to an update; none for a run from the start."""
-    if step == 0 or not path.is_file():
-        return []
-    rows = read_jsonl(path, unfinished_end=True)
-    return [row for row in rows if isinstance(row, dict) and row.get("step", 0) <= step]

@@ -1,8 +1,8 @@
 """Validation losses, samples and scores of the weights that synthesis uses."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -12,7 +12,6 @@ from torch import nn
 from models.base.task import LossTerm, MetricTerm, Sample, Task, Unit
 from models.training.observing.scoring import ScoringResult
 from models.training.observing.tracker import Validation
-from models.training.optimizers import WeightAverage
 from models.training.processes import take_from_first
 from models.training.run import Run
 from models.training.saving.state import random_states, restore_random_states
@@ -20,14 +19,17 @@ from processors.dataset.batch import TtsBatch, VocoderBatch
 
 
 class Observer:
-    """Validates and scores the networks of a run, with the average of the weights if there is one.
+    """Validates and scores the networks of a run; neither changes the updates that follow.
 
-    Neither changes the updates that follow.
+    Args:
+        spoken_weights: Fills the exported network with the weights of synthesis, for a block.
     """
 
-    def __init__(self, run: Run, average: WeightAverage | None) -> None:
+    def __init__(
+        self, run: Run, spoken_weights: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         self._run = run
-        self._average = average
+        self._spoken_weights = spoken_weights
 
     def validate(self, step: int) -> Validation:
         """Computes and logs the validation losses after `step` updates, and shows samples."""
@@ -58,10 +60,6 @@ class Observer:
     def _synthesise(self, batch: TtsBatch | VocoderBatch) -> Sample:
         """Returns the sample of a batch of one utterance."""
         return next(self._run.task.samples(send_to_device(batch, self._run.accelerator.device)))
-
-    def _spoken_weights(self) -> AbstractContextManager[None]:
-        """Fills the exported network with the weights used for synthesis, for a block."""
-        return nullcontext() if self._average is None else self._average.in_network()
 
 
 def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:

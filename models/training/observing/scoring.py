@@ -21,7 +21,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
-from processors.metrics.records import CopyMetric, MetricValue
+from processors.metrics.records import MetricValue, missing_packages
 from processors.metrics.registry import METRICS
 from processors.records import Features
 from utils.errors import InputError, UtteranceError, nearest
@@ -109,7 +109,7 @@ class PeriodicScoring:
         return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
 
     def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, MetricValue]:
-        """The values of one utterance, by column; none for audio that is not finite."""
+        """Scores one utterance: values by column, none for audio that is not finite."""
         from processors.metrics.utterance_scorer import UtteranceScorer
 
         recorded = utterance.recorded
@@ -146,7 +146,9 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
     if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
         return None
     missing = {
-        name: packages for name in train.score_metrics if (packages := METRICS[name].missing())
+        name: packages
+        for name in train.score_metrics
+        if (packages := missing_packages(METRICS[name].packages))
     }
     if missing:
         needed = " ".join(dict.fromkeys(package for row in missing.values() for package in row))
@@ -221,7 +223,7 @@ def _utterance(
 def _read_span(
     features: Features, utterance: Utterance, preprocess: PreprocessConfig
 ) -> LabelledSpeech:
-    """The span of a recording that its features cover."""
+    """Reads the span of a recording that its features cover."""
     from processors.audio.files import read_audio
     from processors.audio.frames import cut_span
 
@@ -239,7 +241,7 @@ def check_score_metrics(config: Config) -> None:
         metric, fault = METRICS.get(name), ""
         if metric is None:
             fault = f"is no metric{nearest(name, METRICS)} (known: {', '.join(METRICS)})"
-        elif isinstance(metric, CopyMetric) and config.task != "vocoder":
+        elif metric.family == "copies" and config.task != "vocoder":
             fault = "needs resynthesised recordings; an acoustic model has its own timing"
         if fault:
             raise InputError(f"train.score_metrics: {name} {fault}")

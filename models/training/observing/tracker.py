@@ -134,11 +134,11 @@ class Meter:
             self._sums[name] = self._sums.get(name, 0.0) + value
 
     def is_overdue(self) -> bool:
-        """Whether the last reading is more than a minute ago."""
+        """Returns whether the last reading is more than a minute ago."""
         return self._clock() - self._start > _LONGEST_WAIT_S
 
     def read(self) -> dict[str, float]:
-        """Means per update since the last reading, with steps_per_s and frames_per_s."""
+        """Returns means per update since the last reading, with steps_per_s and frames_per_s."""
         updates, seconds = max(1, self._updates), max(1e-9, self._clock() - self._start)
         values = {name: total / (updates - self._skipped) for name, total in self._sums.items()}
         if self._skipped:

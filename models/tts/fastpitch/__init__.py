@@ -17,10 +17,7 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 
 from collections.abc import Iterator
 
-from config.schema import Config
 from models.base.acoustic import AcousticTask, durations_in
-from models.base.aligner import AlignerTraining
-from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
 from models.base.task import LossTerm, Update
@@ -34,12 +31,6 @@ from processors.dataset.batch import TtsBatch
 
 class FastPitchTask(AcousticTask[FastPitch]):
     """Training with the durations of stage 1 or learned ones."""
-
-    @classmethod
-    def build(cls, model: FastPitchConfig, config: Config, assets: Assets) -> "FastPitchTask":
-        """Builds the task of an experiment."""
-        aligner = AlignerTraining.build(model.aligner, config.preprocess, assets)
-        return cls(FastPitch.build(model, assets), assets, aligner)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields squared errors of mel, ln(frames + 1), normalised pitch and ln(1 + energy).

@@ -13,7 +13,7 @@ from modules.layers.basic import Linear, PhoneEmbedding, speaker_embedding
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.mel import MelConfig
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import ContourStats, ConvolvedContour, PhoneEnergy
+from modules.variance.contours import ContourStats, convolved_contour
 from processors.dataset.batch import TtsBatch
 
 
@@ -38,10 +38,12 @@ class FastPitch(FeedForwardNetwork):
         self.encoder = _stack(config.encoder, hidden)
         self.duration_predictor = VariancePredictor(hidden, **vars(config.duration_predictor))
         pitch_predictor = VariancePredictor(hidden, **vars(config.pitch_predictor))
-        self.pitch = ConvolvedContour(pitch_predictor, pitch, hidden, config.pitch_kernel_size)
+        self.pitch = convolved_contour(pitch_predictor, pitch, hidden, config.pitch_kernel_size)
         if config.variant == "1.1":
             energy_predictor = VariancePredictor(hidden, **vars(config.energy_predictor))
-            self.energy = PhoneEnergy(energy_predictor, hidden, config.energy_kernel_size)
+            self.energy = convolved_contour(
+                energy_predictor, None, hidden, config.energy_kernel_size
+            )
         self.decoder = _stack(config.decoder, hidden)
         self.mel_linear = Linear(hidden, mel.n_mels)
         if config.harmonics:
@@ -55,12 +57,12 @@ class FastPitch(FeedForwardNetwork):
         return cls(config, len(assets.required_vocabulary()), assets.mel, pitch)
 
     def scales(self) -> dict[str, str]:
-        """Tensors that make sense on one scale only, and that scale."""
+        """Returns the tensors that make sense on one scale only, and their scales."""
         names = (name for name in self.state_dict() if name.startswith("energy."))
         return dict.fromkeys(names, self.config.energy)
 
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
-        """Arguments of `forward`, with the energy that this network is trained on."""
+        """Returns the arguments of `forward`, with the energy that this network is trained on."""
         if self.config.energy == "log_mel":
             norms = torch.linalg.vector_norm(batch.mel.float(), dim=1)  # (B, T)
             batch = batch._replace(energy=norms)
@@ -84,7 +86,7 @@ class FastPitch(FeedForwardNetwork):
 
 
 def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:
-    """The encoder or the decoder."""
+    """Builds the encoder or the decoder."""
 
     def block() -> FFTBlock:
         attention = SelfAttention(

@@ -27,10 +27,7 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 
 from collections.abc import Iterator
 
-from config.schema import Config
 from models.base.acoustic import AcousticTask, durations_in
-from models.base.aligner import AlignerTraining
-from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
 from models.base.task import LossTerm, Unit, Update
@@ -45,12 +42,6 @@ from processors.dataset.batch import TtsBatch
 
 class FastSpeech2Task(AcousticTask[FastSpeech2]):
     """Training with the durations of stage 1 or learned ones."""
-
-    @classmethod
-    def build(cls, model: FastSpeech2Config, config: Config, assets: Assets) -> "FastSpeech2Task":
-        """Builds the task of an experiment."""
-        aligner = AlignerTraining.build(model.aligner, config.preprocess, assets)
-        return cls(FastSpeech2.build(model, assets), assets, aligner)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).

@@ -138,10 +138,3 @@ class FastSpeech2Config:
                     f"variance_predictor.own_encoder needs pitch_level phone, not {levels[0]}, and"
                     f" energy_level phone, not {levels[1]}; change these or set it to false"
                 )
-
-    @property
-    def stats_levels(self) -> tuple[Level, Level]:
-        """Whether pitch and energy are normalised by statistics of phones or of frames."""
-        if self.variance_embedding.is_convolved:
-            return "frame", "frame"
-        return self.pitch_level, self.energy_level

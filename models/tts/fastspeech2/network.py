@@ -1,7 +1,6 @@
 """FastSpeech 2's network: encoder, variance adaptor and decoder (section 2 of the paper)."""
 
 from functools import partial
-from typing import Literal
 
 from models.base.acoustic import contour_stats
 from models.base.assets import Assets
@@ -13,14 +12,21 @@ from modules.layers.postnet import PostNet
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.mel import MelConfig
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import Contour, ContourStats, ConvolvedContour, Level
+from modules.variance.contours import (
+    Contour,
+    ContourStats,
+    Level,
+    Quantization,
+    binned_contour,
+    convolved_contour,
+)
 from modules.variance.prosody_encoder import ProsodyEncoder
 
 
 class FastSpeech2(FeedForwardNetwork):
     """Phones to mel: encoder, variance adaptor, decoder."""
 
-    energy: Contour | ConvolvedContour
+    energy: Contour
 
     def __init__(
         self,
@@ -46,12 +52,10 @@ class FastSpeech2(FeedForwardNetwork):
             predictor = partial(VariancePredictor, variance.filter_size, *layers, n_layers=0)
         self.contours_read_prosody = variance.own_encoder or bins.is_convolved
 
-        def contour(
-            stats: ContourStats, level: Level, quantization: Literal["linear", "log"]
-        ) -> Contour | ConvolvedContour:
+        def contour(stats: ContourStats, level: Level, quantization: Quantization) -> Contour:
             if bins.is_convolved:
-                return ConvolvedContour(predictor(), stats, hidden, bins.kernel_size, bins.dropout)
-            return Contour(
+                return convolved_contour(predictor(), stats, hidden, bins.kernel_size, bins.dropout)
+            return binned_contour(
                 predictor(), stats, level, quantization, hidden=hidden, n_bins=bins.n_bins
             )
 
@@ -71,14 +75,16 @@ class FastSpeech2(FeedForwardNetwork):
     @classmethod
     def build(cls, config: FastSpeech2Config, assets: Assets) -> "FastSpeech2":
         """Builds the network for the phones, the speakers and the mel of a voice."""
-        pitch_level, energy_level = config.stats_levels
-        pitch = contour_stats(assets, f"f0_{pitch_level}")
-        energy = contour_stats(assets, f"energy_{energy_level}")
+        levels = config.pitch_level, config.energy_level
+        if config.variance_embedding.is_convolved:  # normalised by frame
+            levels = "frame", "frame"
+        pitch = contour_stats(assets, f"f0_{levels[0]}")
+        energy = contour_stats(assets, f"energy_{levels[1]}")
         return cls(config, len(assets.required_vocabulary()), assets.mel, pitch, energy)
 
 
 def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float) -> FFTStack:
-    """The encoder or the decoder."""
+    """Builds the encoder or the decoder."""
     sizes, hidden = config.transformer, config.transformer.encoder_hidden
     convolutions = hidden, sizes.conv_filter_size, sizes.conv_kernel_size
 

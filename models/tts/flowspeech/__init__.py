@@ -14,37 +14,55 @@ matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from
   in training, noise and time are functions of the update and the phones;
 - times of training are logit-normal, as in Esser et al. 2024, arXiv:2403.03206, not uniform;
 - mels are scaled by fixed numbers, not by statistics of the corpus;
-- synthesis takes 4 steps with noise of standard deviation 0.3 by default, not 10 with 0.667.
+- synthesis takes 4 steps with noise of standard deviation 0.3 by default, not 10 with 0.667;
+- a second part of the training (`model.lambda_adversarial`) trains the estimator alone, also by
+  discriminators of the mels that it synthesises in these steps (discriminators.py).
 """
 
 from collections.abc import Iterator
 from typing import cast
 
+import torch
 from torch import Tensor
 
-from config.schema import Config
+from config.preprocess import PreprocessConfig
 from models.base.acoustic import AcousticTask, durations_in
-from models.base.aligner import AlignerTraining
+from models.base.adversarial import adversarial_losses, discriminator_losses, frozen
+from models.base.aligner import JointAligner
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
 from models.base.task import LossTerm, Update
 from models.tts.flowspeech.config import FlowSpeechConfig
+from models.tts.flowspeech.discriminators import MelDiscriminator
 from models.tts.flowspeech.network import MEL_MEAN, MEL_STD, FlowOutput, FlowSpeech
 from modules.layers.basic import length_mask
 from modules.losses import mse_sum
 from modules.variance.prosody_encoder import duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
+_SEGMENT_FRAMES = 128  # 1.5 s, of each utterance, for the discriminators
+
 
 class FlowSpeechTask(AcousticTask[FlowSpeech]):
-    """Training with the durations of stage 1 or learned ones."""
+    """Training with the durations of stage 1 or learned ones, or adversarial training."""
 
-    @classmethod
-    def build(cls, model: FlowSpeechConfig, config: Config, assets: Assets) -> "FlowSpeechTask":
-        """Builds the task of an experiment."""
-        aligner = AlignerTraining.build(model.aligner, config.preprocess, assets)
-        return cls(FlowSpeech.build(model, assets), assets, aligner)
+    def __init__(
+        self, network: FlowSpeech, assets: Assets, aligner: JointAligner | None = None
+    ) -> None:
+        super().__init__(network, assets, aligner)
+        if network.config.lambda_adversarial:
+            self.networks["discriminator"] = MelDiscriminator(network.n_mels)
+            network.requires_grad_(False)
+            network.estimator.requires_grad_(True)
+        self._adversarial_weights = (0.0, 0.0)
+
+    def begin_update(self, step: int) -> None:
+        """Sets noise and loss weights for the update after `step` completed updates."""
+        super().begin_update(step)
+        config = self.network.config
+        weights = (config.lambda_adversarial, config.lambda_feature)
+        self._adversarial_weights = weights if step >= config.adversarial_start else (0.0, 0.0)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the losses of flow (Lipman et al. 2023, eq. 23), mean mel and prosody."""
@@ -55,11 +73,18 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
         output: FlowOutput = network(mel, *drawn, *network.inputs_of(batch))
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         frame_mask = length_mask(batch.mel_lengths, mel.shape[1])
+        flow = mse_sum(output.velocity_hat, output.velocity, frame_mask)
+        if output.mel_hat is not None:
+            images = torch.stack([mel, output.mel_hat, output.prior], dim=1)  # (B, 3, T, M)
+            starts = network.seeds(batch.phone_ids)
+            segments = _segments(images, batch.mel_lengths, starts).mT
+            yield from self._adversarial_updates(LossTerm(flow, "frames"), segments)
+            return
         prosody, durations = output.prosody, durations_in(batch)
         pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations
         energy = prosody.contours_hat["energy"], prosody.contours["energy"], phone_mask
         losses = {
-            "flow": LossTerm(mse_sum(output.velocity_hat, output.velocity, frame_mask), "frames"),
+            "flow": LossTerm(flow, "frames"),
             "prior": LossTerm(mse_sum(output.prior, mel, frame_mask), "frames"),
             "duration": LossTerm(
                 duration_loss_sum(prosody.log_durations_hat, durations, phone_mask), "phones"
@@ -70,12 +95,52 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
         }
         yield Update("model", losses)
 
+    def _adversarial_updates(self, flow: LossTerm, segments: Tensor) -> Iterator[Update]:
+        """Yields the update of the discriminators, then that of the estimator.
+
+        Args:
+            segments: Recorded, synthesised and mean mels, scaled, (B, 3, M, T).
+        """
+        recorded, synthesised = segments[:, [0, 2]].detach(), segments[:, [1, 2]]  # (B, 2, M, T)
+        discriminator = self.networks["discriminator"]
+        losses = discriminator_losses(discriminator, recorded, synthesised.detach())
+        yield Update("discriminator", losses)
+        # the loss of the flow alone chooses among checkpoints
+        weights = self._adversarial_weights if self.network.training else (0.0, 0.0)
+        with frozen(discriminator):
+            adversarial = adversarial_losses(discriminator, recorded, synthesised, *weights)
+            yield Update("model", {"flow": flow} | adversarial)
+
+
+def _segments(mels: Tensor, lengths: Tensor, starts: Tensor) -> Tensor:
+    """Cuts a segment of each item, (B, C, T, M) -> (B, C, _SEGMENT_FRAMES, M), zeros beyond it.
+
+    Args:
+        lengths: Valid frames, (B,).
+        starts: Numbers from 0, (B,); a segment starts at the rest of them.
+    """
+    B, C, T, M = mels.shape
+    first = starts % (lengths - _SEGMENT_FRAMES + 1).clamp(min=1)
+    frames = first[:, None] + torch.arange(_SEGMENT_FRAMES, device=mels.device)  # (B, segment)
+    chosen = frames.clamp(max=T - 1)[:, None, :, None].expand(B, C, -1, M)
+    return mels.gather(2, chosen) * (frames < lengths[:, None])[:, None, :, None]
+
+
+def _check(model: FlowSpeechConfig, preprocess: PreprocessConfig) -> None:
+    """Refuses adversarial training with durations that are still to be learned."""
+    if model.lambda_adversarial and preprocess.aligner == "learned":
+        raise ValueError(
+            "model.lambda_adversarial trains the estimator alone, and preprocess.aligner is"
+            " 'learned'; import durations (docs/durations.md), or set another aligner"
+        )
+
 
 MODEL = Model(
     config=FlowSpeechConfig,
     network=FlowSpeech,
     task=FlowSpeechTask,
     aligner=lambda model: model.aligner,
+    check=_check,
     options=("steps", "temperature"),
     cpu_precision="bf16",
     graphs=feed_forward_graphs,

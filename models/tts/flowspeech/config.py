@@ -74,12 +74,18 @@ class FlowSpeechConfig:
     steps: int = 4
     # standard deviation of the noise in synthesis: less is clearer, and less lively
     temperature: float = 0.3
+    # Above 0: only the estimator of a trained voice learns on, with discriminators of the mels that
+    # it synthesises; weights relative to the loss of the flow
+    lambda_adversarial: float = 0.0
+    lambda_feature: float = 0.2  # of feature matching
+    adversarial_start: int = 150  # updates before the estimator gets these two losses
     # with preprocess.aligner `learned`
     aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "hidden", "steps")
         require_at_least(self, 0, "temperature")
+        require_at_least(self, 0, "lambda_adversarial", "lambda_feature", "adversarial_start")
         if self.hidden % self.encoder.heads:
             raise ValueError(
                 f"hidden is {self.hidden}, expected a multiple of encoder.heads,"

@@ -20,7 +20,7 @@ from modules.layers.basic import Linear, PhoneEmbedding, SpeakerEmbedding
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.mel import MelConfig
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import Contour, ContourStats
+from modules.variance.contours import Contour, ContourStats, binned_contour
 from modules.variance.prosody_encoder import ProsodyEncoder
 
 MEL_MEAN, MEL_STD = -5.5, 2.2  # of log-mels of speech, nearly
@@ -35,6 +35,7 @@ class FlowOutput(NamedTuple):
     velocity: Tensor  # (B, T, M), its target
     prior: Tensor  # (B, T, M), the mean mel
     prosody: ProsodyOutput
+    mel_hat: Tensor | None  # (B, T, M), synthesised, for discriminators
 
 
 class FlowSpeech(FeedForwardNetwork):
@@ -66,7 +67,7 @@ class FlowSpeech(FeedForwardNetwork):
         self.prosody_encoder = ProsodyEncoder(n_phones, speakers, *layers)
         self.contours_read_prosody = True
         predictor = partial(VariancePredictor, prosody.channels, *layers, n_layers=0)
-        contour = partial(Contour, hidden=hidden, n_bins=prosody.n_bins)
+        contour = partial(binned_contour, hidden=hidden, n_bins=prosody.n_bins)
         self.duration_predictor = predictor()
         self.pitch = contour(predictor(), pitch, "phone", "linear")
         self.energy = contour(predictor(), energy, "phone", "linear")
@@ -98,11 +99,23 @@ class FlowSpeech(FeedForwardNetwork):
         point, velocity = path_point(noise, mel, times)
         prior, condition = self._conditions(frames)
         velocity_hat = self._velocity(point, frames.mask, condition, times)
-        return FlowOutput(velocity_hat, velocity, prior, prosody)
+        mel_hat = None
+        if self.config.lambda_adversarial:
+            start, condition = self.config.temperature * noise, condition.detach()
+            mel_hat = solve(
+                lambda point, times: self._velocity(point, frames.mask, condition, times).float(),
+                start,
+                self.config.steps,
+            )
+        return FlowOutput(velocity_hat, velocity, prior, prosody, mel_hat)
 
     def begin_update(self, step: int) -> None:
         """Chooses the noise of the update after `step` completed updates."""
         self._update = step + 1
+
+    def seeds(self, phone_ids: Tensor) -> Tensor:
+        """Returns a number below 2^32 for each item, (B, N) -> (B,), in training of the update."""
+        return seeds_of_phones(phone_ids, self._update if self.training else 0)
 
     def draw(self, phone_ids: Tensor, n_frames: int) -> tuple[Tensor, Tensor]:
         """Draws noise, (B, T, M), and times, (B,), of the flow for a batch.
@@ -110,7 +123,7 @@ class FlowSpeech(FeedForwardNetwork):
         They are functions of the update and the phones, (B, N), so that batches may be split in any
         way; in eval mode, of the phones alone, so that validations can be compared.
         """
-        seeds = seeds_of_phones(phone_ids, self._update if self.training else 0)
+        seeds = self.seeds(phone_ids)
         uniform = seeds.float() / 2**32
         times = (math.sqrt(2) * (2 * uniform - 1).erfinv()).sigmoid()  # logit-normal
         return frame_noise(seeds, n_frames, self.n_mels), times
@@ -123,7 +136,7 @@ class FlowSpeech(FeedForwardNetwork):
         steps: int | None = None,
         temperature: float | Tensor | None = None,
     ) -> Tensor:
-        """Frames to a mel, (B, M, T), from noise that the phones and the seed choose."""
+        """Solves the flow: a mel, (B, M, T), from noise that the phones and the seed choose."""
         seeds = seeds_of_phones(phone_ids, seed)
         noise = frame_noise(seeds, frames.mask.shape[1], self.n_mels)
         start = (self.config.temperature if temperature is None else temperature) * noise
@@ -136,7 +149,7 @@ class FlowSpeech(FeedForwardNetwork):
         return finished_mel(scaled * MEL_STD + MEL_MEAN, frames.mask, self.log_floor)
 
     def _conditions(self, frames: Frames) -> tuple[Tensor, Tensor]:
-        """The mean mel, scaled, (B, T, M), and the condition of the estimator, (B, T, C)."""
+        """Computes the mean mel, scaled, (B, T, M), and the estimator's condition, (B, T, C)."""
         prior = self.prior(frames.hidden)
         octaves = (frames.f0.clamp(min=1) / _TYPICAL_F0_HZ).log2().unsqueeze(2)
         known = prior.detach(), self.comb(frames.f0), frames.hidden, octaves

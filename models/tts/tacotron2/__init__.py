@@ -19,9 +19,7 @@ from collections.abc import Iterator
 
 from torch.nn import functional as F
 
-from config.schema import Config
 from models.base.acoustic import AcousticTask
-from models.base.assets import Assets
 from models.base.model import Model
 from models.base.task import LossTerm, Update
 from models.tts.tacotron2.config import Tacotron2Config
@@ -34,11 +32,6 @@ from processors.dataset.batch import TtsBatch
 
 class Tacotron2Task(AcousticTask[Tacotron2]):
     """Training by teacher forcing."""
-
-    @classmethod
-    def build(cls, model: Tacotron2Config, _config: Config, assets: Assets) -> "Tacotron2Task":
-        """Builds the task of an experiment."""
-        return cls(Tacotron2.build(model, assets), assets)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields squared errors of mels, cross-entropy of the gate (section 2.2), guided attention.

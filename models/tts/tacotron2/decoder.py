@@ -49,7 +49,7 @@ class LocationAttention(nn.Module):
             nn.init.xavier_uniform_(last.weight)
 
     def location_kernel(self) -> Tensor:
-        """The convolution over previous and cumulative weights: (H, 2, K)."""
+        """Returns the convolution over previous and cumulative weights: (H, 2, K)."""
         return torch.einsum("hf,fck->hck", self.location.weight, self.location_conv.weight)
 
     def forward(
@@ -130,8 +130,10 @@ class Decoder(nn.Module):
         """
         _, T, _ = mel.shape
         prenet = self.run_prenet(self._previous_frames(mel), masks)  # (B, K, P)
-        dtype = _gate_type(mel.device.type)
-        with torch.autocast(mel.device.type, enabled=False):
+        device, dtype = mel.device.type, torch.float32  # of the products for the gates
+        if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
+            dtype = torch.bfloat16
+        with torch.autocast(device, enabled=False):
             read = self._attend(prenet.float(), memory.float(), phone_mask, dtype)
             inputs = torch.cat((read.hidden, read.contexts), dim=2)  # (K, B, L + H)
             hidden = self._decode(inputs, dtype)  # (K, B, L)
@@ -155,7 +157,7 @@ class Decoder(nn.Module):
         return frames
 
     def _previous_frames(self, mel: Tensor) -> Tensor:
-        """The last frame of the step before, (B, T, M) -> (B, K, M); zeros first."""
+        """Returns the last frame of the step before, (B, T, M) -> (B, K, M); zeros first."""
         B, T, _ = mel.shape
         r, dropout = self.config.n_frames_per_step, self.config.frame_dropout
         n_steps = -(-T // r)
@@ -168,7 +170,7 @@ class Decoder(nn.Module):
     def _attend(
         self, prenet: Tensor, memory: Tensor, phone_mask: Tensor, dtype: torch.dtype
     ) -> "_Reading":
-        """The first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
+        """Runs the first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
         (B, N, H), P = memory.shape, prenet.shape[2]
         lstm, dropout = self.attention_lstm, self.config.attention_dropout
         recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1), dtype)
@@ -191,7 +193,7 @@ class Decoder(nn.Module):
         return _Reading(*(torch.stack(values) for values in zip(*steps, strict=True)))
 
     def _decode(self, inputs: Tensor, dtype: torch.dtype) -> Tensor:
-        """The second loop: (K, B, L + H) -> hidden states (K, B, L)."""
+        """Runs the second loop: (K, B, L + H) -> hidden states (K, B, L)."""
         lstm, dropout = self.decoder_lstm, self.config.decoder_dropout
         recurrence = StepLinear(lstm.weight_hh, dtype)
         hidden = cell = inputs.new_zeros(inputs.shape[1], lstm.hidden_size)
@@ -216,12 +218,5 @@ def _bias(lstm: nn.LSTMCell) -> Tensor:
 
 
 def _gates(inputs: Tensor, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> Tensor:
-    """The share of the inputs (K, B, I) in the gates, (K, B, 4L) float32; multiplies in `dtype`."""
+    """Computes the share of inputs (K, B, I) in the gates, (K, B, 4L) float32, in `dtype`."""
     return F.linear(inputs.to(dtype), weight.to(dtype), bias.to(dtype)).float()
-
-
-def _gate_type(device: str) -> torch.dtype:
-    """In which products for the gates are computed: bfloat16 under its autocast, else float32."""
-    if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
-        return torch.bfloat16
-    return torch.float32

@@ -166,7 +166,7 @@ def decode(
 
 
 def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixProduct:
-    """The product of an LSTM; the candidate is last, so that one call opens all three gates."""
+    """Multiplies for an LSTM; the candidate is last, so that one call opens all three gates."""
     order = (0, 1, 3, 2)
     weight = torch.cat([weight.detach().chunk(4)[gate] for gate in order])
     bias = torch.cat([(lstm.bias_ih + lstm.bias_hh).detach().chunk(4)[gate] for gate in order])

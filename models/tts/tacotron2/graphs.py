@@ -41,7 +41,7 @@ class EncoderGraph(nn.Module):
         return memory, self.key(memory)
 
     def _lstm(self, phones: Tensor, direction: str) -> Tensor:
-        """One direction: (1, N, H) -> (1, N, H / 2)."""
+        """Runs one direction: (1, N, H) -> (1, N, H / 2)."""
         lstm = self.encoder.lstm
         names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
         read, repeat, *biases = (lstm.get_parameter(f"{name}{direction}") for name in names)
@@ -127,7 +127,7 @@ class PostNetGraph(nn.Module):
 
 
 def tacotron2_graphs(network: Tacotron2) -> Graphs:
-    """The graphs "encoder", "decoder_step" and "postnet"."""
+    """Makes the graphs "encoder", "decoder_step" and "postnet"."""
     phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
     inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
     lengths = {"phone_ids": {1: "n_phones"}}

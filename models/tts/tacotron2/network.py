@@ -61,7 +61,7 @@ class Encoder(nn.Module):
         return encoded
 
     def convolved(self, phones: Tensor, mask: Tensor) -> Tensor:
-        """What the LSTM reads: embeddings (B, N, H) and mask (B, N) -> (B, N, H)."""
+        """Computes the input of the LSTM: embeddings (B, N, H) and mask (B, N) -> (B, N, H)."""
         for conv, norm in zip(self.convs, self.norms, strict=True):
             phones = self.dropout(norm(conv(phones, mask), mask).relu())
         return phones
@@ -115,7 +115,7 @@ class Tacotron2(nn.Module):
         return self.config.decoder.n_frames_per_step
 
     def scales(self) -> dict[str, str]:
-        """Tensors that read or predict mels, and their normalisation."""
+        """Returns the tensors that read or predict mels, and their normalisation."""
         of_mels = ("decoder.prenet.0.", "decoder.mel_linear.", "postnet.")
         names = [name for name in self.state_dict() if name.startswith(of_mels)]
         return dict.fromkeys(names, f"{self.config.mel_mean:g}, {self.config.mel_std:g}")
@@ -209,7 +209,7 @@ class Tacotron2(nn.Module):
 
     @torch.no_grad()
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
-        """Weights of the phones in each true frame, (B, T, N); call `eval()` first.
+        """Computes weights of the phones in each true frame, (B, T, N); call `eval()` first.
 
         All frames of a step share its weights; those in the padding have no meaning.
         """
@@ -217,12 +217,12 @@ class Tacotron2(nn.Module):
         return output.alignment
 
     def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
-        """Arguments of `forward`."""
+        """Returns the arguments of `forward`."""
         phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
         return *phones, batch.mel, batch.mel_lengths
 
     def _encode(self, phone_ids: Tensor, phone_lengths: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Phones (B, N), lengths (B,), speakers (B,) -> (B, N, H), 0 for padding."""
+        """Encodes phones (B, N), lengths (B,), speakers (B,) -> (B, N, H), 0 for padding."""
         memory: Tensor = self.encoder(self.phone_embedding(phone_ids), phone_lengths)
         if self.speaker_embedding is None:
             return memory

@@ -109,7 +109,7 @@ class StepMixture:
 
 
 def lstm_state(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM, from the sums that enter its gates (Hochreiter and Schmidhuber 1997).
+    """Takes a step of an LSTM from the sums in its gates (Hochreiter and Schmidhuber 1997).
 
     Gates are input, forget, cell and output, as in `nn.LSTMCell`: (B, 4 * H), cell (B, H) -> hidden
     state and cell, (B, H) each.

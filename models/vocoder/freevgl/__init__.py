@@ -16,7 +16,7 @@ that the filter bank of the mel gives. It departs from FreeV in that
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -77,8 +77,9 @@ class FreeVGLTask:
         self.begin_update(0)
 
     @classmethod
-    def build(cls, model: FreeVGLConfig, config: Config, assets: Assets) -> "FreeVGLTask":
+    def build(cls, config: Config, assets: Assets) -> "FreeVGLTask":
         """Builds the task of an experiment."""
+        model = cast("FreeVGLConfig", config.model)
         least = 2 * edge_frames(assets.mel) + 1
         if config.train.cut_mel_frame < least:
             raise InputError(
@@ -130,7 +131,7 @@ class FreeVGLTask:
         return Spectra(*(values[..., inner] for values in found))
 
     def reconstruction_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
-        """L1 of log magnitudes, of magnitudes relative to those of the frame, and of mels."""
+        """Computes the L1 of log magnitudes, of magnitudes relative to the frame, and of mels."""
         log_magnitude_hat, magnitude, _ = spectra
         mel_of, magnitude_hat = self._mel.to(magnitude.device), log_magnitude_hat.exp()
         log_distance = (log_magnitude_hat.clamp(min=_QUIET) - _audible_log(magnitude)).abs()
@@ -144,7 +145,7 @@ class FreeVGLTask:
         }
 
     def validation_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
-        """Those that are trained; with discriminators, distances of the mean and the deviation.
+        """Computes the trained losses; with discriminators, distances of mean and deviation.
 
         A distance of magnitudes prefers blurred ones, so it does not choose among checkpoints.
         """
@@ -157,7 +158,7 @@ class FreeVGLTask:
 
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
-        """Losses of whole recordings, and the STFT distance of their resynthesis."""
+        """Computes losses of whole recordings, and the STFT distance of their resynthesis."""
         totals: dict[str, LossTerm] = {}
         stft = 0.0
         for item, T in enumerate(batch.mel_lengths.tolist()):
@@ -175,7 +176,7 @@ class FreeVGLTask:
         return resynthesis_samples(batch, wav_hat, self._mel)
 
     def _random_gains(self, wav: Tensor) -> Tensor:
-        """Factors on the level that do not clip, (B, S) -> (B, 1)."""
+        """Draws factors on the level that do not clip, (B, S) -> (B, 1)."""
         share_of_range = 2 * torch.rand(len(wav), 1, device=wav.device) - 1
         gain = 10 ** (share_of_range * self.config.gain_db / 20)
         return torch.minimum(gain, 1 / wav.abs().amax(dim=1, keepdim=True).clamp(min=1e-4))
@@ -191,7 +192,7 @@ class FreeVGLTask:
 
 
 def edge_frames(mel: MelConfig) -> int:
-    """Frames at either end of a segment whose STFT reads samples beyond it."""
+    """Counts the frames at either end of a segment whose STFT reads samples beyond it."""
     return math.ceil(mel.n_fft / 2 / mel.hop_length)
 
 
@@ -200,13 +201,13 @@ def _uniform(like: Tensor) -> Tensor:
 
 
 def _gaussians(widths: Tensor) -> Tensor:
-    """Kernels of these standard deviations, (B,) -> (B, 2 * _BLUR_REACH + 1); 0 is no blur."""
+    """Computes kernels by standard deviation, (B,) -> (B, 2 * _BLUR_REACH + 1); 0 is no blur."""
     offsets = torch.arange(-_BLUR_REACH, _BLUR_REACH + 1, device=widths.device)
     return torch.softmax(-0.5 * (offsets / widths.clamp(min=1e-2)[:, None]).square(), dim=1)
 
 
 def _convolve(signals: Tensor, kernels: Tensor) -> Tensor:
-    """Each item with its kernel; (N, B, L) with (B, K) -> (N, B, L), edges repeated."""
+    """Convolves items with their kernels: (N, B, L), (B, K) -> (N, B, L), edges repeated."""
     padded = F.pad(signals, (_BLUR_REACH, _BLUR_REACH), mode="replicate")
     return F.conv1d(padded, kernels[:, None], groups=len(kernels))
 
@@ -216,13 +217,13 @@ def _audible_log(magnitude: Tensor) -> Tensor:
 
 
 def _deviation(images: Tensor) -> Tensor:
-    """Standard deviation of log magnitudes around each bin, (B, 1, K, T); edges are cut."""
+    """Computes the deviation of log magnitudes around each bin, (B, 1, K, T); cuts edges."""
     means, squares = (F.avg_pool2d(values, (7, 3), 1) for values in (images, images.square()))
     return (squares - means.square()).clamp(min=0).sqrt()
 
 
 def _images(spectra: Spectra) -> tuple[Tensor, Tensor]:
-    """Inputs of the discriminators: recorded and predicted log magnitudes, (B, 2, K, T) each.
+    """Makes images for the discriminators: recorded and predicted, (B, 2, K, T) each.
 
     The second channel of both is the level of the mel bands.
     """

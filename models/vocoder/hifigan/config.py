@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.checks import require_at_least
+from models.vocoder._gan import WaveGanConfig
 
 
 @dataclass(frozen=True)
@@ -71,19 +72,13 @@ class DiscriminatorConfig:
 
 
 @dataclass(frozen=True)
-class HiFiGANConfig:
+class HiFiGANConfig(WaveGanConfig):
     """The `model` section."""
 
     generator: GeneratorConfig = field(default_factory=GeneratorConfig)
     discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
-    adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
-    lambda_mel: float = 45.0  # weights of the generator's losses, the adversarial one having 1
-    lambda_feature: float = 2.0
-    lambda_stft: float = 0.0  # multi-resolution STFT; the paper has none
+    lambda_feature: float = 2.0  # that of the adversarial loss is 1
 
     def __post_init__(self) -> None:
-        require_at_least(self, 0, "lambda_mel", "lambda_feature", "lambda_stft")
-        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
-            raise ValueError(
-                "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
-            )
+        super().__post_init__()
+        require_at_least(self, 0, "lambda_feature")

@@ -13,9 +13,9 @@ from torch.nn.utils.parametrizations import weight_norm
 from models.base.adversarial import (
     DiscriminatorOutput,
     Discriminators,
-    PeriodDiscriminator,
     SubDiscriminator,
 )
+from models.vocoder._gan import PeriodDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.execution.convolutions import StridedConv1d
 from modules.layers.normalisation import spectral_norm
@@ -78,7 +78,7 @@ class MultiScaleDiscriminator(Discriminators):
 
 
 def _halved(wav: Tensor) -> Tensor:
-    """(B, S) -> (B, S / 2 + 1), averages of four samples."""
+    """Averages four samples, (B, S) -> (B, S / 2 + 1)."""
     return F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]
 
 

@@ -38,7 +38,7 @@ class ResBlock1(nn.Module):
         self.convs2 = nn.ModuleList(_conv(channels, kernel, 1) for _ in dilations)
 
     def forward(self, hidden: Tensor, padding: Padding = 0) -> Tensor:
-        """(B, C, L) -> (B, C, L); undefined where the signal is padded."""
+        """Transforms (B, C, L) -> (B, C, L); undefined where the signal is padded."""
         for dilated, plain in zip(self.convs1, self.convs2, strict=True):
             inner = dilated(_cleared(F.leaky_relu(hidden, _SLOPE), padding))
             inner = plain(_cleared(F.leaky_relu_(inner, _SLOPE), padding))
@@ -54,7 +54,7 @@ class ResBlock2(nn.Module):
         self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
 
     def forward(self, hidden: Tensor, padding: Padding = 0) -> Tensor:
-        """(B, C, L) -> (B, C, L)."""
+        """Transforms (B, C, L) -> (B, C, L)."""
         for conv in self.convs:
             hidden = conv(_cleared(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
         return hidden
@@ -66,7 +66,7 @@ def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
 
 
 def _cleared(hidden: Tensor, padding: Padding) -> Tensor:
-    """The signal with zeros in its padding; a number of positions is zeroed in place."""
+    """Zeroes the padding of a signal; a number of positions is zeroed in place."""
     if isinstance(padding, Tensor):
         return hidden * padding
     if padding > 0:
@@ -75,7 +75,7 @@ def _cleared(hidden: Tensor, padding: Padding) -> Tensor:
 
 
 def _upsampled(padding: Padding, rate: int) -> Padding:
-    """The padding of a signal of `rate` times as many positions."""
+    """Returns the padding of a signal of `rate` times as many positions."""
     if isinstance(padding, Tensor):
         return padding.repeat_interleave(rate, dim=2)
     return padding * rate
@@ -133,7 +133,7 @@ class HiFiGAN(nn.Module):
         padding: Padding = 0,
         context: Context = Context(),  # noqa: B008  (immutable)
     ) -> Tensor:
-        """(B, M, left + T + right) -> (B, T * hop_length). Sums are in place, which is faster."""
+        """Synthesises (B, M, left + T + right) -> (B, T * hop_length); in-place sums are faster."""
         n_blocks = len(self.config.resblock_kernel_sizes)
         hidden = self.conv_pre(_cleared(mel, padding))  # (B, C, T)
         for stage, (up, rate) in enumerate(zip(self.ups, self.config.upsample_rates, strict=True)):
@@ -179,7 +179,7 @@ class HiFiGAN(nn.Module):
             yield self._synthesise_window(window)
 
     def _synthesise_window(self, window: Window) -> Tensor:
-        """(B, n * hop_length), without the context."""
+        """Synthesises (B, n * hop_length), without the context."""
         _, mel, context = window
         n_missing = 0
         if mel.device.type == "cpu" and context.right == 0:

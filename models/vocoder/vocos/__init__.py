@@ -10,68 +10,36 @@ checkpoints of mels can be loaded. It departs from that in that
   loss (`adversarial: false`), a good start on a small machine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-
-import torch
-from torch import Tensor, nn
+from typing import cast
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.adversarial import (
-    HINGE,
-    adversarial_losses,
-    discriminator_losses,
-    frozen,
-    mean_per_item,
-    resynthesis_distances,
-)
+from models.base.adversarial import HINGE, adversarial_losses, discriminator_losses, frozen
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
-from models.base.samples import resynthesis_samples
-from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
+from models.base.task import Update
+from models.vocoder._gan import WaveGanTask
 from models.vocoder.vocos.config import VocosConfig
 from models.vocoder.vocos.discriminators import WaveDiscriminator
 from models.vocoder.vocos.network import Vocos, VocosGraph
-from modules.losses import MultiResolutionStft
-from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 
 
-class VocosTask:
+class VocosTask(WaveGanTask):
     """Training of a generator, with or without discriminators (section 3.3 of the paper)."""
 
-    exported = "generator"
-
-    def __init__(
-        self,
-        generator: Vocos,
-        discriminator: WaveDiscriminator | None,
-        config: VocosConfig,
-        mel: MelConfig,
-    ) -> None:
-        self.networks: dict[str, nn.Module] = {"generator": generator}
-        if discriminator is not None:
-            self.networks["discriminator"] = discriminator
-        self.config = config
-        whole_band = replace(mel, f_min=0.0, f_max=mel.sample_rate / 2)
-        published = replace(whole_band, scale="htk", log_floor=1e-7, padding="centre")
-        self._mel = MelSpectrogram(published)
-        self._input_mel = MelSpectrogram(mel)
-        self._stft = MultiResolutionStft()
-
     @classmethod
-    def build(cls, model: VocosConfig, _config: Config, assets: Assets) -> "VocosTask":
+    def build(cls, config: Config, assets: Assets) -> "VocosTask":
         """Builds the task of an experiment."""
-        discriminator = None
+        model, mel, discriminator = cast("VocosConfig", config.model), assets.mel, None
         if model.adversarial:
             discriminator = WaveDiscriminator(model.discriminator, model.lambda_resolution)
-        return cls(Vocos.build(model, assets), discriminator, model, assets.mel)
-
-    def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
-        """Counts the valid elements of the batch, by unit."""
-        return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
+        whole_band = replace(mel, f_min=0.0, f_max=mel.sample_rate / 2)
+        published = replace(whole_band, scale="htk", log_floor=1e-7, padding="centre")
+        return cls(Vocos.build(model, assets), discriminator, model, mel, published)
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators, then of the generator: hinge losses."""
@@ -86,29 +54,6 @@ class VocosTask:
             adversarial = adversarial_losses(discriminator, batch.wav, wav_hat, 1.0, 1.0, HINGE)
             reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
             yield Update("generator", adversarial | reconstruction)
-
-    def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Mel loss and, if it has a weight, multi-resolution STFT loss; wavs (B, S)."""
-        losses = {}
-        if self.config.lambda_mel:
-            mel_of = self._mel.to(wav.device)
-            distance = (mel_of(wav) - mel_of(wav_hat)).abs()
-            losses["mel"] = mean_per_item([distance], self.config.lambda_mel)
-        if self.config.lambda_stft:
-            distance = self._stft.to(wav.device)(wav_hat.float(), wav)
-            losses["stft"] = mean_per_item([distance[:, None]], self.config.lambda_stft)
-        return losses
-
-    @torch.no_grad()
-    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
-        """Resynthesises whole recordings: L1 of the input mel, and STFT distance."""
-        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
-        return resynthesis_distances(batch, wav_hat, self._input_mel, self._stft)
-
-    def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
-        """Resynthesises the batch."""
-        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
-        return resynthesis_samples(batch, wav_hat, self._input_mel)
 
 
 def _check_overlap(_model: VocosConfig, preprocess: PreprocessConfig) -> None:

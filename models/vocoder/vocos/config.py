@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from config.checks import require_at_least
+from models.vocoder._gan import WaveGanConfig
 
 
 @dataclass(frozen=True)
@@ -27,22 +28,16 @@ class DiscriminatorConfig:
 
 
 @dataclass(frozen=True)
-class VocosConfig:
+class VocosConfig(WaveGanConfig):
     """The `model` section; the head has the STFT size, the hop and the padding of the mel."""
 
     channels: int = 512
     expanded: int = 1536  # channels inside a block
     n_layers: int = 8  # ConvNeXt blocks
     discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
-    adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
-    lambda_mel: float = 45.0  # weight of the mel loss; that of the period discriminators is 1
-    lambda_resolution: float = 0.1  # weight of the multi-resolution discriminators
-    lambda_stft: float = 0.0  # multi-resolution STFT; the paper has none
+    lambda_resolution: float = 0.1  # of the resolution discriminators; that of the others is 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 1, "channels", "expanded", "n_layers")
-        require_at_least(self, 0, "lambda_mel", "lambda_resolution", "lambda_stft")
-        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
-            raise ValueError(
-                "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
-            )
+        require_at_least(self, 0, "lambda_resolution")

@@ -16,9 +16,9 @@ from models.base.adversarial import (
     SLOPE,
     DiscriminatorOutput,
     Discriminators,
-    PeriodDiscriminator,
     SubDiscriminator,
 )
+from models.vocoder._gan import PeriodDiscriminator
 from models.vocoder.vocos.config import DiscriminatorConfig
 
 _BANDS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # edges, as shares of half the sample rate

@@ -11,6 +11,7 @@ departs from that in that
 """
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,7 @@ from processors.dataset.batch import VocoderBatch
 
 
 def negative_log_likelihood(latent: Latent, sigma: float) -> Tensor:
-    """Negative log-likelihood (eq. 3) without the Gaussian's constant: sum over samples, nats."""
+    """Sums negative log-likelihoods (eq. 3) of samples, in nats, without a constant."""
     gaussian = latent.z.square().sum() / (2 * sigma**2)
     return gaussian - latent.log_scales.sum() - latent.log_det.sum()
 
@@ -58,8 +59,9 @@ class WaveGlowTask:
         self._mel = MelSpectrogram(mel)
 
     @classmethod
-    def build(cls, model: WaveGlowConfig, _config: Config, assets: Assets) -> "WaveGlowTask":
+    def build(cls, config: Config, assets: Assets) -> "WaveGlowTask":
         """Builds the task of an experiment."""
+        model = cast("WaveGlowConfig", config.model)
         network = WaveGlow.build(model, assets)
         normalise_weights(network)
         return cls(network, model, assets.mel)
@@ -80,7 +82,7 @@ class WaveGlowTask:
 
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
-        """Likelihood of whole recordings, and mel L1 of their resynthesis."""
+        """Computes likelihoods of whole recordings, and the mel L1 of their resynthesis."""
         mel_of = self._mel.to(batch.wav.device)
         likelihood, distance = batch.wav.new_zeros(()), 0.0
         for item, T in enumerate(batch.mel_lengths.tolist()):

@@ -41,11 +41,11 @@ class WaveGlowConfig:
             )
 
     def channels_of(self, step: int) -> int:
-        """Channels of a step, from 0."""
+        """Returns the channels of a step, from 0."""
         return self.groups - step // self.early_every * self.early_size
 
     def leaves_before(self, step: int) -> bool:
-        """Whether channels leave the flow before a step, from 0."""
+        """Returns whether channels leave the flow before a step, from 0."""
         return step > 0 and step % self.early_every == 0
 
     @property

@@ -77,7 +77,7 @@ class CouplingNetwork(nn.Module):
         nn.init.zeros_(cast("Tensor", self.end.bias))
 
     def forward(self, half: Tensor, mel: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift and log scale of the other half: (B, C, L), mel (B, K, L) -> (B, C, L), float32."""
+        """Predicts shift and log scale: (B, C, L), mel (B, K, L) -> (B, C, L), float32."""
         n_layers = len(self.dilated_convs)
         # one after another: all at a time would be the largest tensor of the network
         weights = self.mel_conv.weight.chunk(n_layers)

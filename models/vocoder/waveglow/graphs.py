@@ -51,7 +51,7 @@ class WaveGlowGraph(nn.Module):
 
 
 def waveglow_graphs(network: WaveGlow) -> Graphs:
-    """The graph "vocoder"; its input "noise" has a number for each sample."""
+    """Makes the graph "vocoder"; its input "noise" has a number for each sample."""
     mel = network.mel
     inputs = {
         "mel": torch.zeros(1, mel.n_mels, EXAMPLE_LENGTH),

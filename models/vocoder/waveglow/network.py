@@ -41,7 +41,7 @@ class Denoiser(nn.Module):
         self.register_buffer("window", window, persistent=False)
 
     def spectrum(self, wav: Tensor) -> Tensor:
-        """Magnitudes of the first frame of a hum: (1, S) -> (n_fft // 2 + 1, 1)."""
+        """Computes magnitudes of the first frame of a hum: (1, S) -> (n_fft // 2 + 1, 1)."""
         return self._stft(wav)[0, :, :1].abs()
 
     def forward(self, wav: Tensor, hum: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ class WaveGlow(nn.Module):
         return self._invert(z, self._conditioning(mel), Context(), 0)
 
     def _invert(self, z: Tensor, conditioning: Tensor, context: Context, margin: int) -> Tensor:
-        """(B, G, left + L + right) -> (B, n); drops context as soon as no later step needs it.
+        """Inverts (B, G, left + L + right) -> (B, n); drops context that no later step needs.
 
         The conditioning is (B, K, left + L + right); the result keeps `margin` of the context.
         """
@@ -146,7 +146,7 @@ class WaveGlow(nn.Module):
         return [cast("FlowStep", flow) for flow in self.flows]
 
     def _conditioning(self, mel: Tensor) -> Tensor:
-        """The mel at the rate of the groups, (B, M, T) -> (B, M * G, T * hop_length / G).
+        """Upsamples the mel to groups, (B, M, T) -> (B, M * G, T * hop_length / G).
 
         Sample t depends on the frames from (t - win_length) / hop_length to t / hop_length.
         """
@@ -217,14 +217,14 @@ class WaveGlow(nn.Module):
         return (self.config.sigma * part).to(mel.device).expand(B, -1, -1)
 
     def _removed_spectrum(self) -> Tensor | None:
-        """What the denoiser removes, (n_fft // 2 + 1, 1); None if it is turned off."""
+        """Returns the spectrum to remove, (n_fft // 2 + 1, 1); None without the denoiser."""
         strength = self.config.denoiser_strength
         if strength == 0:
             return None
         return strength * (self._hum() if self.hum is None else self.hum)
 
     def _hum(self) -> Tensor:
-        """Spectrum of what is synthesised from a zero mel without noise."""
+        """Computes the spectrum of what is synthesised from a zero mel without noise."""
         like = self.upsample.weight
         z = like.new_zeros(1, self.config.groups, _HUM_FRAMES * self.groups_per_frame)
         wav = self.inverse(z, like.new_zeros(1, self.mel.n_mels, _HUM_FRAMES))
@@ -247,5 +247,5 @@ class WaveGlow(nn.Module):
 
 
 def _frames(n_samples: int, mel: MelConfig) -> int:
-    """Frames that hold so many samples."""
+    """Returns the number of frames that hold so many samples."""
     return -(-n_samples // mel.hop_length)

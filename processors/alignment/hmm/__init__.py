@@ -128,7 +128,9 @@ def plan_training(
     """
     path = folder / MODEL_FILE
     chosen = tuple(choose(utterances, MAX_UTTERANCES))
-    read = {u.id: _digest([u.text, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen}
+    read = {
+        u.id: _digest([u.spoken, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen
+    }
     origin: dict[str, Any] = {"config": _digest(_relevant(config)), "utterances": read}
     previous = model.read_origin(path)
     if previous is not None and previous["config"] == origin["config"]:
@@ -148,7 +150,7 @@ def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
 
 
 def _relevant(config: PreprocessConfig) -> dict[str, object]:
-    """The part of the configuration that training features depend on."""
+    """Returns the part of the configuration that training features depend on."""
     text = asdict(config.text)
     del text["p_arpabet"]  # of training without an aligner
     if config.text.lexicon_path:
@@ -163,14 +165,14 @@ def _digest(value: object) -> str:
 def _examples(
     config: PreprocessConfig, most_frames: int, name: str, utterances: Sequence[Utterance]
 ) -> list[Example]:
-    """The utterances that can be read, up to `most_frames` together; extraction reports others."""
+    """Reads utterances, up to `most_frames` together; extraction reports unreadable ones."""
     frontends = Frontends(config.text)
     examples: list[Example] = []
     n_frames = 0
     for utterance in utterances:
         frontend = frontends[utterance.language]
         try:
-            audio, spoken = read_audio(utterance.audio, config), frontend(utterance.text)
+            audio, spoken = read_audio(utterance.audio, config), frontend(utterance.spoken)
         except (UtteranceError, InputError):
             continue
         frames = model.mfcc(audio.wav, config.sample_rate)
@@ -183,8 +185,9 @@ def _examples(
     return examples
 
 
-def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
-    return partial(align, config, model.load_model(folder / MODEL_FILE))
-
-
-ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)
+ALIGNER = aligner.Aligner(
+    make=lambda config, _root, folder: partial(
+        align, config, model.load_model(folder / MODEL_FILE)
+    ),
+    plan_training=plan_training,
+)

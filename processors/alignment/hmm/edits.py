@@ -43,7 +43,7 @@ def score_of(
 
 
 def _described(edit: Edit, words: Sequence[str]) -> str:
-    """The words that are replaced; the neighbours where sound is inserted between words."""
+    """Returns the words that are replaced; the neighbours where sound is inserted between words."""
     if edit.first < edit.past:
         return " ".join(words[edit.first : edit.past])
     before, after = words[: edit.first][-1:], words[edit.past :][:1]
@@ -53,7 +53,7 @@ def _described(edit: Edit, words: Sequence[str]) -> str:
 def best_edit(
     emissions: np.ndarray, background: np.ndarray, chain: Chain, segments: Sequence[Segment]
 ) -> Edit:
-    """The edit with the largest gain.
+    """Returns the edit with the largest gain.
 
     Args:
         emissions: Log-likelihood of the frames under each distribution, (T, P).
@@ -79,7 +79,7 @@ def _log(values: np.ndarray) -> np.ndarray:
 
 
 def _exits(forward: np.ndarray, leaving: np.ndarray, silences: np.ndarray) -> np.ndarray:
-    """Score of the best path through all words before a place up to a time, (W + 1, T + 1).
+    """Scores the best path through all words before a place up to a time, (W + 1, T + 1).
 
     Args:
         forward: Score of the best path to a state at a frame, (T, S).
@@ -95,7 +95,7 @@ def _exits(forward: np.ndarray, leaving: np.ndarray, silences: np.ndarray) -> np
 
 
 def _entries(backward: np.ndarray, silences: np.ndarray) -> np.ndarray:
-    """Score of the best path from a time on through all words after a place, (W + 1, T + 1)."""
+    """Scores the best path from a time on through all words after a place, (W + 1, T + 1)."""
     entries = np.full((len(silences), len(backward) + 1), _NEVER)
     entries[:, :-1] = backward[:, silences].T
     after = backward[:, silences[:-1] + N_STATES].T
@@ -122,7 +122,7 @@ def _forward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
 
 
 def _reversed(logs: Chain) -> Chain:
-    """The chain from right to left; transitions stay with the state that they lead from or to."""
+    """Reverses a chain; transitions stay with the state that they lead from or to."""
     pdfs, stay, step, skip, start, final = (np.ascontiguousarray(part[::-1]) for part in logs)
     return Chain(pdfs, stay, np.roll(step, -1), np.roll(skip, SKIP), final, start)
 

@@ -76,7 +76,7 @@ def _log_densities(features: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray)
 
 
 def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) -> np.ndarray:
-    """Log-likelihood of frames (T, D) under the mixtures `pdfs` (U,): (T, U) float64."""
+    """Computes the log-likelihood of frames (T, D) under mixtures `pdfs` (U,): (T, U)."""
     logs = _log_densities(np.ascontiguousarray(frames.T), gaussians, pdfs)  # (K, U, T)
     best = logs.max(axis=0)
     mixed = best + np.log(np.exp(logs - best).sum(axis=0)) if len(logs) > 1 else best
@@ -115,7 +115,7 @@ def accumulate(
 
 @compiled
 def log_mixture(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
-    """Log-likelihood of frames under a mixture of all distributions, (T,).
+    """Computes the log-likelihood of frames under a mixture of all distributions, (T,).
 
     Args:
         emissions: Log-likelihoods under each distribution, (T, P).
@@ -155,12 +155,12 @@ class Mixtures:
         return Gaussians(constants, self.means, (1 / self.variances).astype(np.float32))
 
     def zero_sums(self) -> Sums:
-        """Sums of no frames."""
+        """Returns sums of no frames."""
         return Sums(*(np.zeros(array.shape) for array in (self.counts, self.means, self.means)))
 
 
 def single_gaussians(sums: np.ndarray) -> Mixtures:
-    """One Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D)."""
+    """Returns one Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D)."""
     D = sums.shape[1] // 2
     counts = np.maximum(sums[:, :1], 1e-3)
     means = sums[:, 1 : 1 + D] / np.maximum(counts, 1)
@@ -172,7 +172,7 @@ def single_gaussians(sums: np.ndarray) -> Mixtures:
 
 
 def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
-    """The M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
+    """Runs the M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
 
     Args:
         speech: Mixtures of speech. Those after them belong to unknown phones and become one

@@ -48,7 +48,7 @@ _REACH = 2  # frames on each side that the regression of a derivative uses
 
 
 def mfcc(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Mel-frequency cepstral coefficients and their derivatives of audio, (S,) in [-1, 1].
+    """Returns mel-frequency cepstral coefficients and their derivatives of audio, (S,) in [-1, 1].
 
     Davis and Mermelstein 1980, "Comparison of parametric representations for monosyllabic word
     recognition". Frame t covers the 10 ms from t * 10 ms on, and its window of 25 ms has the same
@@ -78,7 +78,7 @@ def _log_mel(wav: np.ndarray, sample_rate: int) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _filters() -> np.ndarray:
-    """Triangles on the mel scale, (257, 26)."""
+    """Returns triangles on the mel scale, (257, 26)."""
     lowest, highest = (2595 * np.log10(1 + hz / 700) for hz in (_LOWEST_HZ, _HIGHEST_HZ))
     edges = 700 * (10 ** (np.linspace(lowest, highest, _N_MELS + 2) / 2595) - 1)
     hz = np.arange(_N_FFT // 2 + 1)[:, None] * RATE / _N_FFT
@@ -89,13 +89,13 @@ def _filters() -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _cosines() -> np.ndarray:
-    """The cosine transform from mels to cepstra, (26, 13)."""
+    """Returns the cosine transform from mels to cepstra, (26, 13)."""
     mel, order = np.arange(_N_MELS)[:, None], np.arange(_N_CEPSTRA)
     return np.sqrt(2 / _N_MELS) * np.cos(np.pi * order * (mel + 0.5) / _N_MELS)
 
 
 def _deltas(values: np.ndarray) -> np.ndarray:
-    """Slope per frame of the regression line through the frames around each one, (T, D)."""
+    """Computes the slope of the regression line through the frames around each, (T, D)."""
     T = len(values)
     padded = np.pad(values, ((_REACH, _REACH), (0, 0)), mode="edge")
     steps = range(1, _REACH + 1)
@@ -104,12 +104,12 @@ def _deltas(values: np.ndarray) -> np.ndarray:
 
 
 def unit_of(phone: str) -> str:
-    """The acoustic unit of a phone: the phone without marks of stress and tone."""
+    """Returns the acoustic unit of a phone: the phone without marks of stress and tone."""
     return _STRESS.sub("", phone) or phone
 
 
 def norm_of(frames: np.ndarray) -> np.ndarray:
-    """Mean and deviation of a speaker's features, (T, D) -> (2, D)."""
+    """Returns the mean and deviation of a speaker's features, (T, D) -> (2, D)."""
     return np.array([frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3)])
 
 
@@ -139,7 +139,7 @@ class PhoneHmm:
         return {unit: number for number, unit in enumerate(self.units)}
 
     def numbers_of(self, phones: Iterable[str]) -> list[int]:
-        """The unit of each phone."""
+        """Returns the unit of each phone."""
         other = self._numbers[OTHER]
         return [self._numbers.get(unit_of(phone), other) for phone in phones]
 
@@ -149,12 +149,12 @@ class PhoneHmm:
         return ((frames - mean) / deviation).astype(np.float32)
 
     def chain(self, segments: Sequence[Segment]) -> Chain:
-        """The states of an utterance."""
+        """Returns the states of an utterance."""
         pdfs = self.tying.pdfs_of(segments)
         return chain_of(segments, pdfs, self.stay, self.silence_shares)
 
     def posteriors(self, frames: np.ndarray, chain: Chain) -> Posteriors:
-        """The E-step of an utterance, from its normalised features, (T, D)."""
+        """Runs the E-step of an utterance, from its normalised features, (T, D)."""
         pdfs, columns = np.unique(chain.pdfs, return_inverse=True)
         emissions = log_likelihoods(frames, self.mixtures.gaussians, pdfs)
         return forward_backward(_EMISSION_SCALE * emissions, columns, chain)
@@ -181,7 +181,7 @@ class PhoneHmm:
 
 
 def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
-    """An untrained model: every state has mean 0 and variance 1."""
+    """Returns an untrained model: every state has mean 0 and variance 1."""
     names = (SILENCE, *units, OTHER)
     P = n_states(len(names))
     shape = (P, 1, n_features)

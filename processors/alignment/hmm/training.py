@@ -97,7 +97,7 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
 
 
 def _untrained(examples: Sequence[Example]) -> PhoneHmm:
-    """A model with the units and the speakers of the examples."""
+    """Returns a model with the units and the speakers of the examples."""
     units = {unit_of(phone) for example in examples for word in example.words for phone in word}
     frames: dict[str, list[np.ndarray]] = {}
     for example in examples:
@@ -146,7 +146,7 @@ def _train_to_convergence(
 def _tie_states(
     pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample]
 ) -> PhoneHmm:
-    """The model with one Gaussian for each state in each context that the trees tell apart."""
+    """Builds the model with one Gaussian for each state in each context of the trees."""
 
     def contexts_of(part: int) -> Contexts:
         contexts: Contexts = {}
@@ -177,7 +177,7 @@ def _e_step(
     model: PhoneHmm,
     utterances: Sequence[_NormalizedExample],
 ) -> _Expectations:
-    """The expected counts of all utterances; `expect` adds those of one."""
+    """Returns the expected counts of all utterances; `expect` adds those of one."""
 
     def zero() -> _Expectations:
         P = len(model.stay)
@@ -198,7 +198,7 @@ def _e_step(
 def _flat_start(
     model: PhoneHmm, utterance: _NormalizedExample, expectations: _Expectations
 ) -> None:
-    """Phones in equal parts over the loud frames, silence over the others."""
+    """Spreads phones in equal parts over the loud frames, silence over the others."""
     frames, segments = utterance
     pdfs = model.chain(segments).pdfs
     spoken = np.repeat([not segment.place for segment in segments], N_STATES)
@@ -232,7 +232,7 @@ def _expect(model: PhoneHmm, utterance: _NormalizedExample, expectations: _Expec
 
 
 def _skip_probability(occupancy: np.ndarray, skipped: np.ndarray, number: int) -> float:
-    """Posterior probability that there is no silence at segment `number`."""
+    """Returns the posterior probability that there is no silence at segment `number`."""
     first, after = number * N_STATES, (number + 1) * N_STATES
     if number == 0:
         return float(occupancy[0, after])

@@ -35,7 +35,7 @@ class Tying(NamedTuple):
     branches: np.ndarray  # node after no, and after yes, (M, 2)
 
     def pdfs_of(self, segments: Sequence[Segment]) -> np.ndarray:
-        """The distribution of each state of segments, (N * N_STATES,)."""
+        """Returns the distribution of each state of segments, (N * N_STATES,)."""
         context = np.repeat(neighbours(segments), N_STATES, axis=1)  # (2, S)
         node = self.roots[states_of(segments)]  # (S,)
         while (node >= 0).any():
@@ -47,19 +47,19 @@ class Tying(NamedTuple):
 
 
 def no_context(n_units: int) -> Tying:
-    """Context-independent states: one distribution each."""
+    """Returns context-independent states: one distribution each."""
     none = np.zeros(0, np.int64)
     sets = np.zeros((0, n_units), bool)
     return Tying(-1 - np.arange(n_states(n_units)), sets, none, none, np.zeros((0, 2), np.int64))
 
 
 def n_states(n_units: int) -> int:
-    """Number of context-independent states."""
+    """Returns the number of context-independent states."""
     return 1 + (n_units - 1) * N_STATES
 
 
 def states_of(segments: Sequence[Segment]) -> np.ndarray:
-    """Number of each state of segments, (N * N_STATES,)."""
+    """Returns the number of each state of segments, (N * N_STATES,)."""
     units = np.array([segment.unit for segment in segments])
     numbers = (units[:, None] - 1) * N_STATES + 1 + np.arange(N_STATES)  # (N, N_STATES)
     # all states of silence are state 0: separate ones absorbed phone onsets
@@ -67,7 +67,7 @@ def states_of(segments: Sequence[Segment]) -> np.ndarray:
 
 
 def neighbours(segments: Sequence[Segment]) -> np.ndarray:
-    """Units to the left and right of each segment, (2, N); 0 for those of silence."""
+    """Returns units to the left and right of each segment, (2, N); 0 for those of silence."""
     context = np.zeros((2, len(segments)), np.int64)
     for number, segment in enumerate(segments):
         for side, step in enumerate((-1, 1)):
@@ -100,7 +100,7 @@ def accumulate_contexts(
 
 
 def merge_contexts(parts: Iterable[Contexts]) -> Contexts:
-    """The sums over all parts of a corpus, added in their order."""
+    """Returns the sums over all parts of a corpus, added in their order."""
     total: Contexts = {}
     for contexts in parts:
         for key, sums in contexts.items():
@@ -136,7 +136,7 @@ class _Forest:
         self.splits: dict[int, tuple[_Split, int]] = {}  # and the first of its two branches
 
     def grown(self) -> TiedStates:
-        """The trees, once no question gains enough."""
+        """Returns the trees, once no question gains enough."""
         n_roots = len(self.members)
         open_splits = [split for root in range(1, n_roots) for split in self._best_split(root)]
         heapify(open_splits)
@@ -151,7 +151,7 @@ class _Forest:
         return self._numbered(n_roots)
 
     def _best_split(self, node: int) -> list[_Split]:
-        """The question with the largest gain at a leaf, if it gains enough."""
+        """Returns the question with the largest gain at a leaf, if it gains enough."""
         members = self.members[node]
         if len(members) < 2:
             return []
@@ -168,7 +168,7 @@ class _Forest:
         return [min(best)] if min(best).loss < -self.least_gain else []
 
     def _numbered(self, n_roots: int) -> TiedStates:
-        """Questions and leaves with numbers, in the order of the roots."""
+        """Returns questions and leaves with numbers, in the order of the roots."""
         questions = {node: number for number, node in enumerate(self.splits)}
         leaves: list[int] = []
 
@@ -194,7 +194,7 @@ class _Forest:
 
 
 def _cost(sums: np.ndarray) -> np.ndarray:
-    """Negative log-likelihood of frames, given their sums, under their Gaussian, but a constant."""
+    """Computes the negative log-likelihood of frames under their Gaussian, up to a constant."""
     D = sums.shape[-1] // 2
     count = np.maximum(sums[..., :1], 1e-6)
     mean = sums[..., 1 : 1 + D] / count
@@ -218,8 +218,8 @@ def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
         loss = _cost(joined[:, None] + joined) - cost[:, None] - cost
         np.fill_diagonal(loss, np.inf)
         first, second = np.unravel_index(int(loss.argmin()), loss.shape)
-        kept = ~np.isin(np.arange(len(groups)), (first, second))
-        groups = np.concatenate([groups[kept], [groups[first] | groups[second]]])
-        joined = np.concatenate([joined[kept], [joined[first] + joined[second]]])
+        is_other = ~np.isin(np.arange(len(groups)), (first, second))
+        groups = np.concatenate([groups[is_other], [groups[first] | groups[second]]])
+        joined = np.concatenate([joined[is_other], [joined[first] + joined[second]]])
         sets.append(groups[-1])
     return np.array(sets[::-1])

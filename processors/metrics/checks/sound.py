@@ -51,7 +51,7 @@ class FlatTop(NamedTuple):
 
 
 def check_clipping(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
-    """Clipped samples: peaks of the waveform that are cut off flat."""
+    """Describes clipped samples: peaks of the waveform that are cut off flat."""
     tops = flat_tops(speech.wav)
     longest = max(tops, key=lambda top: top.samples, default=None)
     if longest is None:
@@ -71,7 +71,7 @@ def _clipped(tops: list[FlatTop]) -> int:
 
 
 def flat_tops(wav: np.ndarray) -> list[FlatTop]:
-    """The flat peaks of a waveform (S,), upper and lower ones."""
+    """Returns the flat peaks of a waveform (S,), upper and lower ones."""
     return [*_upper(wav), *_upper(-wav)] if len(wav) else []
 
 
@@ -101,7 +101,7 @@ _USUAL_PAUSE_S = 0.7
 
 
 def check_silence(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
-    """Silence that is too long: before, after or inside the speech, or nothing but silence."""
+    """Describes silence that is too long, by the rules of the module."""
     seconds = len(speech.wav) / speech.sample_rate
     activity = speech.activity
     if activity is None:
@@ -129,7 +129,7 @@ def _silence_note(
     where: str,
     of: str = "",
 ) -> str:
-    """What is wrong with silence; empty where nothing is."""
+    """Describes what is wrong with silence; empty where nothing is."""
     if seconds <= max(never_s, (usual_s if recorded_s is None else recorded_s) + MARGIN_S):
         return ""
     compared = "" if recorded_s is None else f", {of}recorded: {recorded_s:.1f} s"
@@ -141,6 +141,17 @@ def _longest(activity: SpeechActivity) -> Pause:
 
 
 CHECKS = (
-    Check("clipping", check_clipping, "clipped samples"),
-    Check("silence", check_silence, "too long silence"),
+    Check(
+        name="clipping",
+        score=check_clipping,
+        finds="clipped samples",
+        meaning="Clipped samples: peaks of the waveform that are cut off flat.",
+    ),
+    Check(
+        name="silence",
+        score=check_silence,
+        finds="too long silence",
+        meaning="Silence that is too long: before, after or inside the speech, or nothing but"
+        " silence.",
+    ),
 )

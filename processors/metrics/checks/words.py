@@ -62,7 +62,7 @@ class _Jump(NamedTuple):
 
 
 def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
-    """Words that are skipped or repeated."""
+    """Describes words that are skipped or repeated."""
     words = speech.words.split()
     faults = None if "{" in speech.text else _faults(words, speech)  # inline phones are not words
     if faults is None:
@@ -77,7 +77,7 @@ def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> 
 
 
 def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | None:
-    """All skipped or repeated words; None without a text, or a recogniser of its language."""
+    """Finds skipped or repeated words; None without a text, or a recogniser of its language."""
     # not at the top: they take a tenth of a second
     from processors.metrics.recognition.word_grammar import recognised_words
     from processors.text.normalisation.english import is_english
@@ -95,7 +95,7 @@ def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | Non
 
 
 def faults_of(recognised: Sequence["RecognisedWord"], words: Sequence[str]) -> list[Fault]:
-    """Skipped and repeated words by the grammar.
+    """Finds skipped and repeated words by the grammar.
 
     Jumps forward and back within two words mean that a word was confused with another one of the
     text; only their sum counts. Words of one or two letters are often reduced, and not faults.
@@ -113,7 +113,7 @@ def faults_of(recognised: Sequence["RecognisedWord"], words: Sequence[str]) -> l
 
 
 def _span(near: Sequence[_Jump], in_all: int) -> tuple[int, int]:
-    """First and last word of jumps as a whole, or of the longest one in their direction."""
+    """Returns the first and last word of all jumps, or of the longest in their direction."""
     first, last = near[0].expected, near[-1].place
     if (last - first) * in_all > 0:
         return first, last
@@ -143,7 +143,7 @@ def _near(jumps: Iterable[_Jump]) -> list[list[_Jump]]:
 
 
 def faults_in(hypothesis: Sequence[str], words: Sequence[str]) -> list[Fault]:
-    """Skipped and repeated words by free recognition, whose own errors are not faults."""
+    """Finds skipped and repeated words by free recognition, whose own errors are no faults."""
     faults = []
     for kind, i, i_end, j, j_end in SequenceMatcher(None, words, hypothesis, False).get_opcodes():
         letters, found_letters = len("".join(words[i:i_end])), len("".join(hypothesis[j:j_end]))
@@ -157,7 +157,7 @@ def faults_in(hypothesis: Sequence[str], words: Sequence[str]) -> list[Fault]:
 
 
 def _alike(fault: Fault, other: Fault) -> bool:
-    """Whether two faults are of the same kind and share a word."""
+    """Returns whether two faults are of the same kind and share a word."""
     return fault.kind == other.kind and fault.start < other.end and other.start < fault.end
 
 
@@ -170,5 +170,11 @@ def _note(fault: Fault, words: Sequence[str]) -> str:
 
 
 CHECKS = (
-    Check("words", check_words, "words skipped or repeated", packages=("pocketsphinx", "soxr")),
+    Check(
+        name="words",
+        score=check_words,
+        finds="words skipped or repeated",
+        meaning="Words that are skipped or repeated.",
+        packages=("pocketsphinx", "soxr"),
+    ),
 )

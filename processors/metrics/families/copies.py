@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from processors.metrics.records import Copy, CopyMetric, MetricValue, value_of
+from processors.metrics.records import Copy, Metric, MetricValue, value_of
 
 if TYPE_CHECKING:  # they import torch
     from modules.losses import MultiResolutionStft
@@ -24,10 +24,10 @@ _STOI_SHORTEST_S = 0.4
 Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of its copy, (S,) each
 
 
-def score_mel_l1(copy: Copy) -> MetricValue | None:
-    """L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a magnitude.
+def score_mel_distance(copy: Copy) -> MetricValue | None:
+    """Computes the L1 distance between the log-mels of recording and copy, nats.
 
-    Lower is better; 0 is the same mel, whatever the phases. The mel is the vocoder's input; the
+    0 is the same mel, whatever the phases. The mel is the vocoder's input; the
     mean over utterances weights them by their frames. HiFi-GAN's generator is trained with this
     distance (Kong et al. 2020, arXiv:2010.05646, eq. 3), there over the whole band.
     """
@@ -36,7 +36,7 @@ def score_mel_l1(copy: Copy) -> MetricValue | None:
 
 
 def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
-    """Mean absolute difference of two log-mels over pieces of whole frames, nats; None without one.
+    """Averages the absolute difference of log-mels over pieces of whole frames, nats, or None.
 
     The mels are computed on the device of the buffers of `mel`.
     """
@@ -51,11 +51,11 @@ def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
     return _mean_over(pieces, distance)
 
 
-def score_mstft(copy: Copy) -> MetricValue | None:
-    """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
+def score_stft_distance(copy: Copy) -> MetricValue | None:
+    """Computes the multi-resolution STFT distance.
 
     Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows
-    of 240, 600 and 1200 samples. Lower is better; 0 is equal magnitudes. Unlike a mel it covers the
+    of 240, 600 and 1200 samples. 0 is equal magnitudes. Unlike a mel it covers the
     band up to half the sample rate, with fine resolution in time and in frequency. It is also the
     training loss `stft` of vocoders.
     """
@@ -74,11 +74,10 @@ def score_mstft(copy: Copy) -> MetricValue | None:
 
 
 def score_pesq(copy: Copy) -> MetricValue | None:
-    """Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).
+    """Predicts the mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy.
 
-    The predicted mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy. Higher is
-    better. Computed by the package `pesq`, which wraps the reference code, over at most the first
-    20 seconds.
+    Computed by the package `pesq`, which wraps the reference code, over at most the first 20
+    seconds.
     """
     import soxr
     from pesq import PesqError, pesq
@@ -95,18 +94,18 @@ def score_pesq(copy: Copy) -> MetricValue | None:
 
 
 def score_stoi(copy: Copy) -> MetricValue | None:
-    """Short-time objective intelligibility (Taal et al. 2011, doi:10.1109/TASL.2011.2114881).
+    """Computes the short-time objective intelligibility with pystoi.
 
     The mean correlation of the envelopes of 15 third-octave bands from 150 Hz over 0.4 s, at
-    10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Higher is better;
-    above 0.9 nearly every word is understood. Computed by pystoi.
+    10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Above 0.9 nearly
+    every word is understood.
     """
     compare = functools.partial(stoi, sample_rate=copy.mel.sample_rate)
     return value_of(_mean_over(_pieces(copy), compare))
 
 
 def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None:
-    """Intelligibility of a copy, (S,) each, at most 1; None without 0.4 s of recorded speech."""
+    """Computes the intelligibility of a copy, (S,) each, at most 1; None for less than 0.4 s."""
     from pystoi import stoi as reference_code
 
     if len(wav) < _STOI_SHORTEST_S * sample_rate or not wav.any():
@@ -121,7 +120,7 @@ def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None
 
 
 def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
-    """Consecutive ranges of samples of nearly equal length that cover all whole frames."""
+    """Yields consecutive ranges of samples of nearly equal length that cover all whole frames."""
     T = n_samples // hop_length
     n_pieces = -(-T // _PIECE_FRAMES)
     edges = np.linspace(0, T, 1 + n_pieces).astype(int) * hop_length
@@ -129,7 +128,7 @@ def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
 
 
 def _pieces(copy: Copy) -> Pieces:
-    """Parts of both at the same samples, short enough to bound the memory of a metric."""
+    """Yields parts of both at the same samples, short enough to bound the memory of a metric."""
     for span in piece_spans(len(copy.wav), copy.mel.hop_length):
         yield copy.wav[span], copy.wav_hat[span]
 
@@ -137,7 +136,7 @@ def _pieces(copy: Copy) -> Pieces:
 def _mean_over(
     pieces: Pieces, compare: Callable[[np.ndarray, np.ndarray], float | None]
 ) -> float | None:
-    """Mean of a comparison over pieces, weighted by their length; None if none has a value."""
+    """Averages a comparison over pieces, weighted by length; None if none has a value."""
     total = weight = 0.0
     for wav, wav_hat in pieces:
         value = compare(wav, wav_hat)
@@ -161,12 +160,43 @@ def _stft() -> "MultiResolutionStft":
     return MultiResolutionStft()
 
 
-_SAMPLES = "samples for its longest window, recorded ones not silent"
-_QUARTER = "a quarter of a second of speech, recorded and copied"
-_PESQ = ("pesq", "soxr")
 METRICS = (
-    CopyMetric("mel_l1", score_mel_l1, "lower", "nats", "a whole frame"),
-    CopyMetric("mstft", score_mstft, "lower", "", _SAMPLES),
-    CopyMetric("pesq", score_pesq, "higher", "MOS", _QUARTER, packages=_PESQ),
-    CopyMetric("stoi", score_stoi, "higher", "", "0.4 s of recorded speech", packages=("pystoi",)),
+    Metric(
+        name="mel_l1",
+        family="copies",
+        score=score_mel_distance,
+        better="lower",
+        unit="nats",
+        needs="a whole frame",
+        meaning="L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a"
+        " magnitude.",
+    ),
+    Metric(
+        name="mstft",
+        family="copies",
+        score=score_stft_distance,
+        better="lower",
+        needs="samples for its longest window, recorded ones not silent",
+        meaning="Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).",
+    ),
+    Metric(
+        name="pesq",
+        family="copies",
+        score=score_pesq,
+        better="higher",
+        unit="MOS",
+        needs="a quarter of a second of speech, recorded and copied",
+        meaning="Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).",
+        packages=("pesq", "soxr"),
+    ),
+    Metric(
+        name="stoi",
+        family="copies",
+        score=score_stoi,
+        better="higher",
+        needs="0.4 s of recorded speech",
+        meaning="Short-time objective intelligibility (Taal et al. 2011,"
+        " doi:10.1109/TASL.2011.2114881).",
+        packages=("pystoi",),
+    ),
 )

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from processors.metrics.recognition.user_models import UserFunctionError
-from processors.metrics.records import MetricValue, PairMetric, value_of
+from processors.metrics.records import Metric, MetricValue, value_of
 from processors.metrics.signals.speaker_encoder import PACKAGES
 
 if TYPE_CHECKING:
@@ -40,28 +40,8 @@ _SILENT_PEAK = 1e-4  # -80 dB
 _DB_PER_NEPER = 10 / np.log(10) * np.sqrt(2)
 
 
-def score_mcd(pair: "AlignedPair") -> MetricValue | None:
-    """Mel-cepstral distortion, dB (Kubichek 1993), along the dynamic time warping path.
-
-    The path is that of the smallest sum, from the first to the last frame of speech. Lower is
-    better.
-    """
-    return _distortion_along(pair, pair.dtw_path)
-
-
-def score_mcd_frames(pair: "AlignedPair") -> MetricValue | None:
-    """Mel-cepstral distortion of frames with a known correspondence, dB.
-
-    Without dynamic time warping, which also finds good matches for badly timed speech. A copy of a
-    recording is compared at the same times. Where the times of the phones are known on both sides,
-    each phone is compared with the same phone, the shorter stretched linearly; pauses are excluded.
-    Lower is better; it is never much below `mcd`.
-    """
-    return _distortion_along(pair, pair.path if pair.same_timing else pair.phone_path)
-
-
 def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> MetricValue | None:
-    """Mean distortion of a pair along a path (L, 2) of frames; None if it is empty."""
+    """Averages the distortion of a pair along a path (L, 2) of frames; None if it is empty."""
     if not len(path):
         return None
     cepstra, cepstra_hat = (side.cepstra[path[:, i]] for i, side in enumerate(pair.features))
@@ -69,88 +49,30 @@ def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> MetricValue | No
 
 
 def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> float:
-    """Mean distortion, dB, of two sequences of mel-cepstra from coefficient 1 on, (L, order)."""
+    """Averages the distortion, dB, of mel-cepstra from coefficient 1 on, (L, order)."""
     squares = ((cepstra_hat - cepstra) ** 2).sum(axis=1)  # (L,)
     return float(_DB_PER_NEPER * np.sqrt(squares).mean())
 
 
-def score_f0rmse(pair: "AlignedPair") -> MetricValue | None:
-    """Root mean square error of the fundamental frequency, Hz, over frames voiced in both.
-
-    Lower is better. High voices have larger errors in Hz than low ones; `f0rmse_cents` does not
-    depend on the register, and counts octave errors, which dominate both.
-    """
-    return value_of(rmse(pair.voiced_f0))
-
-
-def score_f0rmse_cents(pair: "AlignedPair") -> MetricValue | None:
-    """Root mean square error of the fundamental frequency in cents (hundredths of a semitone).
-
-    Of 1200 * log2(f0_hat / f0), over the same frames as `f0rmse`. Lower is better; 100 is a
-    semitone. Two readings of a sentence by one person differ by about three semitones.
-
-    Octave errors are included, and dominate. In speech they are errors of the pitch tracker, mostly
-    in creaky voice: in two readings by one person 6 % of the frames differ by more than half an
-    octave (306 cents in all, 190 without them), in copies by Griffin-Lim 0.8 % (72 and 15). In a
-    bad copy they are real: a vocoder that buzzes at its frame rate of 86 Hz is 1620 cents below a
-    voice of 220 Hz. The two cases cannot be distinguished, so no frame is excluded.
-    """
-    return value_of(rmse(1200 * np.log2(pair.voiced_f0)))
-
-
-def score_fpc(pair: "AlignedPair") -> MetricValue | None:
-    """F0 Pearson correlation, over frames that are voiced in both, -1 to 1.
-
-    Higher is better; 1 is the same intonation at any register and range.
-    """
-    return value_of(correlation(pair.voiced_f0))
-
-
-def score_v_uv_f1(pair: "AlignedPair") -> MetricValue | None:
-    """F1 score of the voiced/unvoiced decision.
-
-    2 TP / (2 TP + FP + FN) of voiced frames, with TP voiced in both, FP only in the synthesised
-    speech and FN only in the recording: 0 to 1. Higher is better; whispering has 0.
-    """
-    return value_of(f1(pair.f0 > 0))
-
-
 def f1(voiced: np.ndarray) -> float | None:
-    """F1 score of true and predicted decisions, (L, 2) bool; None where none of them is True."""
+    """Returns the F1 score of true and predicted decisions, (L, 2) bool; None if none is True."""
     positives = int(voiced.sum())  # 2 TP + FP + FN
     return 2 * int(voiced.all(axis=1).sum()) / positives if positives else None
 
 
-def score_energy_rmse(pair: "AlignedPair") -> MetricValue | None:
-    """Root mean square error of the level, dB, under a Hann window of 25 ms.
+def score_duration_error(pair: "AlignedPair") -> MetricValue | None:
+    """Computes the root mean square error of phone durations, ms.
 
-    Lower is better; a copy that is 6 dB louder throughout has 6. Levels more than 40 dB below the
-    loudest frame of their signal are raised to that limit, on both sides.
-    """
-    return value_of(rmse(pair.energy))
-
-
-def score_energy_pc(pair: "AlignedPair") -> MetricValue | None:
-    """Pearson correlation of the levels of `energy_rmse`, -1 to 1.
-
-    Higher is better; the same signal at any volume has 1.
-    """
-    return value_of(correlation(pair.energy))
-
-
-def score_duration_rmse(pair: "AlignedPair") -> MetricValue | None:
-    """Root mean square error of phone durations, ms.
-
-    Over the phones that both have, matched by name and in order, without pauses. Lower is better.
-    Durations of a recording come from its alignment, whose own errors are 10 to 20 ms; those of
-    synthesised speech from the model.
+    Over the phones that both have, matched by name and in order, without pauses. Durations of a
+    recording come from its alignment, whose own errors are 10 to 20 ms; those of synthesised speech
+    from the model.
     """
     durations = [[phone.end_s - phone.start_s for phone in both] for both in pair.phones]
     return value_of(rmse(1000 * np.array(durations).reshape(-1, 2)))
 
 
 def score_speech_rate(pair: "AlignedPair") -> MetricValue | None:
-    """Speech rate relative to the recording: 1.1 is 10 % faster than recorded.
+    """Computes the speech rate relative to the recording.
 
     The time from the first to the last frame of speech of the recording, divided by that of the
     synthesised speech, pauses within included. Both say the same text, so it is the ratio of their
@@ -161,21 +83,21 @@ def score_speech_rate(pair: "AlignedPair") -> MetricValue | None:
 
 
 def rmse(pairs: np.ndarray) -> float | None:
-    """Root mean square of the differences of pairs, (L, 2); None if there is none."""
+    """Returns the root mean square of the differences of pairs, (L, 2); None if there is none."""
     if not len(pairs):
         return None
     return float(np.sqrt(np.mean((pairs[:, 1] - pairs[:, 0]) ** 2)))
 
 
 def correlation(pairs: np.ndarray) -> float | None:
-    """Pearson correlation of pairs, (L, 2), -1 to 1; None where either is constant."""
+    """Returns the Pearson correlation of pairs, (L, 2), -1 to 1; None where either is constant."""
     if not len(pairs) or not np.ptp(pairs, axis=0).all():
         return None
     return float(np.corrcoef(pairs, rowvar=False)[0, 1])
 
 
-def score_similarity(pair: "AlignedPair") -> MetricValue | None:
-    """Speaker similarity: cosine between the embeddings of recording and synthesised speech."""
+def score_speaker_similarity(pair: "AlignedPair") -> MetricValue | None:
+    """Computes the cosine between the speaker embeddings; None for silence or a zero vector."""
     both = (pair.recorded, pair.synthesised)
     if any(np.abs(side.wav).max(initial=0) < _SILENT_PEAK for side in both):
         return None
@@ -191,7 +113,7 @@ def score_similarity(pair: "AlignedPair") -> MetricValue | None:
 
 
 def _direction(features: "AcousticFeatures") -> np.ndarray | None:
-    """The embedding scaled to unit length, (D,); None if it is a zero vector, or there is none."""
+    """Scales the embedding to unit length, (D,); None if it is a zero vector, or there is none."""
     if features.embedding is None and features.encoder is None:
         return None
     vector = np.asarray(features.embedding)
@@ -205,22 +127,126 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
 
 
 _VOICED = "50 ms that are voiced in both"
-_PHONES = "the times of the phones in both, half of them alike"
-_TIMES = "sound in both, and the same timing or the times of the phones in both"
-_VOICES = "sound in both, 1 s of speech for the built-in speaker encoder"
 METRICS = (
-    PairMetric("mcd", score_mcd, "lower", "dB", "sound in both"),
-    PairMetric("mcd_frames", score_mcd_frames, "lower", "dB", _TIMES),
-    PairMetric("f0rmse", score_f0rmse, "lower", "Hz", _VOICED),
-    PairMetric("f0rmse_cents", score_f0rmse_cents, "lower", "cents", _VOICED),
-    PairMetric("fpc", score_fpc, "higher", "", f"{_VOICED}, of changing pitch"),
-    PairMetric("v_uv_f1", score_v_uv_f1, "higher", "", "sound in both, voiced in one of them"),
-    PairMetric("energy_rmse", score_energy_rmse, "lower", "dB", "sound in both"),
-    PairMetric("energy_pc", score_energy_pc, "higher", "", "sound of changing level in both"),
-    PairMetric("duration_rmse", score_duration_rmse, "lower", "ms", _PHONES),
-    PairMetric("speech_rate", score_speech_rate, "", "", "sound in both"),
-    PairMetric(
-        *("similarity", score_similarity, "higher", "", _VOICES),
+    Metric(
+        name="mcd",
+        family="pairs",
+        # the path of the smallest sum, from the first to the last frame of speech
+        score=lambda pair: _distortion_along(pair, pair.dtw_path),
+        better="lower",
+        unit="dB",
+        needs="sound in both",
+        meaning="Mel-cepstral distortion, dB (Kubichek 1993), along the dynamic time warping path.",
+    ),
+    # Without dynamic time warping, which also finds good matches for badly timed speech. A copy of
+    # a recording is compared at the same times. Where the times of the phones are known on both
+    # sides, each phone is compared with the same phone, the shorter stretched linearly; pauses are
+    # excluded. It is never much below `mcd`.
+    Metric(
+        name="mcd_frames",
+        family="pairs",
+        score=lambda pair: _distortion_along(
+            pair, pair.path if pair.same_timing else pair.phone_path
+        ),
+        better="lower",
+        unit="dB",
+        needs="sound in both, and the same timing or the times of the phones in both",
+        meaning="Mel-cepstral distortion of frames with a known correspondence, dB.",
+    ),
+    # High voices have larger errors in Hz than low ones.
+    Metric(
+        name="f0rmse",
+        family="pairs",
+        score=lambda pair: value_of(rmse(pair.voiced_f0)),
+        better="lower",
+        unit="Hz",
+        needs=_VOICED,
+        meaning="Root mean square error of the fundamental frequency, Hz, over frames voiced in"
+        " both.",
+    ),
+    # Does not depend on the register. Two readings of a sentence by one person differ by about
+    # three semitones.
+    #
+    # Octave errors are included, and dominate, as in `f0rmse`. In speech they are errors of the
+    # pitch tracker, mostly in creaky voice: in two readings by one person 6 % of the frames differ
+    # by more than half an octave (306 cents in all, 190 without them), in copies by Griffin-Lim
+    # 0.8 % (72 and 15). In a bad copy they are real: a vocoder that buzzes at its frame rate of
+    # 86 Hz is 1620 cents below a voice of 220 Hz. The two cases cannot be distinguished, so no
+    # frame is excluded.
+    Metric(
+        name="f0rmse_cents",
+        family="pairs",
+        score=lambda pair: value_of(rmse(1200 * np.log2(pair.voiced_f0))),
+        better="lower",
+        unit="cents",
+        needs=_VOICED,
+        meaning="Root mean square error of the fundamental frequency in cents (hundredths of a"
+        " semitone).",
+    ),
+    # 1 is the same intonation at any register and range
+    Metric(
+        name="fpc",
+        family="pairs",
+        score=lambda pair: value_of(correlation(pair.voiced_f0)),
+        better="higher",
+        needs=f"{_VOICED}, of changing pitch",
+        meaning="F0 Pearson correlation, over frames that are voiced in both, -1 to 1.",
+    ),
+    # 2 TP / (2 TP + FP + FN) of voiced frames, with TP voiced in both, FP only in the synthesised
+    # speech and FN only in the recording: 0 to 1; whispering has 0
+    Metric(
+        name="v_uv_f1",
+        family="pairs",
+        score=lambda pair: value_of(f1(pair.f0 > 0)),
+        better="higher",
+        needs="sound in both, voiced in one of them",
+        meaning="F1 score of the voiced/unvoiced decision.",
+    ),
+    # A copy that is 6 dB louder throughout has 6. Levels more than 40 dB below the loudest frame of
+    # their signal are raised to that limit, on both sides.
+    Metric(
+        name="energy_rmse",
+        family="pairs",
+        score=lambda pair: value_of(rmse(pair.energy)),
+        better="lower",
+        unit="dB",
+        needs="sound in both",
+        meaning="Root mean square error of the level, dB, under a Hann window of 25 ms.",
+    ),
+    # the same signal at any volume has 1
+    Metric(
+        name="energy_pc",
+        family="pairs",
+        score=lambda pair: value_of(correlation(pair.energy)),
+        better="higher",
+        needs="sound of changing level in both",
+        meaning="Pearson correlation of the levels of `energy_rmse`, -1 to 1.",
+    ),
+    Metric(
+        name="duration_rmse",
+        family="pairs",
+        score=score_duration_error,
+        better="lower",
+        unit="ms",
+        needs="the times of the phones in both, half of them alike",
+        meaning="Root mean square error of phone durations, ms.",
+    ),
+    Metric(
+        name="speech_rate",
+        family="pairs",
+        score=score_speech_rate,
+        better="",
+        needs="sound in both",
+        meaning="Speech rate relative to the recording: 1.1 is 10 % faster than recorded.",
+    ),
+    Metric(
+        name="similarity",
+        family="pairs",
+        score=score_speaker_similarity,
+        better="higher",
+        needs="sound in both, 1 s of speech for the built-in speaker encoder",
+        meaning="Speaker similarity: cosine between the embeddings of recording and synthesised"
+        " speech.",
         packages=PACKAGES,
         takes_encoder=True,
     ),

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from processors.metrics.records import MetricValue, SpeechMetric
+from processors.metrics.records import Metric, MetricValue
 from utils.imports import without_modules
 from utils.parallel import torch_threads
 
@@ -48,21 +48,19 @@ NEEDS = "a text (--texts) in English, or in the language of your recogniser or t
 MODEL_RATE = 16000  # Hz
 SHORTEST_S = 0.5  # in shorter signals the repetition dominates
 SHORTEST_DISTILLED_S = 1.0  # in shorter signals the zeros dominate
-_AUDIBLE = f"{SHORTEST_S} s of sound that is not silent"
-_LONGER = f"{SHORTEST_DISTILLED_S} s of sound that is not silent"
 _WINDOW = int(9.01 * MODEL_RATE)  # input of the model, samples
 _SILENT_PEAK = 1e-4  # -80 dB: digital silence scores higher than noise
 
 
-def score_wer(speech: "LabelledSpeech") -> MetricValue | None:
-    """Word error rate of a speech recogniser; lower is better."""
+def score_words(speech: "LabelledSpeech") -> MetricValue | None:
+    """Computes the word error rate of a speech recogniser, with its hypothesis as the note."""
     from jiwer import wer
 
     return _error_rate(speech, wer, len(speech.words.split()))
 
 
-def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
-    """Character error rate of a speech recogniser, spaces between words included; lower is better.
+def score_characters(speech: "LabelledSpeech") -> MetricValue | None:
+    """Computes the character error rate of a speech recogniser, spaces between words included.
 
     A wrong ending costs less here than a missing word, which `wer` counts alike; languages written
     without spaces need this metric.
@@ -75,14 +73,14 @@ def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
 def _error_rate(
     speech: "LabelledSpeech", error: Callable[[str, str], Any], n: int
 ) -> MetricValue | None:
-    """Percent, with the hypothesis as the note; None without a text, or a recogniser of it."""
+    """Returns percent, the hypothesis as the note; None without a text or a recogniser of it."""
     if not n or (hypothesis := speech.recognised_words) is None:
         return None
     return MetricValue(100 * float(error(speech.words, hypothesis)), n, hypothesis)
 
 
 def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
-    """Predicted mean opinion score of noisy speech, 1 to 5: DNSMOS P.835 (arXiv:2110.01763)."""
+    """Predicts the mean opinion score of noisy speech, 1 to 5."""
     if not _is_audible(speech, SHORTEST_S):
         return None
     opinion = opinions(speech.wav, speech.sample_rate)
@@ -91,14 +89,14 @@ def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
 
 
 def _is_audible(speech: "LabelledSpeech", shortest_s: float) -> bool:
-    """Whether a signal is long enough, finite and not silent."""
+    """Returns whether a signal is long enough, finite and not silent."""
     wav = speech.wav
     is_short = len(wav) < shortest_s * speech.sample_rate
     return not is_short and bool(np.isfinite(wav).all() and np.abs(wav).max() >= _SILENT_PEAK)
 
 
 def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
-    """All scores of the package, under its names, of a signal (S,), clipped to [-1, 1]."""
+    """Returns all scores of the package, under its names, of a signal (S,), clipped to [-1, 1]."""
     import soxr
 
     resampled = soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)
@@ -109,7 +107,7 @@ def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
 
 @functools.cache
 def _model() -> Any:  # noqa: ANN401  # the package has no types
-    """The package's model, one per process: loading takes 0.1 s."""
+    """Returns the package's model, one per process: loading takes 0.1 s."""
     from onnxruntime import InferenceSession, SessionOptions
     from speechmos import dnsmos
 
@@ -124,7 +122,7 @@ def _model() -> Any:  # noqa: ANN401  # the package has no types
 
 
 def score_distillmos(speech: "LabelledSpeech") -> MetricValue | None:
-    """Predicted mean opinion score of the quality of speech, 1 to 5: DistillMOS (arXiv:2502.05356).
+    """Predicts the mean opinion score of the quality of speech, 1 to 5.
 
     The package takes all windows at once: 3 GB for a minute of speech, and 1.6 times the time.
     """
@@ -145,7 +143,7 @@ def score_distillmos(speech: "LabelledSpeech") -> MetricValue | None:
 
 @functools.cache
 def _distillmos() -> tuple[Any, Any]:
-    """The package's module and its network, one per process: loading takes 0.1 s."""
+    """Returns the package's module and its network, one per process: loading takes 0.1 s."""
     import torch
 
     with without_modules("torchaudio"):
@@ -157,11 +155,48 @@ def _distillmos() -> tuple[Any, Any]:
     return sqa, network.eval()
 
 
-_OPINION = ("speechmos", "onnxruntime", "librosa", "soxr")
-_DISTILLED = ("distillmos", "xls_r_sqa", "soxr")
 METRICS = (
-    SpeechMetric("wer", score_wer, "lower", "%", NEEDS, packages=_PACKAGES),
-    SpeechMetric("cer", score_cer, "lower", "%", NEEDS, packages=_PACKAGES),
-    SpeechMetric("dnsmos", score_dnsmos, "higher", "MOS", _AUDIBLE, packages=_OPINION),
-    SpeechMetric("distillmos", score_distillmos, "higher", "MOS", _LONGER, packages=_DISTILLED),
+    Metric(
+        name="wer",
+        family="speech",
+        score=score_words,
+        better="lower",
+        unit="%",
+        needs=NEEDS,
+        meaning="Word error rate of a speech recogniser; lower is better.",
+        packages=_PACKAGES,
+    ),
+    Metric(
+        name="cer",
+        family="speech",
+        score=score_characters,
+        better="lower",
+        unit="%",
+        needs=NEEDS,
+        meaning="Character error rate of a speech recogniser, spaces between words included; lower"
+        " is better.",
+        packages=_PACKAGES,
+    ),
+    Metric(
+        name="dnsmos",
+        family="speech",
+        score=score_dnsmos,
+        better="higher",
+        unit="MOS",
+        needs=f"{SHORTEST_S} s of sound that is not silent",
+        meaning="Predicted mean opinion score of noisy speech, 1 to 5: DNSMOS P.835"
+        " (arXiv:2110.01763).",
+        packages=("speechmos", "onnxruntime", "librosa", "soxr"),
+    ),
+    Metric(
+        name="distillmos",
+        family="speech",
+        score=score_distillmos,
+        better="higher",
+        unit="MOS",
+        needs=f"{SHORTEST_DISTILLED_S} s of sound that is not silent",
+        meaning="Predicted mean opinion score of the quality of speech, 1 to 5: DistillMOS"
+        " (arXiv:2502.05356).",
+        packages=("distillmos", "xls_r_sqa", "soxr"),
+    ),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from processors.audio.speech_level import SpeechActivity, speech_activity
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
-from processors.metrics.records import MetricValue, SpeechMetric
+from processors.metrics.records import Metric, MetricValue
 from processors.records import TimedPhone
 from processors.text.normalisation.english import is_english, normalise_english
 from processors.text.tokens import clean_characters
@@ -42,7 +42,7 @@ class LabelledSpeech:
     user_models: UserModels = field(default_factory=UserModels)
     _values: dict[str, MetricValue | None] = field(default_factory=dict, init=False, repr=False)
 
-    def score(self, metric: SpeechMetric) -> MetricValue | None:
+    def score(self, metric: Metric) -> MetricValue | None:
         """Scores the signal by a metric, once."""
         if metric.name not in self._values:
             self._values[metric.name] = metric.score(self)
@@ -103,8 +103,10 @@ def words_of(text: str, language: str) -> str:
     except InputError:  # a letter that is not Latin, which a recogniser may return
         text = clean_characters(text)
     # letters, marks and numbers; of apostrophes, those inside words
-    kept = (c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())
-    return " ".join(word.strip("'") for word in "".join(kept).split() if word.strip("'"))
+    characters = (
+        c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower()
+    )
+    return " ".join(word.strip("'") for word in "".join(characters).split() if word.strip("'"))
 
 
 def recognise(wav: np.ndarray, sample_rate: int) -> str:
@@ -116,13 +118,13 @@ def recognise(wav: np.ndarray, sample_rate: int) -> str:
 
 
 def is_silent(wav: np.ndarray) -> bool:
-    """Whether a signal, (S,), holds no audible sample."""
+    """Returns whether a signal, (S,), holds no audible sample."""
     return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
 
 
 @functools.cache
 def recogniser(**options: object) -> Any:  # noqa: ANN401  # a type of pocketsphinx
-    """A decoder of pocketsphinx; one per process, since reading its model takes 0.3 s."""
+    """Returns a decoder of pocketsphinx; one per process, since reading its model takes 0.3 s."""
     from pocketsphinx import Config, Decoder
 
     return Decoder(Config(samprate=_RECOGNISER_RATE, loglevel="FATAL", **options))

@@ -55,8 +55,8 @@ class UserFunction:
         except (Exception, SystemExit) as error:
             # none if the function was not called at all
             user_frames = traceback.extract_tb(error.__traceback__)[1:2]
-            place = "".join(f" ({frame.filename}, line {frame.lineno})" for frame in user_frames)
-            raise UserFunctionError(f"{self.name} fails: {described(error)}{place}") from error
+            location = "".join(f" ({frame.filename}, line {frame.lineno})" for frame in user_frames)
+            raise UserFunctionError(f"{self.name} fails: {described(error)}{location}") from error
 
 
 def load_function(name: str) -> UserFunction:

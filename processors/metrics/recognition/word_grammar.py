@@ -61,7 +61,7 @@ def recognised_words(
 
 
 def word_indices(words: Sequence[str], recognised: Sequence[str]) -> list[int]:
-    """Indices of recognised words in a text, with the fewest skipped or repeated words."""
+    """Returns indices of recognised words in a text, with the fewest skipped or repeated words."""
     cheapest: dict[int, tuple[int, list[int]]] = {-1: (0, [])}  # by the index of the last word
     for word in recognised:
         cheapest = {
@@ -77,7 +77,7 @@ def word_indices(words: Sequence[str], recognised: Sequence[str]) -> list[int]:
 
 
 def _arcs(words: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The grammar, as (from, to, probability[, word]) each.
+    """Returns the grammar, as (from, to, probability[, word]) each.
 
     Each word has two states: 0 to N - 1 before it, with the word as the only arc, and N to 2 N
     between words, with arcs that continue, skip or go back. So two jumps always have a word

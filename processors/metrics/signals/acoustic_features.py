@@ -40,7 +40,7 @@ class AcousticFeatures:
     _at_other_rates: dict[int, "AcousticFeatures"] = field(default_factory=dict, repr=False)
 
     def at(self, sample_rate: int) -> "AcousticFeatures":
-        """The same signal at another sample rate, resampled once."""
+        """Returns the same signal at another sample rate, resampled once."""
         if sample_rate == self.sample_rate:
             return self
         if sample_rate not in self._at_other_rates:

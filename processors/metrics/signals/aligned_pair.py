@@ -127,12 +127,12 @@ class AlignedPair:
         return all(side.sound.stop for side in self.features)
 
     def _along_path(self, features: list[np.ndarray]) -> np.ndarray:
-        """A feature (T,) of both along the path, (L, 2)."""
+        """Returns a feature (T,) of both along the path, (L, 2)."""
         return np.stack([values[self.path[:, i]] for i, values in enumerate(features)], axis=1)
 
 
 def dtw_path(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The path with the smallest sum of Euclidean distances from both starts to both ends.
+    """Returns the path with the smallest sum of Euclidean distances from both starts to both ends.
 
     Of equal costs it prefers the diagonal step. (N, D) and (M, D) -> indices into both, (L, 2).
     """

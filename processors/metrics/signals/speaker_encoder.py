@@ -24,7 +24,7 @@ _LEVEL_DB = -30  # of the training data, RMS relative to full scale
 
 
 def encode_speaker(wav: np.ndarray, sample_rate: int) -> np.ndarray | None:
-    """Speaker embedding of a signal (S,), (256,) of length 1; None for less than 1 s of speech."""
+    """Computes the speaker embedding, (256,) of length 1; None for less than 1 s of speech."""
     activity = speech_activity(wav, sample_rate)
     if activity is None or activity.end_s - activity.start_s < SHORTEST_S:
         return None
@@ -40,7 +40,7 @@ def encode_speaker(wav: np.ndarray, sample_rate: int) -> np.ndarray | None:
 
 @functools.cache
 def _network() -> Any:  # noqa: ANN401  # the package has no types
-    """The package's network, one per process: loading takes 0.2 s, its imports 0.5 s."""
+    """Returns the package's network, one per process: loading takes 0.2 s, its imports 0.5 s."""
     with without_modules("webrtcvad"):
         from resemblyzer import VoiceEncoder
     return VoiceEncoder("cpu", verbose=False)

@@ -64,13 +64,13 @@ _SHOUTED_SHARE = 0.6
 
 
 def _final_stop(match: re.Match[str]) -> str:
-    """The full stop of an abbreviation that also ends the text."""
+    """Returns the full stop of an abbreviation that also ends the text."""
     ends_text = not match.string[match.end() :].strip("\"')]} ")
     return "." if match[0].endswith(".") and ends_text else ""
 
 
 def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:
-    """A replacement that expands the first group by a table and keeps its case."""
+    """Returns a replacement that expands the first group by a table and keeps its case."""
 
     def say(match: re.Match[str]) -> str:
         spoken = table[match[1].lower()]
@@ -94,14 +94,14 @@ def _street(match: re.Match[str]) -> str:
 
 
 def _initial(match: re.Match[str]) -> str:
-    """A capital with a full stop is an initial after a name, an initial, or nothing."""
+    """Reads a capital with a full stop as an initial at the start, or after a name."""
     before = _word_before(match)
     is_initial = not before or (before[0].isupper() and (len(before) > 1))
     return match[1] if is_initial else match[0]
 
 
 def _one_of(table: dict[str, str]) -> str:
-    """A pattern for the keys of a table, with a small or a capital first letter."""
+    """Returns a pattern for the keys of a table, with a small or a capital first letter."""
     words = sorted(table, key=len, reverse=True)
     return "|".join(f"[{word[0]}{word[0].upper()}]{word[1:]}" for word in words)
 
@@ -141,7 +141,7 @@ ABBREVIATIONS = (
 
 
 def _spell(token: str) -> bool:
-    """Whether a word in capitals is read letter by letter."""
+    """Returns whether a word in capitals is read letter by letter."""
     if token in _SPOKEN:
         return False
     if token in _SPELT or not re.search(r"[AEIOUY]", token):
@@ -198,7 +198,7 @@ _HOST = rf"(?:[A-Za-z0-9-]+\.)+(?:{_DOMAINS})\b"
 
 
 def _address(text: str) -> str:
-    """An address part by part: "bbc.com/a1" is "B B C dot com slash A one"."""
+    """Reads an address part by part: "bbc.com/a1" is "B B C dot com slash A one"."""
     parts = re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d\s]", text, re.ASCII)
     return " ".join(_part(part) for part in parts if part.isalnum() or part in _SIGNS)
 
@@ -222,7 +222,7 @@ def _url(match: re.Match[str]) -> str:
 
 
 def _telephone(match: re.Match[str]) -> str:
-    """Digits one by one, with a short pause between the groups."""
+    """Reads digits one by one, with a short pause between the groups."""
     groups = re.findall(r"\d+", match[0])
     spoken = ["eight hundred" if group == "800" else digit_by_digit(group) for group in groups]
     return ("plus " if match[0].startswith("+") else "") + ", ".join(spoken)

@@ -21,7 +21,7 @@ _HALF = r"(?:\s?(?P<half>[ap])(?:\.\s?m\.|m\b))"
 
 
 def _whole(name: str) -> str:
-    """The name of a month or weekday from its beginning."""
+    """Returns the name of a month or weekday from its beginning."""
     return _NAME_OF[name[:3].lower()]
 
 
@@ -40,7 +40,7 @@ def _day_month(match: re.Match[str]) -> str:
 
 
 def _numeric(match: re.Match[str]) -> str:
-    """A date in figures; unchanged if month or day do not exist."""
+    """Reads a date in figures; leaves it unchanged if month or day do not exist."""
     month, day, year_digits = match["month"], match["day"], match["year"]
     if int(month) > 12:
         month, day = day, month

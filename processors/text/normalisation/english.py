@@ -65,7 +65,7 @@ _MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 
 
 def is_english(language: str) -> bool:
-    """Whether an espeak language code is one of English."""
+    """Returns whether an espeak language code is one of English."""
     return language.split("-")[0] == "en"
 
 
@@ -105,7 +105,7 @@ def apply(rules: Iterable[Rule], text: str) -> str:
 
 
 def to_ascii_letters(text: str) -> str:
-    """English text with letters a to z only: accents are removed, ligatures split."""
+    """Writes English text with letters a to z only: accents are removed, ligatures split."""
     return text if text.isascii() else "".join(map(_ascii, text.translate(_LATIN)))
 
 
@@ -128,7 +128,7 @@ def say_signs(text: str) -> str:
 
 
 def has_name(sign: str) -> bool:
-    """Whether a sign is read as a word, or is markup; emoji and arrows are neither."""
+    """Returns whether a sign is read as a word, or is markup; emoji and arrows are neither."""
     return sign in _SIGNS or sign in _MARKUP
 
 

@@ -25,7 +25,7 @@ NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
 
 
 def cardinal(digits: str) -> str:
-    """A whole number: "1,234" is "one thousand two hundred thirty-four".
+    """Spells out a whole number: "1,234" is "one thousand two hundred thirty-four".
 
     With leading zeros or more than 15 digits, it is spelt digit by digit.
     """
@@ -36,7 +36,7 @@ def cardinal(digits: str) -> str:
 
 
 def ordinal(digits: str) -> str:
-    """A rank: "22" is "twenty-second"."""
+    """Spells out a rank: "22" is "twenty-second"."""
     digits = digits.replace(",", "")
     if len(digits) > _LONGEST:
         return f"{digit_by_digit(digits)} th"
@@ -62,7 +62,7 @@ def digit_by_digit(digits: str) -> str:
 
 
 def number(text: str) -> str:
-    """A number with optional sign, thousands separators and decimals: "-1,000.5"."""
+    """Spells out a number with optional sign, thousands separators and decimals: "-1,000.5"."""
     sign = "minus " if text.startswith("-") else ""
     whole, _, decimals = text.lstrip("+-").partition(".")
     spelt = cardinal(whole or "0")
@@ -70,7 +70,7 @@ def number(text: str) -> str:
 
 
 def year(digits: str) -> str:
-    """A year: "1905" is "nineteen oh five", "2000" "two thousand", "2024" "twenty twenty-four"."""
+    """Spells out a year: "1905" is "nineteen oh five", "2024" "twenty twenty-four"."""
     century, rest = digits[:-2], digits[-2:]
     if len(digits) < 3 or digits[-3:-1] == "00" or int(digits) < 1010:
         return cardinal(digits)
@@ -85,7 +85,7 @@ def two_digits(digits: str) -> str:
 
 
 def fraction(numerator: str, denominator: str) -> str:
-    """A fraction: 3/4 is "three quarters"; denominators above 100 are read with "over"."""
+    """Spells out a fraction: 3/4 is "three quarters"; above 100 it is read with "over"."""
     # by length first: int() refuses more than 4,300 digits
     if len(denominator) > 3 or not 1 < int(denominator) <= 100 or numerator[0] == "0":
         return f"{cardinal(numerator)} over {cardinal(denominator)}"
@@ -96,13 +96,13 @@ def fraction(numerator: str, denominator: str) -> str:
 
 
 def mixed(whole: str, numerator: str, denominator: str) -> str:
-    """A mixed number: 2 1/2 is "two and a half"."""
+    """Spells out a mixed number: 2 1/2 is "two and a half"."""
     part = fraction(numerator, denominator)
     return f"{cardinal(whole)} and {'a' + part[3:] if numerator == '1' else part}"
 
 
 def quantity(text: str) -> str:
-    """A number before a unit: "1,200", "-0.5", "1/2", "2 1/2" or a range of numbers "5-10"."""
+    """Spells out a number before a unit: "1,200", "-0.5", "1/2", "2 1/2" or "5-10"."""
     if match := re.fullmatch(r"(.*\d)\s?[-–]\s?(\d.*)", text):
         return f"{quantity(match[1])} to {quantity(match[2])}"
     if match := re.fullmatch(r"(\d+) (\d+)/(\d+)", text):
@@ -117,17 +117,17 @@ QUANTITIES = rf"(?:(?<![\w.])-)?{_UNSIGNED}(?:\s?[-–]\s?{_UNSIGNED})?"
 
 
 def is_year(digits: str) -> bool:
-    """Whether a bare number reads as a year."""
+    """Returns whether a bare number reads as a year."""
     return len(digits) == 4 and 1010 <= int(digits) <= 2099
 
 
 def year_or_number(digits: str) -> str:
-    """A year where the number can be one, a cardinal otherwise."""
+    """Reads a number as a year where it can be one, otherwise as a cardinal."""
     return year(digits) if is_year(digits) else cardinal(digits)
 
 
 def is_attribute(text: str, start: int) -> bool:
-    """Whether a quantity is an attribute after an article: "a 5 km run"."""
+    """Returns whether a quantity is an attribute after an article: "a 5 km run"."""
     return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None
 
 
@@ -161,7 +161,7 @@ _NOT_PRONOUN = r"(?!(?<=\sI)(?:'[a-z]|\s(?!of\b|was\b|died\b|became\b|and\b|had\
 
 
 def roman_value(numeral: str) -> int | None:
-    """The value of a Roman numeral in capitals; None if it is not well formed."""
+    """Returns the value of a Roman numeral in capitals; None if it is not well formed."""
     if not numeral or not _WELL_FORMED.fullmatch(numeral):
         return None
     values = [_VALUES[letter] for letter in numeral]
@@ -172,7 +172,7 @@ def roman_value(numeral: str) -> int | None:
 
 
 def _roman(say: Callable[[re.Match[str], str], str]) -> Callable[[re.Match[str]], str]:
-    """A replacement for what a Roman numeral is part of, by its figures."""
+    """Returns a replacement for what a Roman numeral is part of, by its figures."""
 
     def replace(match: re.Match[str]) -> str:
         value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
@@ -223,7 +223,7 @@ def _range(match: re.Match[str]) -> str:
 
 
 def _bare(match: re.Match[str]) -> str:
-    """A whole number: four digits are read as a year, unless they count things."""
+    """Reads a whole number; four digits are a year, unless they count things."""
     digits, text = match[0], match.string
     if _CALCULATED.search(text[max(0, match.start() - 12) : match.start()]):
         return cardinal(digits)

@@ -143,7 +143,7 @@ _LONG = _alternatives([name for name in _NAMES if name.isalpha() and len(name) >
 
 
 def _plural(name: str) -> str:
-    """The plural of a unit: its first noun changes, as in "kilometers per hour"."""
+    """Writes the plural of a unit: its first noun changes, as in "kilometers per hour"."""
     if name in _UNCHANGED:
         return name
     head, per, tail = name.partition(" per ")
@@ -171,7 +171,7 @@ def _feet(match: re.Match[str]) -> str:
 
 
 def _inches(match: re.Match[str]) -> str:
-    """A number before a double quote is in inches, unless the quote closes a quotation."""
+    """Reads a number before a double quote as inches, unless the quote closes a quotation."""
     if match.string.count('"', 0, match.start()) % 2:
         return match[0]
     single = match[1] == "1" or is_attribute(match.string, match.start())

@@ -10,8 +10,8 @@ from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
 
 from config.checks import CONTROL_RANGE
 from config.text import TextConfig
-from processors.text.clauses import ProsodyFactors, TextRun
 from processors.text.normalisation.english import is_english
+from processors.text.passages import ProsodyFactors, TextRun
 from processors.text.ssml import values
 from utils.errors import InputError, nearest
 
@@ -246,7 +246,7 @@ class _Handler(ContentHandler):
             self.blocks.append([])
 
     def _styled(self, element: _Element, prosody: ProsodyFactors) -> _Element:
-        """An element with prosody within that of its parents."""
+        """Combines the prosody of an element with the prosody of its parents."""
         voice = self._voice
         for control in ("duration", "pitch"):
             if getattr(prosody, control) != 1 and control not in voice.controls:
@@ -259,7 +259,7 @@ class _Handler(ContentHandler):
         return element._replace(prosody=both)
 
     def _language(self, tag: str) -> str | None:
-        """The language of the voice that a tag of BCP 47 names; None: that of the speaker."""
+        """Finds the language that a tag of BCP 47 names; None: the speaker's."""
         wanted, known = tag.strip().lower(), sorted(self._voice.languages)
         primary, _, region = wanted.partition("-")
         same = [code for code in known if code.lower().split("-")[0] == primary]

@@ -5,12 +5,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection
 
-from processors.text.clauses import ProsodyFactors
 from processors.text.g2p import is_arpabet
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
 from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
+from processors.text.passages import ProsodyFactors
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError
@@ -54,7 +54,7 @@ _TIE = "\u0361"
 
 
 def prosody(attribute: str, text: str) -> ProsodyFactors:
-    """The prosody of a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
+    """Reads the prosody of a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
 
     A name, "80%" of the usual rate, a change of rate or pitch, "+20%", of pitch in semitones,
     "-2st", or of volume, "-6dB".
@@ -75,7 +75,7 @@ def prosody(attribute: str, text: str) -> ProsodyFactors:
 
 
 def break_s(attribute: str, text: str) -> float:
-    """Seconds of a break, from its `strength`, or its `time`, "1.5s" or "300ms"."""
+    """Reads the seconds of a break, from its `strength`, or its `time`, "1.5s" or "300ms"."""
     if attribute == "strength":
         if text not in _BREAKS_S:
             raise InputError(_expected(attribute, text, *_BREAKS_S))
@@ -89,7 +89,7 @@ def break_s(attribute: str, text: str) -> float:
 
 
 def _quantity(text: str) -> tuple[str, float, str]:
-    """The sign, the signed number and the unit of a value; no unit if it is none."""
+    """Returns the sign, the signed number and the unit of a value; no unit if it is none."""
     match = _QUANTITY.fullmatch(text)
     return (match[1], float(match[1] + match[2]), match[3]) if match else ("", 0.0, "")
 
@@ -99,7 +99,7 @@ def _expected(attribute: str, text: str, *values: str) -> str:
 
 
 def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
-    """The words of a text of one of KINDS; the format of a date is the order of its parts ("dmy").
+    """Reads a text of one of KINDS; the format of a date is the order of its parts ("dmy").
 
     Other languages than English have characters, digits, telephone and cardinal, whose figures the
     front end reads.
@@ -134,24 +134,24 @@ def _digits(text: str) -> str:
 
 
 def _telephone(text: str) -> str:
-    """Digits in groups, with a pause between them."""
+    """Reads digits in groups, with a pause between them."""
     groups = [" ".join(group) for group in re.findall(r"\d+", text)]
     return ("+ " if "+" in text else "") + ", ".join(groups)
 
 
 def _figures(text: str) -> str:
-    """A number without leading zeros and the commas between thousands."""
+    """Removes leading zeros of a number and the commas between thousands."""
     return re.sub(r"^(-?)0+(?=\d)", r"\1", text).replace(",", "")
 
 
 def _in_words(figures: Callable[[str], str]) -> Callable[[str], str]:
-    """English words for single digits with signs and pauses between them."""
+    """Builds a reader of single digits as English words, with the signs and pauses between them."""
     words = dict(zip(map(ord, "0123456789+"), (*DIGITS, "plus"), strict=True))
     return lambda text: figures(text).translate(words)
 
 
 def _by_rules(rules: tuple) -> Callable[[str], str]:
-    """Text that these rules of the normaliser put into words, without anything left."""
+    """Builds a reader of text that these rules of the normaliser put into words, without rest."""
 
     def say(text: str) -> str:
         spoken: str = apply(rules, text)
@@ -203,7 +203,7 @@ KINDS = tuple(_ENGLISH)
 def phones_of(
     pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]
 ) -> tuple[str, ...]:
-    """Phones of a voice, IPA or ARPAbet (with spaces), from a pronunciation in an alphabet."""
+    """Reads phones of a voice, IPA or ARPAbet (with spaces), of an alphabet."""
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise InputError(_expected("alphabet", alphabet, *ALPHABETS))
     if alphabet != "ipa":

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bins._flags.parsers import add_config_arguments, arguments, recipe_arguments
-from utils.cli import Parser, UsageError
+from bins._flags.parsers import arguments, program_arguments, recipe_arguments
+from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]
 NAMED = ["--config", __file__, "--name", "n"]
@@ -65,9 +65,8 @@ def test_stages_2_and_3_have_one_range_of_seeds(value):
 
 
 def test_a_command_that_is_no_stage_has_the_same_config_flags():
-    parser = Parser("A command.")
-    add_config_arguments(parser)
-    given = parser.parse_args(["--config", "a b.json", "--set", "x=1", "--set", "y=-2"])
+    words = ["--config", "a b.json", "--set", "x=1", "--set", "y=-2"]
+    given = program_arguments("check_data", "A command.", words)
     assert str(given.config) == "a b.json"
     assert given.overrides == ["x=1", "y=-2"]
 

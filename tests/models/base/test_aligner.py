@@ -1,12 +1,9 @@
 import pytest
 import torch
 
-from config.preprocess import PreprocessConfig
 from models.base.aligner import (
-    AlignerTraining,
     JointAligner,
     JointAlignerConfig,
-    find_durations,
 )
 from models.base.assets import Assets
 from modules.mel import MelConfig
@@ -44,8 +41,8 @@ def network_of(n_speakers: int = 1) -> JointAligner:
     return JointAligner(SMALL, N_PHONES, N_MELS, n_speakers)
 
 
-def mean_loss(training: AlignerTraining, batch: TtsBatch) -> torch.Tensor:
-    _, losses = training.align(batch)
+def mean_loss(aligner: JointAligner, batch: TtsBatch) -> torch.Tensor:
+    _, losses = aligner.align(batch)
     frames = batch.mel_lengths.sum()
     return sum(term.weight * term.total / frames for term in losses.values())
 
@@ -54,20 +51,19 @@ def mean_loss(training: AlignerTraining, batch: TtsBatch) -> torch.Tensor:
 def trained() -> JointAligner:
     """100 updates of 6 utterances."""
     network = network_of()
-    training = AlignerTraining(network, SMALL)
     optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
     batches = [batch_of(range(first, first + 6))._replace(durations=None) for first in (0, 6, 12)]
     for step in range(100):
-        training.step = step
+        network.begin_update(step)
         optimizer.zero_grad()
-        mean_loss(training, batches[step % 3]).backward()
+        mean_loss(network, batches[step % 3]).backward()
         optimizer.step()
     return network.eval()
 
 
 def test_durations_are_found_in_speech_that_was_not_trained_on(trained):
     batch = batch_of(range(200, 220))
-    found = find_durations(trained, batch._replace(durations=None))
+    found = trained.find_durations(batch._replace(durations=None))
     assert torch.equal(found.sum(dim=1), batch.mel_lengths)
     onsets = (found.cumsum(dim=1) - batch.durations.cumsum(dim=1)).abs().float()
     valid = torch.arange(found.shape[1]) < batch.phone_lengths[:, None] - 1
@@ -76,20 +72,20 @@ def test_durations_are_found_in_speech_that_was_not_trained_on(trained):
 
 def test_a_batch_is_aligned_as_its_items_are_alone(trained):
     together = batch_of(range(200, 206))
-    found = find_durations(trained, together)
+    found = trained.find_durations(together)
     for item, number in enumerate(range(200, 206)):
-        alone = find_durations(trained, batch_of(range(number, number + 1)))
+        alone = trained.find_durations(batch_of(range(number, number + 1)))
         N = alone.shape[1]
         assert found[item, :N].tolist() == alone[0].tolist()
         assert not found[item, N:].any()
 
 
 def test_losses_of_a_batch_are_the_sums_of_its_items_losses():
-    training = AlignerTraining(network_of(), SMALL)
-    training.step = 9000
+    aligner = network_of()
+    aligner.begin_update(9000)
     parts = [batch_of(range(number, number + 1)) for number in range(3)]
-    alone = [training.align(part)[1] for part in parts]
-    _, together = training.align(batch_of(range(3)))
+    alone = [aligner.align(part)[1] for part in parts]
+    _, together = aligner.align(batch_of(range(3)))
     for name, term in together.items():
         torch.testing.assert_close(term.total, sum(part[name].total for part in alone))
         assert term.per == "frames"
@@ -98,7 +94,7 @@ def test_losses_of_a_batch_are_the_sums_of_its_items_losses():
 def test_every_parameter_gets_a_gradient_and_speakers_differ():
     network = network_of(n_speakers=2)
     batch = batch_of(range(4))
-    mean_loss(AlignerTraining(network, SMALL), batch).backward()
+    mean_loss(network, batch).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad.abs().sum() > 0, name
     other = batch._replace(speaker_ids=1 - batch.speaker_ids)
@@ -123,20 +119,19 @@ def test_the_binarization_loss_begins_late_and_rises():
 
 def test_attention_and_losses_are_float32_under_autocast(trained):
     batch = batch_of(range(4))
-    exact = find_durations(trained, batch)
+    exact = trained.find_durations(batch)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         log_attention = trained(*batch[1:4], batch.mel, batch.mel_lengths)
-        found, losses = AlignerTraining(trained, SMALL).align(batch)
+        trained.begin_update(0)
+        found, losses = trained.align(batch)
     assert log_attention.dtype == torch.float32
     assert {term.total.dtype for term in losses.values()} == {torch.float32}
     assert ((found - exact).abs() <= 1).float().mean() > 0.9
 
 
-def test_only_an_experiment_without_durations_learns_them():
+def test_its_sizes_are_those_of_the_voice():
     assets = Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
-    stored, learned = PreprocessConfig(aligner="hmm"), PreprocessConfig(aligner="learned")
-    assert AlignerTraining.build(SMALL, stored, assets) is None
-    network = AlignerTraining.build(SMALL, learned, assets).network
+    network = JointAligner.build(SMALL, assets)
     assert network.phone_keys.num_embeddings == 3
     assert network.speaker_keys is None
 

@@ -94,7 +94,8 @@ def test_every_model_has_its_full_size_on_the_lengths_of_ljspeech_and_a_tiny_one
 
 
 def test_speech_is_measured_in_parts():
-    results = {result.setting: result.figures for result in run_benchmark(Options(mode=["speech"]))}
+    options = Options(mode=["speech"], warm_up=0, steps=2)
+    results = {result.setting: result.figures for result in run_benchmark(options)}
     factors = {name: figures["real-time factor"] for name, figures in results.items()}
     text, whole, first = factors.values()
     assert list(factors) == ["text", "whole", "first sound"]

@@ -15,7 +15,12 @@ from models.checkpoint.folders import fault_of, write_checkpoint
 from models.checkpoint.history import History
 from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
-from models.checkpoint.publish import convert_to_experiment, export, publish, without_local_paths
+from models.checkpoint.publish import (
+    convert_to_experiment,
+    export_experiment,
+    publish,
+    without_local_paths,
+)
 from models.synthesizer.vocoders import open_vocoder
 from models.training.initialisation import initialise
 from models.training.trainer import train
@@ -329,8 +334,8 @@ def test_unknown_licences_are_warned_of(hub, voice, caplog):
 
 
 def test_an_export_of_an_export_keeps_the_licence(voice, tmp_path):
-    export(voice, tmp_path / "first", "first", licence="mit")
-    export(tmp_path / "first", tmp_path / "second", "second", licence=None)
+    export_experiment(voice, tmp_path / "first", "first", licence="mit")
+    export_experiment(tmp_path / "first", tmp_path / "second", "second", licence=None)
     assert json.loads((tmp_path / "second" / "history.json").read_text())["licence"] == "mit"
 
 
@@ -393,7 +398,7 @@ def test_weights_that_the_hub_does_not_take(owner, voice, monkeypatch):
 
 def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
     target = tmp_path / "exported"
-    export(vocoder, target, "exported", licence="mit", weights="fp16")
+    export_experiment(vocoder, target, "exported", licence="mit", weights="fp16")
     assert {path.name for path in target.iterdir()} == {
         *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md"),
         *("manifest.json", "history.json"),
@@ -415,14 +420,16 @@ def test_weights_too_large_for_16_bits_are_not_exported(vocoder, tmp_path):
     tensors["conv_post.bias"] = torch.tensor([1e6])
     save_file(tensors, weights)
     with pytest.raises(InputError, match=r"conv_post\.bias holds numbers too large for 16 bits"):
-        export(weights.parent, tmp_path / "out", "exported", licence="mit", weights="fp16")
+        export_experiment(
+            weights.parent, tmp_path / "out", "exported", licence="mit", weights="fp16"
+        )
 
 
 def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="mine exists and is not empty"):
-        export(voice, tmp_path / "mine", "exported", licence="mit")
+        export_experiment(voice, tmp_path / "mine", "exported", licence="mit")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
@@ -503,7 +510,7 @@ def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
     for reference in (source, tmp_path / "hifigan"):
         torch.manual_seed(5)
         assets = load_model(reference).assets
-        task = find_model("vocoder", "hifigan").task.build(config.model, config, assets)
+        task = find_model("vocoder", "hifigan").task.build(config, assets)
         fresh = {n: t.clone() for n, t in task.networks["discriminator"].state_dict().items()}
         transfer = initialise(task, assets, reference)
         discriminators = task.networks["discriminator"].state_dict()
@@ -534,7 +541,7 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
             model.tree, [f"model.discriminator.{name}={list(n)}" for name, n in SMALL.items()]
         )
     )
-    task = find_model("vocoder", "hifigan").task.build(config.model, config, model.assets)
+    task = find_model("vocoder", "hifigan").task.build(config, model.assets)
 
     with pytest.raises(InputError, match=r"infinity or NaN in msd\.discriminators\.1\.convs\.0\.b"):
         initialise(task, model.assets, source)
@@ -543,9 +550,7 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
 def test_a_folded_export_can_be_trained_on(tmp_path):
     exported = folded(random_generator(SIZES))
     model = load_model(write_authors(tmp_path, exported))
-    task = find_model("vocoder", "hifigan").task.build(
-        model.config.model, model.config, model.assets
-    )
+    task = find_model("vocoder", "hifigan").task.build(model.config, model.assets)
     transfer = initialise(task, model.assets, tmp_path)
     tensors = task.networks["generator"].state_dict()
     layer = "resblocks.2.convs1.0.parametrizations.weight"

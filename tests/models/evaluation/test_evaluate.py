@@ -236,6 +236,7 @@ def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
         evaluate(copies, only("mel_l1"), n_jobs=1)
 
 
+@pytest.mark.processes
 def test_processes_give_the_scores_of_one(copies):
     def in_processes(backend: str) -> EvaluationInputs:
         preprocess = copies.preprocess

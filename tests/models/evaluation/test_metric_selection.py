@@ -13,7 +13,7 @@ from models.evaluation.metric_selection import (
 )
 from processors.metrics import registry
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import Check, CopyMetric, MetricValue, PairMetric, SpeechMetric
+from processors.metrics.records import Check, Metric, MetricValue
 from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile, UtteranceScores
 from utils.errors import InputError
 
@@ -23,11 +23,13 @@ def unscored(_: object) -> None:
 
 
 METRICS = (
-    CopyMetric(name="copied", unit="nats", better="lower", needs="a whole frame", score=unscored),
-    PairMetric(name="paired", unit="dB", better="lower", needs="sound", score=unscored),
-    SpeechMetric(name="spoken", unit="%", better="lower", needs="a text", score=unscored),
-    SpeechMetric(name="distant", better="lower", packages=("no-such-package",), score=unscored),
-    PairMetric(*("encoded", unscored, "higher"), packages=("no-such-encoder",), takes_encoder=True),
+    Metric("copied", "copies", unit="nats", better="lower", needs="a whole frame", score=unscored),
+    Metric("paired", "pairs", unit="dB", better="lower", needs="sound", score=unscored),
+    Metric("spoken", "speech", unit="%", better="lower", needs="a text", score=unscored),
+    Metric("distant", "speech", unscored, "lower", packages=("no-such-package",)),
+    Metric(
+        "encoded", "pairs", unscored, "higher", packages=("no-such-encoder",), takes_encoder=True
+    ),
 )
 CHECKS = (Check(name="quiet", finds="quiet speech", score=lambda *_: None),)
 

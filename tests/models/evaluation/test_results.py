@@ -167,6 +167,7 @@ def test_the_interval_is_that_of_scipy():
     assert score.high == pytest.approx(reference.high, abs=0.05 * width)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_true_mean_as_often_as_they_say():
     generator = np.random.default_rng(3)
     values = generator.exponential(size=(400, 100))  # 400 experiments with 100 utterances
@@ -176,7 +177,7 @@ def test_intervals_hold_the_true_mean_as_often_as_they_say():
     assert 0.92 <= held <= 0.97
 
 
-@pytest.mark.parametrize("n", [12, 20, 50])
+@pytest.mark.parametrize("n", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 50))])
 def test_intervals_of_few_utterances_are_not_too_narrow(n):
     values = np.random.default_rng(9).normal(size=(500, n))
     held = np.mean([score.low <= 0 <= score.high for score in map(one, values)])

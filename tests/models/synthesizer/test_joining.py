@@ -1,137 +1,153 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from models.synthesizer.joining import (
     PEAK,
-    Part,
-    Placed,
-    Silence,
-    SpokenTimes,
-    faded,
+    Clause,
+    SpeechStream,
     faded_out,
     faded_pieces,
     join,
     place,
-    silence,
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.passages import Passage
 from models.synthesizer.speech import Speech
 from modules.mel import MelConfig
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
+from processors.text.passages import Passage, ProsodyFactors
+from tests.models.synthesizer.speeches import make_speech
 
-FRAME_S = 0.01
 PHONES = ("<sil>", "HH", "AY", "<.>")
-FRAMES = np.array([2, 3, 4, 5])
-HI = Passage(SpokenText("Hi.", "hi", PHONES, (Word("hi", 1, 3),)))
+FRAMES = (2, 3, 4, 5)
+HOP, RATE = 10, 1000
+MEL = MelConfig(sample_rate=RATE, hop_length=HOP, n_mels=2, f_max=500.0)
+HI = Passage(SpokenText("Hi.", "hi", PHONES, (Word("hi", 1, 3),)), starts_sentence=True)
+MORE = HI._replace(starts_sentence=False)
 BREAK = SpokenText("", "", (), ())
 
 
-def placed(*sentences, n_pause=0):
-    times = SpokenTimes()
-    n_outputs = sum(bool(p.spoken.phones) for sentence in sentences for p in sentence)
-    outputs = [(f"output {n}", FRAMES) for n in range(n_outputs)]
-    items = list(place(sentences, outputs, times, FRAME_S, n_pause))
-    return [i.n_frames if isinstance(i, Silence) else i.output for i in items], times, items
+def silence(n_frames: int) -> Clause:
+    names = ("<sil>",) * (n_frames > 0)
+    clause = make_speech(names, [n_frames] * len(names), mel=MEL, level=0.0)
+    return clause, [clause.wav]
+
+
+def hello(level: float = 0.5) -> Clause:
+    clause = make_speech(PHONES, FRAMES, normalized="hi", mel=MEL, level=level)
+    return clause, np.split(clause.wav, [15, 100])
+
+
+def placed(*passages: Passage, n_pause: int = 0) -> list[Clause]:
+    clauses = (hello() for passage in passages if passage.spoken.phones)
+    return [*place(passages, clauses, silence, n_pause)]
+
+
+def frames_of(clauses: list[Clause]) -> list[int]:
+    return [int(clause.durations.sum()) for clause, _ in clauses]
+
+
+def words_of(clauses: list[Clause]) -> list[TimedWord]:
+    return [word for clause, _ in clauses for word in clause.words]
 
 
 def test_a_pause_lies_between_sentences_and_not_between_their_parts():
-    items, times, _ = placed([HI, HI], [HI], n_pause=7)
-    assert items == ["output 0", "output 1", 7, "output 2"]
-    starts = [word.start_s for word in times.words]
-    assert starts == pytest.approx([0.02, 0.16, 0.37])
-    assert [sentence.text for sentence in times.sentences] == ["Hi. Hi.", "Hi."]
+    clauses = placed(HI, MORE, HI, n_pause=7)
+    assert frames_of(clauses) == [14, 14, 7, 14]
+    assert [word.start_s for word in words_of(clauses)] == pytest.approx([0.02, 0.16, 0.37])
+    sentences = [[sentence.text for sentence in clause.sentences] for clause, _ in clauses]
+    assert sentences == [[], ["Hi. Hi."], [], ["Hi."]]
 
 
 def test_a_break_takes_in_the_pauses_at_both_edges():
-    items, times, (_, _, second) = placed([HI], [HI._replace(break_s=0.1)], n_pause=50)
+    clauses = placed(HI, HI._replace(break_s=0.1), n_pause=50)
     # ten frames: five of the full stop, two of the silence at the start, three added
-    assert items == ["output 0", 3, "output 1"]
-    assert second.fitted.durations.tolist() == FRAMES.tolist()
-    assert times.words[1].start_s - times.words[0].end_s == pytest.approx(0.1)
+    assert frames_of(clauses) == [14, 3, 14]
+    first, second = words_of(clauses)
+    assert second.start_s - first.end_s == pytest.approx(0.1)
 
 
-def test_a_short_break_cuts_the_pauses():
-    items, times, (first, second) = placed([HI], [HI._replace(break_s=0.01)])
-    assert items == ["output 0", "output 1"]
-    assert isinstance(first, Placed)
-    assert isinstance(second, Placed)
-    assert (first.fitted.end, second.fitted.start) == (FRAMES.sum() - 4, 2)
-    assert times.words[1].start_s - times.words[0].end_s == pytest.approx(0.01)
+def test_a_short_break_cuts_the_pauses_and_their_sound():
+    clauses = placed(HI, HI._replace(break_s=0.01))
+    assert [clause.durations.tolist() for clause, _ in clauses] == [[2, 3, 4, 1], [0, 3, 4, 5]]
+    assert [clause.mel.shape[1] for clause, _ in clauses] == [10, 12]
+    assert [sum(map(len, pieces)) for _, pieces in clauses] == [100, 120]
+    first, second = words_of(clauses)
+    assert second.start_s - first.end_s == pytest.approx(0.01)
 
 
 def test_a_passage_without_phones_is_only_its_break_and_marks():
-    end = Passage(BREAK, break_s=0.2, marks=(("end", 0),))
-    items, times, _ = placed([HI, end])
-    assert items == ["output 0", 15]
-    assert [(mark.name, mark.time_s) for mark in times.marks] == [("end", pytest.approx(0.29))]
+    clauses = placed(HI, Passage(BREAK, False, break_s=0.2, marks=(("end", 0),)))
+    assert frames_of(clauses) == [14, 15, 0]
+    (mark,) = clauses[-1][0].marks
+    assert (mark.name, mark.time_s) == ("end", pytest.approx(0.29))
 
 
-def test_times_of_a_passage_are_known_before_its_output_comes():
-    times = SpokenTimes()
-    items = place([[HI], [HI]], [("a", FRAMES), ("b", FRAMES)], times, FRAME_S, 0)
-    assert next(items).output == "a"
-    assert len(times.words) == 1
+def test_gains_of_phones_are_those_of_the_wav():
+    factors = [ProsodyFactors(gain=gain) for gain in (1, 1, 0.5, 0.5)]
+    ((_, pieces),) = placed(HI._replace(prosody=tuple(factors)))
+    wav = np.concatenate([*pieces])
+    assert wav[[30, 49, 100]] == pytest.approx([0.5, 0.4, 0.25])
 
 
-HOP, RATE = 100, 1000
-MEL = MelConfig(sample_rate=RATE, hop_length=HOP, n_mels=2, f_max=500.0)
+def test_times_of_a_clause_are_known_before_the_next_one_is_made():
+    stream = SpeechStream(place([HI, HI], iter([hello()]), silence, 0), 0)
+    assert stream.words == []
+    assert len(next(stream)) == 15
+    assert [word.text for word in stream.words] == ["hi"]
+    assert [sentence.text for sentence in stream.sentences] == ["Hi."]
 
 
-def part(phones: str, durations: list[int], level: float = 0.5) -> Part:
-    T = sum(durations)
-    return Part(
-        normalized="",
-        phones=tuple(phones.split()),
-        durations=np.array(durations),
-        wav=np.full(T * HOP, level, dtype=np.float32),
-        mel=np.zeros((2, T), dtype=np.float32),
-        f0=np.full(T, 100, dtype=np.float32),
-        energy=np.ones(T, dtype=np.float32),
-    )
+def test_pieces_are_those_of_the_whole_cut_at_full_scale():
+    clauses = [*place([HI, HI], iter([hello(2.0), hello(0.5)]), silence, 3)]
+    wav = np.concatenate([*SpeechStream(clauses, 0)])
+    clauses = [*place([HI, HI], iter([hello(2.0), hello(0.5)]), silence, 3)]
+    speech = join([clause for clause, _ in clauses], [p for _, row in clauses for p in row])
+    assert speech.gain == pytest.approx(PEAK / 2)
+    assert wav == pytest.approx((speech.wav / speech.gain).clip(-1, 1), abs=1e-6)
 
 
-def joined(*parts: Part) -> Speech:
-    return join(parts, SpokenTimes(), MEL, text="", speaker="one")
+def joined(*clauses: Speech) -> Speech:
+    wavs = [
+        next(faded_pieces([clause.wav], len(clause.wav), clause.sample_rate)) for clause in clauses
+    ]
+    return join(clauses, wavs)
 
 
-def hello() -> Part:
-    return part("<sil> HH AY <.>", [1, 2, 3, 1])
+def part(phones: str, durations: list[int], level: float = 0.5) -> Speech:
+    return make_speech(phones.split(), durations, mel=MEL, level=level)
 
 
 def test_words_and_phones_have_times_in_the_whole():
-    pause = silence(2, MEL)
-    spoken, times = SpokenText("hi", "hi", hello().phones, (Word("hi", 1, 3),)), SpokenTimes()
-    for start in (0, 9):
-        times.add(Passage(spoken), hello().durations, MEL.frame_s, start, starts_sentence=True)
-    speech = join([hello(), pause, hello()], times, MEL, text="", speaker="one")
+    speech = join([clause for clause, _ in placed(HI, HI, n_pause=2)], [np.zeros(300)])
     assert speech.words == (
-        TimedWord("hi", pytest.approx(0.1), pytest.approx(0.6)),
-        TimedWord("hi", pytest.approx(1.0), pytest.approx(1.5)),
+        TimedWord("hi", pytest.approx(0.02), pytest.approx(0.09)),
+        TimedWord("hi", pytest.approx(0.18), pytest.approx(0.25)),
     )
-    assert speech.phones[4] == TimedPhone("<sil>", pytest.approx(0.7), pytest.approx(0.9))
+    assert speech.phones[4] == TimedPhone("<sil>", pytest.approx(0.14), pytest.approx(0.16))
+    assert (speech.text, speech.normalized) == ("Hi. Hi.", "hi hi")
 
 
 def test_phones_cover_the_wav_without_gaps():
-    speech = joined(hello(), hello())
+    speech = joined(hello()[0], hello()[0])
     ends = [phone.end_s for phone in speech.phones]
     assert [phone.start_s for phone in speech.phones] == pytest.approx([0.0, *ends[:-1]])
-    assert ends[-1] == pytest.approx(speech.seconds) == pytest.approx(1.4)
+    assert ends[-1] == pytest.approx(speech.seconds) == pytest.approx(0.28)
 
 
 def test_mel_f0_and_energy_have_a_value_per_frame():
-    speech = joined(hello(), silence(3, MEL))
-    assert speech.mel.shape == (2, 10)
-    assert speech.mel[:, 7:] == pytest.approx(np.log(1e-5))
-    assert speech.f0.tolist() == [100.0] * 7 + [0.0] * 3
-    assert len(speech.energy) == 10
-    assert len(speech.wav) == 10 * HOP
+    speech = joined(hello()[0], silence(3)[0])
+    assert speech.mel.shape == (2, 17)
+    assert len(speech.f0) == len(speech.energy) == 17
+    assert len(speech.wav) == 17 * HOP
+    assert joined(replace(hello()[0], f0=None), silence(3)[0]).f0 is None
 
 
 def test_edges_fade_over_five_milliseconds_and_the_middle_stays():
     wav = np.ones(1000, dtype=np.float32)
-    edge = faded(wav, sample_rate=1000)
+    edge = next(faded_pieces([wav], 1000, sample_rate=1000))
     assert edge[[0, -1]].tolist() == [0.0, 0.0]
     assert edge[1:5] == pytest.approx([0.0955, 0.3455, 0.6545, 0.9045], abs=1e-4)
     assert (edge[5:-5] == 1).all()
@@ -139,13 +155,13 @@ def test_edges_fade_over_five_milliseconds_and_the_middle_stays():
 
 
 def test_there_is_no_step_where_parts_meet():
-    wav = joined(hello(), hello()).wav
-    assert abs(wav[700]) < 1e-6  # the second part starts here
+    wav = joined(hello()[0], hello()[0]).wav
+    assert abs(wav[140]) < 1e-6  # the second part starts here
     assert np.abs(np.diff(wav)).max() < 0.2  # of a level of 0.5
 
 
 def test_a_wav_of_one_sample_survives_its_fades():
-    assert faded(np.ones(1, dtype=np.float32), 22050).tolist() == [1.0]
+    assert next(faded_pieces([np.ones(1)], 1, 22050)).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("sizes", [[100], [1, 3, 50, 46], [99, 1], [4, 96]])
@@ -153,14 +169,14 @@ def test_pieces_fade_as_the_whole_does(sizes):
     wav = np.random.default_rng(0).standard_normal(100).astype(np.float32)
     pieces = np.split(wav, np.cumsum(sizes)[:-1])
     together = np.concatenate(list(faded_pieces(pieces, 100, sample_rate=1000)))
-    assert np.array_equal(together, faded(wav, sample_rate=1000))
+    assert np.array_equal(together, next(faded_pieces([wav], 100, sample_rate=1000)))
 
 
 def test_loud_speech_is_scaled_down_as_a_whole():
     speech = joined(part("A", [2], level=2.0), part("A", [2], level=1.0))
     assert np.abs(speech.wav).max() == pytest.approx(PEAK)
     assert speech.gain == pytest.approx(PEAK / 2)
-    assert speech.wav[300] == pytest.approx(PEAK / 2)  # the quiet part keeps its distance
+    assert speech.wav[30] == pytest.approx(PEAK / 2)  # the quiet part keeps its distance
 
 
 def test_speech_within_full_scale_keeps_its_level():
@@ -203,7 +219,7 @@ def test_without_a_fade_pieces_are_as_they_are():
 
 def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
     names = " ".join(["<sil>", *["AH"] * 9, "<.>"])
-    rushed, fast = (joined(part(names, [50, n, *[0] * 8, 50])) for n in (2, 3))
+    rushed, fast = (joined(part(names, [50, n, *[0] * 8, 50])) for n in (20, 30))
     warn_if_rushed(fast, 1.0)
     warn_if_rushed(rushed, 0.5)  # as asked for: half of 0.4 s
     assert caplog.text == ""

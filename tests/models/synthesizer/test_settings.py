@@ -11,13 +11,13 @@ from models.synthesizer.settings import (
     RangeWarning,
     Settings,
     changes_of,
-    check_length,
     contour_of,
     read_pitch,
     transform_of,
 )
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from tests.models.synthesizer.speeches import make_speech
 from utils.errors import InputError
 
 ALL = frozenset({"pitch", "energy", "duration", "pitch_transform"})
@@ -293,12 +293,6 @@ def test_faults_of_a_text_are_named_by_line(tmp_path):
         read_pitch(tmp_path / "a.txt")
 
 
-def test_there_must_be_a_value_for_each_phone():
-    check_length(HZ, ("<sil>", "AA", "<.>"))
-    with pytest.raises(InputError, match="the pitch has 3 values, and the text 2 phones and pause"):
-        check_length(HZ, ("<sil>", "AA"))
-
-
 PITCH = Stat(160.0, 30.0, 66.0, 372.0)
 STATS = CorpusStats({"anna": SpeakerStats(PITCH, PITCH, PITCH, PITCH, seconds=9.0)})
 
@@ -306,7 +300,7 @@ STATS = CorpusStats({"anna": SpeakerStats(PITCH, PITCH, PITCH, PITCH, seconds=9.
 def spoken(vowel_hz: list[float], pause_hz: float = 10.0):
     """A vowel of so many frames between two pauses of a frame."""
     f0, durations = np.array([pause_hz, *vowel_hz, pause_hz]), np.array([1, len(vowel_hz), 1])
-    return "anna", ("<sil>", "AA1", "<.>"), durations, f0
+    return replace(make_speech(("<sil>", "AA1", "<.>"), durations), speaker="anna", f0=f0)
 
 
 @pytest.mark.parametrize(
@@ -323,12 +317,12 @@ def spoken(vowel_hz: list[float], pause_hz: float = 10.0):
 )
 def test_a_pitch_beyond_two_deviations_is_warned_of_once(caplog, f0, warned):
     check = RangeWarning(STATS, in_letters=False).check
-    check(*spoken(f0))
-    check(*spoken(f0))
+    check(spoken(f0))
+    check(spoken(f0))
     wanted = "beyond the 100 to 220 Hz of most recordings of anna"
     assert caplog.text.count(wanted) == int(warned)
 
 
 def test_without_statistics_there_is_no_warning(caplog):
-    RangeWarning(None, in_letters=False).check(*spoken([500]))
+    RangeWarning(None, in_letters=False).check(spoken([500]))
     assert caplog.text == ""

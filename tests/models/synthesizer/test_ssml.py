@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from models.base.assets import Speaker
-from models.synthesizer.joining import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.ssml.document import Ssml
 from tests.models.synthesizer.test_synthesizer import make_voice, rms
@@ -184,11 +183,10 @@ LONG = (
 
 
 def test_pieces_are_those_of_the_whole_with_the_same_times(voice):
-    speech, times = say(voice, LONG), SpokenTimes()
-    pieces = voice.generate(Ssml(f"<speak>{LONG}</speak>"), times=times)
+    speech, pieces = say(voice, LONG), voice.generate(Ssml(f"<speak>{LONG}</speak>"))
     assert rms(np.concatenate([*pieces]) - speech.wav) < 0.01 * rms(speech.wav)
     for name in ("words", "sentences", "marks"):
-        assert tuple(getattr(times, name)) == getattr(speech, name)
+        assert tuple(getattr(pieces, name)) == getattr(speech, name)
 
 
 def test_a_sentence_that_is_split_keeps_its_marks(voice):

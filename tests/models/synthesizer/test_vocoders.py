@@ -54,7 +54,7 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
         "dataset": ["tiny"],
         "dataset_path": {"tiny": "data/tiny"},
         "log_dir": "ckpts/vocoder",
-        "model": to_plain(HiFiGANConfig(generator)),
+        "model": to_plain(HiFiGANConfig(generator=generator)),
         "preprocess": preprocess,
         "train": {"max_steps": 1},
     }

@@ -175,7 +175,7 @@ def test_models_that_need_durations_train_with_them(model_type, model, made, tmp
     prepare_dataset(config, "LJSpeech", 1)
     assets = collect_assets(config)
     data = load_data(config, assets, ProcessRank(), torch.device("cpu"))
-    task = find_model("tts", model_type).task.build(config.model, config, assets)
+    task = find_model("tts", model_type).task.build(config, assets)
     for batch in data.train:
         assert batch.durations.sum(dim=1).tolist() == batch.mel_lengths.tolist()
         (update,) = task.training_step(batch)

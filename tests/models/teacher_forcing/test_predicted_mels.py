@@ -384,9 +384,7 @@ def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
     folder = write_voice(tmp_path, "voice", seed=0)
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing"):
         prepare_from_acoustic(vocoder_config(tmp_path), folder)
-    task = find_model("tts", "FastSpeech2").task.build(
-        config.model, config, load_model(folder).assets
-    )
+    task = find_model("tts", "FastSpeech2").task.build(config, load_model(folder).assets)
     save_file(task.networks["aligner"].state_dict(), folder / "aligner.safetensors")
     prepare_from_acoustic(vocoder_config(tmp_path), folder)
     store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")

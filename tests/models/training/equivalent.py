@@ -5,7 +5,7 @@ As a script, one process of several: MODEL, micro-batches per process and output
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from accelerate import Accelerator
@@ -77,13 +77,14 @@ def outcome_of(model: str, n_batches: int, place: ProcessRank = ProcessRank()) -
     config = generated_config(name, [*_FEW, *overrides], small=True)
     assets: Assets = collect_assets(config)
     torch.manual_seed(0)
-    task: Task = find_model(config.task, config.model_type).task.build(config.model, config, assets)
+    task: Task = find_model(config.task, config.model_type).task.build(config, assets)
     for network in task.networks.values():
         network.train()
         for module in network.modules():
             if isinstance(module, MaskedBatchNorm):
                 module.eval()
-    data = load_data(config, assets, place, CPU).train.dataset.items
+    dataset: Any = load_data(config, assets, place, CPU).train.dataset
+    data = dataset.items
     collator = make_collator(config.task, assets.mel)
     own = [data[Draw(0, item)] for item in range(place.rank, N_ITEMS, place.n_processes)]
     size = len(own) // n_batches

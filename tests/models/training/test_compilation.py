@@ -58,7 +58,13 @@ def small_model(name):
     return task(network, Assets(PREPROCESS.mel))
 
 
-@pytest.mark.parametrize("name", ["FastSpeech2", "FastPitch", "FlowSpeech", "Tacotron2"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("FastPitch", "Tacotron2"),  # the others take three times as long to trace
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("FastSpeech2", "FlowSpeech")),
+    ],
+)
 def test_nothing_is_compiled_after_every_shape_was_seen(store, tmp_path, caplog, name):
     """In three epochs, with validation, whose shapes are others."""
     caplog.set_level(logging.INFO, "arion")

@@ -66,7 +66,13 @@ def generated_config_of(tmp_path, model="fastspeech2", *overrides):
     return generated_config(model, [*FEW, f"log_dir={tmp_path}", *overrides], small=True)
 
 
-@pytest.mark.parametrize("model", known_models())
+@pytest.mark.parametrize(
+    "model",
+    [
+        name if name in ("flowspeech", "freevgl") else pytest.param(name, marks=pytest.mark.slow)
+        for name in known_models()
+    ],
+)
 def test_a_model_trains_on_generated_data_and_its_loss_falls(model, tmp_path, caplog):
     with caplog.at_level(logging.INFO):
         train(generated_config_of(tmp_path, model), "voice")

@@ -58,7 +58,7 @@ def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
     named = own.speakers if speakers is None else tuple(Speaker(s, "en-us") for s in speakers)
     assets = Assets(own.mel, vocabulary or own.vocabulary, named, stats or own.stats)
     torch.manual_seed(5)
-    return find_model("tts", config.model_type).task.build(config.model, config, assets), assets
+    return find_model("tts", config.model_type).task.build(config, assets), assets
 
 
 def test_every_tensor_of_the_same_model_is_copied(every_trained):

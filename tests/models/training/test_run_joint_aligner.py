@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from models.base.registry import find_model, load_config
 from models.checkpoint.folders import latest_checkpoint, step_folder
 from models.checkpoint.loading import load_model
-from models.checkpoint.publish import export
+from models.checkpoint.publish import export_experiment
 from models.teacher_forcing.durations import duration_finder, load_joint_aligner
 from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.trainer import train
@@ -142,13 +142,15 @@ def test_durations_of_the_trained_aligner_fill_the_recordings(root):
 
 def test_a_published_voice_loads_without_the_aligner(root, tmp_path):
     published = tmp_path / "published"
-    export(root / "ckpts" / "voice", published, "voice", licence=None)
+    export_experiment(root / "ckpts" / "voice", published, "voice", licence=None)
     assert not (published / "aligner.safetensors").exists()
     assert load_model(published).network is not None
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing.*--with_discriminators"):
         load_joint_aligner(load_model(published))
     whole = tmp_path / "whole"
-    export(root / "ckpts" / "voice", whole, "voice", licence=None, with_discriminators=True)
+    export_experiment(
+        root / "ckpts" / "voice", whole, "voice", licence=None, with_discriminators=True
+    )
     assert (whole / "aligner.safetensors").exists()
 
 

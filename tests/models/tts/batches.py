@@ -1,12 +1,9 @@
 """Batches of random utterances, for the tests of acoustic models."""
 
 from collections.abc import Mapping
-from typing import Any
 
-import pytest
 import torch
 
-from config.train import CompileMode
 from models.base.acoustic import AcousticTask
 from models.base.task import LossTerm
 from modules.layers.basic import length_mask
@@ -61,56 +58,3 @@ def losses_of(task: AcousticTask, batch: TtsBatch) -> Mapping[str, LossTerm]:
 def mean_loss(task: AcousticTask, batch: TtsBatch) -> torch.Tensor:
     counts, terms = task.counts(batch), losses_of(task, batch).values()
     return sum(term.weight * term.total / counts[term.per] for term in terms)
-
-
-@torch.no_grad()
-def check_for_inference(network: Any, batch: TtsBatch, **asked: Any) -> None:
-    """Checks that `for_inference` changes no prosody, the mel in bf16 only, and in no batch.
-
-    Args:
-        network: FastSpeech 2 or FastPitch.
-        batch: Of several items, the first the longest.
-        asked: Controls, as of `infer`, tensors of one value per phone.
-    """
-    network.eval()
-    exact, half = network.for_inference(), network.for_inference("bf16")
-    with pytest.raises(KeyError):
-        network.for_inference("int8")
-    plain, spoken, rounded = (
-        one.infer(batch.phone_ids, batch.phone_lengths, **asked) for one in (network, exact, half)
-    )
-    torch.testing.assert_close(spoken.mel, plain.mel, rtol=0, atol=1e-5)
-    torch.testing.assert_close(spoken[1:5], plain[1:5], rtol=1e-5, atol=1e-4)
-    torch.testing.assert_close(rounded[1:5], spoken[1:5], rtol=0, atol=0)
-    assert rounded.mel.dtype == torch.float32
-    assert 0 < (rounded.mel - spoken.mel).abs().mean() < 0.01
-    first = {k: v[:1] if isinstance(v, torch.Tensor) else v for k, v in asked.items()}
-    for one, together, tolerance in ((exact, spoken, 1e-5), (half, rounded, 0.05)):
-        alone = one.infer(batch.phone_ids[:1], batch.phone_lengths[:1], **first)
-        T = int(alone.mel_lengths)
-        torch.testing.assert_close(together.mel[:1, :, :T], alone.mel, rtol=0, atol=tolerance)
-
-
-@torch.no_grad()
-def check_compiled_for_inference(
-    network: Any, mode: CompileMode, n_parts: int = 2, **asked: Any
-) -> None:
-    """Checks that the graphs speak what the network does, and that sizes in a bucket share them.
-
-    Args:
-        network: FastSpeech 2 or FastPitch.
-        mode: "dynamic" or "buckets".
-        n_parts: Graphs of a text.
-        asked: Controls, as of `infer`.
-    """
-    compiled = network.eval().for_inference("fp32", mode)
-    counts, n_graphs = torch._dynamo.utils.counters["stats"], []
-    before = counts["unique_graphs"]
-    for n_items, n_phones in ((3, 9), (3, 6), (3, 7), (1, 9), (1, 6)):
-        ids = torch.arange(1, 1 + n_items * n_phones).view(n_items, n_phones) % 7 + 1
-        lengths = torch.arange(n_phones, n_phones - n_items, -1)
-        arguments = {"durations": torch.full_like(ids, 2)} | asked
-        expected, spoken = (one.infer(ids, lengths, **arguments) for one in (network, compiled))
-        torch.testing.assert_close(spoken[:5], expected[:5], rtol=1e-4, atol=1e-5)
-        n_graphs.append(counts["unique_graphs"] - before)
-    assert n_graphs == [n_parts * count for count in (1, 1, 1, 2, 2)]

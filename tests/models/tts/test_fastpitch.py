@@ -6,20 +6,18 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.aligner import AlignerTraining, JointAligner, JointAlignerConfig
+from models.base.aligner import JointAligner, JointAlignerConfig
 from models.base.assets import Assets, Speaker
-from models.training.initialisation import tensors_of
 from models.tts import fastpitch
 from models.tts.fastpitch import FastPitch, FastPitchTask
 from models.tts.fastpitch.config import FastPitchConfig, FFTConfig, TemporalPredictorConfig
-from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
+from modules.layers.basic import length_mask
 from modules.mel import MelConfig
-from modules.variance.contours import ContourStats, SpeakerNorm
+from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.voice_phones import Vocabulary
-from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import (
     FLOOR,
     MEL,
@@ -28,11 +26,7 @@ from tests.models.tts.batches import (
     PITCH,
     TWO_PITCHES,
     batch_of,
-    check_compiled_for_inference,
-    check_for_inference,
     losses_of,
-    mean_loss,
-    pad,
 )
 
 SIZES = FFTConfig(
@@ -71,21 +65,8 @@ def task_of(network: FastPitch, *, learned: bool = False) -> FastPitchTask:
     aligner = None
     if learned:
         torch.manual_seed(1)
-        sizes = network.config.aligner
-        n_speakers = network.n_speakers
-        aligner = AlignerTraining(JointAligner(sizes, N_PHONES, N_MELS, n_speakers), sizes)
+        aligner = JointAligner(network.config.aligner, N_PHONES, N_MELS, network.n_speakers)
     return FastPitchTask(network, Assets(MelConfig()), aligner)
-
-
-@by_backend
-def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend):
-    set_backend(monkeypatch, backend)
-    batch = batch_of(longest_phone=6)
-    padded = pad(batch, phones=3, frames=5)
-    # the second graph is that of the aligner
-    assert_compiled_as_eager(
-        lambda: task_of(network_of().train(), learned=True), batch, padded, n_graphs=2
-    )
 
 
 def spoken(network: FastPitch, **arguments):
@@ -103,88 +84,6 @@ def test_the_default_size_is_nvidias(variant, parameters):
     """Version 1.1 has the parameters of its aligner besides."""
     network = FastPitch(FastPitchConfig(variant=variant), 148, MelConfig(), PITCH)
     assert sum(parameter.numel() for parameter in network.parameters()) == parameters
-
-
-@by_variant
-def test_more_padding_changes_neither_losses_nor_gradients_in_training(config):
-    batch = batch_of()
-    results = []
-    for variant in (batch, pad(batch, phones=3, frames=5)):
-        task = task_of(network_of(config).train())
-        mean_loss(task, variant).backward()
-        losses = {name: term.total for name, term in task.validation_step(variant).items()}
-        results.append((losses, {name: p.grad for name, p in task.network.named_parameters()}))
-    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
-
-
-@by_variant
-def test_a_batch_speaks_as_its_items_do_alone(config):
-    network, batch = network_of(config).eval(), batch_of()
-    together = network.infer(batch.phone_ids, batch.phone_lengths, duration_control=4)
-    for item, length in enumerate(batch.phone_lengths):
-        ids = batch.phone_ids[item : item + 1, :length]
-        alone = network.infer(ids, length[None], duration_control=4)
-        T = int(alone.mel_lengths)
-        assert together.mel_lengths[item] == T
-        torch.testing.assert_close(together.mel[item, :, :T], alone.mel[0], rtol=1e-4, atol=1e-5)
-        assert (together.mel[item, :, T:] == FLOOR).all()
-        contours = [(together.pitch, alone.pitch), (together.energy, alone.energy)]
-        assert (together.energy is None) == (config.variant == "1.0")
-        for values, expected in contours if together.energy is not None else contours[:1]:
-            torch.testing.assert_close(values[item, :length], expected[0])
-            assert (values[item, length:] == 0).all()
-
-
-@by_variant
-def test_a_network_for_inference_speaks_as_before(config):
-    batch = batch_of()
-    check_for_inference(network_of(config), batch, duration_control=4)
-    slower = torch.linspace(2, 5, batch.phone_ids.numel()).view_as(batch.phone_ids)
-    check_for_inference(network_of(config), batch, duration_control=slower, pitch_control=1.3)
-
-
-@pytest.mark.parametrize("mode", ["dynamic", "buckets"])
-def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, mode):
-    set_backend(monkeypatch, "eager")
-    check_compiled_for_inference(network_of(VERSION_1_0), mode)
-
-
-@by_variant
-def test_every_parameter_gets_a_gradient(config):
-    task = task_of(network_of(config, TWO_PITCHES).train())
-    mean_loss(task, batch_of()).backward()
-    for name, parameter in task.network.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().sum() > 0, name
-
-
-@by_variant
-def test_one_batch_can_be_overfitted(config):
-    batch = batch_of((6, 4))
-    task = task_of(network_of(config).train())
-    optimizer = torch.optim.Adam(task.network.parameters(), lr=5e-3)
-    first = mean_loss(task, batch).item()
-    for _ in range(80):
-        optimizer.zero_grad()
-        loss = mean_loss(task, batch)
-        loss.backward()
-        optimizer.step()
-    assert loss.item() < 0.1 * first
-    task.network.eval()
-    output = task.network.infer(batch.phone_ids, batch.phone_lengths)
-    assert output.durations.tolist() == batch.durations.tolist()
-
-
-def test_saving_and_loading_changes_nothing(tmp_path):
-    batch, saved = batch_of(), network_of()
-    torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = FastPitch(SMALL, N_PHONES, MEL, ContourStats(*torch.tensor([[1.0], [2], [0], [3]])))
-    loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
-    arguments = (batch.phone_ids, batch.phone_lengths)
-    expected = saved.eval().infer(*arguments, duration_control=4)
-    output = loaded.eval().infer(*arguments, duration_control=4)
-    for given, wanted in zip(output[:5], expected[:5], strict=True):
-        assert torch.equal(given, wanted)
 
 
 @by_variant
@@ -259,7 +158,7 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
     assert list(task.networks) == ["model", "aligner"]
     aligner, model = task.training_step(batch._replace(durations=None))
     assert (aligner.network, set(aligner.losses)) == ("aligner", {"forward_sum", "binarization"})
-    found, _ = task.aligner_training.align(batch)
+    found, _ = task.aligner.align(batch)
     expected = losses_of(task_of(task.network), batch._replace(durations=found))
     assert model.losses["duration"].total == expected["duration"].total
     validation = task.validation_step(batch._replace(durations=None))
@@ -371,34 +270,6 @@ def test_speakers_differ_by_weight_and_must_be_named():
     assert torch.equal(first, second)
 
 
-def test_rows_of_phones_and_speakers_exist_under_their_names():
-    network = network_of(SMALL, TWO_PITCHES)
-    state = network.state_dict()
-    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES]
-    by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
-    assert "pitch.norm.std" in by_speaker
-    assert {len(state[name]) for name in by_speaker} == {2}
-
-
-@by_variant
-def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision(config):
-    batch, task = batch_of(), task_of(network_of(config).train())
-    exact = task.validation_step(batch)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        (update,) = task.training_step(batch)
-    for name, term in update.losses.items():
-        assert term.total.dtype == torch.float32
-        assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
-    sum(term.total for term in update.losses.values()).backward()
-    assert all(torch.isfinite(p.grad).all() for p in task.network.parameters())
-
-
-def test_an_utterance_without_voice_trains():
-    batch = batch_of()
-    batch = batch._replace(f0=torch.zeros_like(batch.f0))
-    assert torch.isfinite(mean_loss(task_of(network_of().train()), batch))
-
-
 def test_the_taught_mel_is_that_of_training():
     network, batch = network_of().eval(), batch_of()
     mel_hat = network(*network.inputs_of(batch)).mel_hat
@@ -447,9 +318,9 @@ def test_an_experiments_task_takes_its_numbers_from_the_assets(aligner):
     corpus = CorpusStats({"high": stats(220), "low": stats(110)})
     mel = MelConfig(n_mels=20, log_floor=1e-3)
     assets = Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, corpus)
-    task = fastpitch.MODEL.task.build(config.model, config, assets)
+    task = fastpitch.MODEL.task.build(config, assets)
     assert task.network.pitch.norm.mean.tolist() == [110, 220]
     assert task.network.phone_embedding.num_embeddings == 3
     assert task.network.mel_linear.out_features == 20
     assert task.network.log_floor == pytest.approx(-6.9078, abs=1e-3)
-    assert (task.aligner_training is not None) == (aligner == "learned")
+    assert (task.aligner is not None) == (aligner == "learned")

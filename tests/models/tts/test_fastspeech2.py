@@ -6,7 +6,6 @@ import torch
 from config.schema import Config
 from config.train import TrainConfig
 from models.base.assets import Assets, Speaker
-from models.training.initialisation import tensors_of
 from models.tts import fastspeech2
 from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Task
 from models.tts.fastspeech2.config import (
@@ -15,15 +14,13 @@ from models.tts.fastspeech2.config import (
     VarianceEmbeddingConfig,
     VariancePredictorConfig,
 )
-from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
+from modules.layers.basic import length_mask
 from modules.mel import MelConfig
 from modules.variance.adaptor import regulate
-from modules.variance.contours import ContourStats, SpeakerNorm
+from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
-from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.voice_phones import Vocabulary
-from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import (
     FLOOR,
     MEL,
@@ -31,11 +28,8 @@ from tests.models.tts.batches import (
     PITCH,
     TWO_PITCHES,
     batch_of,
-    check_compiled_for_inference,
-    check_for_inference,
     losses_of,
     mean_loss,
-    pad,
 )
 from utils.errors import InputError
 
@@ -98,95 +92,6 @@ def network_of(
 def test_default_size_is_amphions():
     network = FastSpeech2(FastSpeech2Config(), 152, MelConfig(), PITCH, ENERGY)
     assert sum(parameter.numel() for parameter in network.parameters()) == 34_592_835
-
-
-@by_backend
-@pytest.mark.parametrize(
-    "config",
-    [replace(SMALL, energy_level="frame", harmonics=True), VARIANTS["own encoder"]],
-    ids=["frame level", "own encoder"],
-)
-def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend, config):
-    set_backend(monkeypatch, backend)
-    batch = batch_of()
-    padded = pad(batch, phones=3, frames=5)
-    assert_compiled_as_eager(lambda: task_of(network_of(config).train()), batch, padded)
-
-
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_more_padding_changes_neither_losses_nor_gradients_in_training(config):
-    batch = batch_of()
-    results = []
-    for variant in (batch, pad(batch, phones=3, frames=5)):
-        task = task_of(network_of(config).train())
-        mean_loss(task, variant).backward()
-        losses = {name: term.total for name, term in task.validation_step(variant).items()}
-        gradients = {name: p.grad for name, p in task.network.named_parameters()}
-        results.append((losses, gradients, dict(task.network.named_buffers())))
-    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_a_batch_speaks_as_its_items_do_alone(config):
-    network = network_of(config).eval()
-    batch = batch_of()
-    together = network.infer(batch.phone_ids, batch.phone_lengths, duration_control=4)
-    for item, length in enumerate(batch.phone_lengths):
-        alone = network.infer(
-            batch.phone_ids[item : item + 1, :length], length[None], duration_control=4
-        )
-        T = int(alone.mel_lengths)
-        assert together.mel_lengths[item] == T
-        assert (together.pitch_level, together.energy_level) == (
-            config.pitch_level,
-            config.energy_level,
-        )
-        torch.testing.assert_close(together.mel[item, :, :T], alone.mel[0], rtol=1e-4, atol=1e-5)
-        assert (together.mel[item, :, T:] == FLOOR).all()
-        for values, expected in ((together.pitch, alone.pitch), (together.energy, alone.energy)):
-            L = expected.shape[1]
-            torch.testing.assert_close(values[item, :L], expected[0])
-            assert (values[item, L:] == 0).all()
-
-
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_a_network_for_inference_speaks_as_before(config):
-    batch = batch_of()
-    check_for_inference(network_of(config), batch, duration_control=4)
-    slower = torch.linspace(2, 5, batch.phone_ids.numel()).view_as(batch.phone_ids)
-    check_for_inference(network_of(config), batch, duration_control=slower, pitch_control=1.3)
-
-
-@pytest.mark.parametrize("mode", ["dynamic", "buckets"])
-@pytest.mark.parametrize("use_postnet", [True, False])
-def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, use_postnet, mode):
-    set_backend(monkeypatch, "eager")
-    config = replace(SMALL, use_postnet=use_postnet, harmonics=not use_postnet)
-    check_compiled_for_inference(network_of(config), mode)
-
-
-def test_an_own_encoder_is_a_graph_too(monkeypatch):
-    set_backend(monkeypatch, "eager")
-    check_compiled_for_inference(network_of(VARIANTS["own encoder"]), "buckets", n_parts=3)
-
-
-def test_a_network_without_postnet_or_of_several_speakers_can_be_prepared():
-    plain = network_of(replace(SMALL, use_postnet=False))
-    check_for_inference(plain, batch_of(), duration_control=4)
-    several = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES)
-    speakers = torch.tensor([1, 0, 1])
-    check_for_inference(several, batch_of(), duration_control=4, speaker_ids=speakers)
-
-
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_every_parameter_gets_a_gradient(config):
-    task = task_of(network_of(config, TWO_PITCHES, TWO_ENERGIES).train())
-    mean_loss(task, batch_of()).backward()
-    for name, parameter in task.network.named_parameters():
-        assert parameter.grad is not None, name
-        # batch normalisation takes out what a bias before it adds
-        if not (name.startswith("postnet.convs") and name.endswith("bias")):
-            assert parameter.grad.abs().sum() > 0, name
 
 
 def test_losses_are_sums_over_valid_positions():
@@ -259,40 +164,6 @@ def test_dropout_of_attention_acts_in_training():
     assert mean_loss(task, batch) != mean_loss(task, batch)
     task.network.eval()
     assert mean_loss(task, batch) == mean_loss(task, batch)
-
-
-@pytest.mark.parametrize("config", [SMALL, VARIANTS["own encoder"]], ids=["default", "own"])
-def test_one_batch_can_be_overfitted(config):
-    batch = batch_of((6, 4))
-    task = task_of(network_of(config).train())
-    optimizer = torch.optim.Adam(task.network.parameters(), lr=5e-3)
-    first = mean_loss(task, batch).item()
-    for _ in range(60):
-        optimizer.zero_grad()
-        loss = mean_loss(task, batch)
-        loss.backward()
-        optimizer.step()
-    assert loss.item() < 0.1 * first
-    task.network.eval()
-    output = task.network.infer(batch.phone_ids, batch.phone_lengths)
-    assert output.durations.tolist() == batch.durations.tolist()
-
-
-@pytest.mark.parametrize("config", [SMALL, VARIANTS["own encoder"]], ids=["default", "own"])
-def test_saving_and_loading_changes_nothing(tmp_path, config):
-    batch = batch_of()
-    saved = network_of(config)
-    mean_loss(task_of(saved.train()), batch)  # moves the postnet's statistics
-    torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = FastSpeech2(
-        config, N_PHONES, MEL, ContourStats(*torch.tensor([[1.0], [2], [0], [3]])), ENERGY
-    )
-    loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
-    arguments = (batch.phone_ids, batch.phone_lengths)
-    expected = saved.eval().infer(*arguments, duration_control=4)
-    output = loaded.eval().infer(*arguments, duration_control=4)
-    for given, wanted in zip(output[:5], expected[:5], strict=True):
-        assert torch.equal(given, wanted)
 
 
 def test_texts_and_audio_longer_than_max_seq_len_work():
@@ -436,43 +307,6 @@ def test_true_prosody_at_inference_gives_the_mel_of_training():
     torch.testing.assert_close(spoken.mel, trained.mT)
 
 
-def test_speakers_differ_and_must_be_named():
-    network = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES).eval()
-    ids, lengths = torch.tensor([[1, 2, 3]] * 2), torch.tensor([3, 3])
-    output = network.infer(ids, lengths, speaker_ids=torch.tensor([0, 1]), duration_control=4)
-    assert output.pitch[0].mean() < 170 < output.pitch[1].mean()
-    with pytest.raises(ValueError, match="a voice of 2 speakers needs speaker_ids"):
-        network.infer(ids, lengths)
-
-
-def test_rows_of_phones_and_speakers_exist_under_their_names():
-    network = network_of(VARIANTS["own encoder"], TWO_PITCHES, TWO_ENERGIES)
-    state = network.state_dict()
-    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES] * 2
-    by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
-    assert "pitch.norm.std" in by_speaker
-    assert {len(state[name]) for name in by_speaker} == {2}
-
-
-def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision():
-    batch = batch_of()
-    task = task_of(network_of().train())
-    exact = task.validation_step(batch)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        (update,) = task.training_step(batch)
-    for name, term in update.losses.items():
-        assert term.total.dtype == torch.float32
-        assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
-    sum(term.total for term in update.losses.values()).backward()
-    assert all(torch.isfinite(p.grad).all() for p in task.network.parameters())
-
-
-def test_an_utterance_without_voice_trains():
-    batch = batch_of()
-    batch = batch._replace(f0=torch.zeros_like(batch.f0))
-    assert torch.isfinite(mean_loss(task_of(network_of().train()), batch))
-
-
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
@@ -557,7 +391,7 @@ def speaker_stats(hz: float) -> SpeakerStats:
 def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
     stats = CorpusStats({"high": speaker_stats(220), "low": speaker_stats(110)})
     config, assets = experiment(stats, VARIANTS[name])
-    task = fastspeech2.MODEL.task.build(config.model, config, assets)
+    task = fastspeech2.MODEL.task.build(config, assets)
     network = task.networks[task.exported]
     assert network.pitch.norm.mean.tolist() == [110, 220]
     assert network.energy.norm.std.tolist() == [5, 5]
@@ -582,11 +416,3 @@ def test_the_taught_mel_is_the_last_one_of_training(use_postnet):
     assert torch.equal(mel[valid], last.mT[valid])
     assert (mel[~valid] == FLOOR).all()
     assert not mel.requires_grad
-
-
-def test_the_taught_mel_of_an_item_does_not_depend_on_its_batch():
-    network, batch = network_of().eval(), batch_of()
-    one = TtsBatch(batch.ids[1:2], *(tensor[1:2] for tensor in batch[1:]))
-    mel, alone = network.teacher_forced_mel(batch), network.teacher_forced_mel(pad(one, 2, 5))
-    T = mel.shape[2]
-    torch.testing.assert_close(alone[0, :, :T], mel[1], atol=1e-5, rtol=0)

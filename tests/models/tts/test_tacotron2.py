@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from models.base.assets import Assets
-from models.training.initialisation import tensors_of
 from models.tts.tacotron2 import Tacotron2, Tacotron2Task
 from models.tts.tacotron2.config import (
     DecoderConfig,
@@ -13,13 +12,12 @@ from models.tts.tacotron2.config import (
     Tacotron2Config,
 )
 from models.tts.tacotron2.network import _prenet_masks
-from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding, length_mask
+from modules.layers.basic import length_mask
 from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.voice_phones import arpabet_vocabulary
-from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
-from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of, mean_loss, pad
+from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of, mean_loss
 from utils.errors import InputError
 
 SMALL = Tacotron2Config(
@@ -75,37 +73,9 @@ def batch_of(
     )
 
 
-def without_prenet_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.tts.tacotron2.decoder.PRENET_DROPOUT", 0.0)
-
-
-@by_backend
-def test_with_a_compiled_postnet_it_trains_as_it_is(monkeypatch, backend):
-    set_backend(monkeypatch, backend)
-    batch = batch_of()
-    # in evaluation mode the dropout of the prenet does not depend on the padding
-    assert_compiled_as_eager(lambda: task_of(network_of().eval()), batch, pad(batch, 3, 5))
-
-
 def test_size_is_nvidias():
     network = Tacotron2(Tacotron2Config(), 148, MelConfig())
     assert sum(parameter.numel() for parameter in network.parameters()) == 28_193_153
-
-
-@pytest.mark.parametrize("config", [SMALL, GROUPS, GUIDED], ids=["one", "three", "guided"])
-def test_more_padding_changes_neither_losses_nor_gradients_in_training(config, monkeypatch):
-    without_prenet_dropout(monkeypatch)
-    batch = batch_of()
-    results = []
-    for variant in (batch, pad(batch, phones=3, frames=5)):
-        task = task_of(network_of(config).train())
-        loss = mean_loss(task, variant)
-        loss.backward()
-        gradients = {name: p.grad for name, p in task.network.named_parameters()}
-        task.network.eval()
-        losses = {name: term.total for name, term in task.validation_step(variant).items()}
-        results.append((loss, losses, gradients, dict(task.network.named_buffers())))
-    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
@@ -130,17 +100,6 @@ def test_a_batch_speaks_as_its_items_do_alone(config):
         assert together.durations[item, :length].tolist() == alone.durations[0].tolist()
         torch.testing.assert_close(together.alignment[item, :T, :length], alone.alignment[0])
         assert together.alignment[item, T:].sum() == together.alignment[item, :, length:].sum() == 0
-
-
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_every_parameter_gets_a_gradient(config):
-    network = network_of(config, n_speakers=2).train()
-    mean_loss(task_of(network), batch_of()).backward()
-    for name, parameter in network.named_parameters():
-        assert parameter.grad is not None, name
-        # batch normalisation takes out what a bias before it adds
-        if not (".convs." in name and name.endswith("bias")):
-            assert parameter.grad.abs().sum() > 0, name
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
@@ -268,19 +227,6 @@ def test_one_batch_can_be_overfitted_and_spoken():
     assert spoken.mel_lengths.tolist() == [7, 5]  # without the frame at which the gate opens
 
 
-@pytest.mark.parametrize(
-    ("precision", "tolerance"), [("fp32", 1e-6), ("fp16", 2e-3), ("int8", 0.1)]
-)
-def test_a_network_prepared_for_inference_speaks_the_same(precision, tolerance):
-    network, batch = network_of().eval(), batch_of()
-    arguments = batch.phone_ids, batch.phone_lengths
-    limits = {"max_frames": torch.tensor([8, 8, 8]), "gate_threshold": 1.0}
-    expected = network.infer(*arguments, **limits).mel
-    spoken = network.for_inference(precision).infer(*arguments, **limits).mel
-    assert (spoken - expected).abs().max() <= tolerance
-    assert torch.equal(network.infer(*arguments, **limits).mel, expected)
-
-
 def test_int8_is_refused_on_other_devices():
     with pytest.raises(InputError, match="int8 is for CPUs, not for meta; use fp16 or fp32"):
         network_of().to("meta").for_inference("int8")
@@ -291,18 +237,6 @@ def test_a_loop_over_frames_is_not_compiled():
         InputError, match=r"inference\.compile is dynamic: .* loop .*; set it to off"
     ):
         network_of().for_inference(compiled="dynamic")
-
-
-def test_saving_and_loading_changes_nothing(tmp_path):
-    batch, saved = batch_of(), network_of()
-    mean_loss(task_of(saved.train()), batch)  # moves the statistics of the normalisation
-    torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = Tacotron2(SMALL, N_PHONES, MEL)
-    loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
-    arguments = {"max_frames": torch.tensor([8, 8, 8])}
-    phones = batch.phone_ids, batch.phone_lengths
-    expected = saved.eval().infer(*phones, **arguments)
-    assert torch.equal(loaded.eval().infer(*phones, **arguments).mel, expected.mel)
 
 
 def test_speech_ends_where_the_gate_opens_or_at_a_limit():
@@ -337,23 +271,6 @@ def test_teacher_forced_mels_have_the_lengths_of_the_recordings():
     for item, T in enumerate(batch.mel_lengths.tolist()):
         torch.testing.assert_close(mel[item, :, :T], refined[item, :, :T])
         assert (mel[item, :, T:] == FLOOR).all()
-
-
-def test_speakers_differ_and_must_be_named():
-    network = network_of(n_speakers=2).eval()
-    phones = torch.tensor([[1, 2, 3]] * 2), torch.tensor([3, 3])
-    frames = torch.tensor([5, 5])
-    spoken = network.infer(*phones, speaker_ids=torch.tensor([0, 1]), max_frames=frames)
-    assert not torch.allclose(spoken.mel[0], spoken.mel[1])
-    with pytest.raises(ValueError, match="a voice of 2 speakers needs speaker_ids"):
-        network.infer(*phones)
-
-
-def test_rows_of_phones_and_speakers_exist_under_their_names():
-    network = network_of(n_speakers=2)
-    state = network.state_dict()
-    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES]
-    assert [len(state[name]) for name in tensors_of(network, SpeakerEmbedding)] == [2]
 
 
 def test_half_precision_trains_with_cells_in_float32():

@@ -6,7 +6,7 @@ Names of tensors are those of the networks in `models` and `modules`.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -138,8 +138,10 @@ class PlainDiscriminator(nn.Module):
 
     def forward(self, wav: Tensor) -> list[PlainOutput]:
         """(B, S) -> one output per discriminator."""
-        outputs = [discriminate(wav) for discriminate in self.mpd["discriminators"]]
-        for number, discriminate in enumerate(self.msd["discriminators"]):
+        by_period: Any = self.mpd["discriminators"]
+        outputs = [discriminate(wav) for discriminate in by_period]
+        by_scale: Any = self.msd["discriminators"]
+        for number, discriminate in enumerate(by_scale):
             if number > 0:
                 wav = F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]
             outputs.append(discriminate(wav))

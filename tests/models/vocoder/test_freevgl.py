@@ -8,13 +8,11 @@ import soundfile
 import torch
 from accelerate.state import AcceleratorState
 
-from models.training.trainer import Updater, weighted_mean
 from models.vocoder.freevgl import FreeVGL, FreeVGLTask
 from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
 from processors.dataset.batch import VocoderBatch
-from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 
 RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
 MEL = MelConfig()
@@ -50,17 +48,6 @@ def task_of(network: FreeVGL, **changes: float) -> FreeVGLTask:
     return FreeVGLTask(network, None, replace(SMALL, **changes), MEL)
 
 
-@by_backend
-def test_compiled_it_trains_as_it_is(monkeypatch, backend):
-    set_backend(monkeypatch, backend)
-
-    def make_task():
-        torch.manual_seed(0)
-        return task_of(FreeVGL(SMALL, MEL))
-
-    assert_compiled_as_eager(make_task, batch_of(recording()), batch_of(recording()))
-
-
 def test_the_size_by_default_is_that_of_the_recipe():
     weights = FreeVGL(FreeVGLConfig(), MEL).parameters()
     assert sum(weight.numel() for weight in weights) == 2_261_761
@@ -73,16 +60,6 @@ def test_without_training_it_gives_what_griffin_lim_gives():
     found, expected = FreeVGL(config, MEL).infer(mel), GriffinLim(MEL, 8).infer(mel)
     mels = [MelSpectrogram(MEL)(wav) for wav in (found, expected)]
     assert (mels[0] - mels[1]).abs().mean() < 0.05
-
-
-def test_an_item_of_a_batch_is_what_it_is_alone(network):
-    mel = MelSpectrogram(MEL)(recording())
-    padded = torch.full((2, 80, 80), MEL.log_floor_value)
-    padded[0], padded[1, :, :50] = mel[0], mel[0, :, :50]
-    wavs = network.infer(padded, torch.tensor([80, 50]))
-    assert torch.equal(wavs[:1], network.infer(mel))
-    assert torch.equal(wavs[1:, : 50 * 256], network.infer(mel[:, :, :50]))
-    assert not wavs[1, 50 * 256 :].any()
 
 
 def test_the_reach_is_that_of_the_network(network):
@@ -98,23 +75,6 @@ def test_the_mel_of_the_sound_is_the_mel_that_was_asked_for(network):
     network.config = replace(SMALL, mel_updates=20)
     found = MelSpectrogram(MEL)(network.infer(mel))
     assert (found - mel).abs().mean() < 0.2
-
-
-def test_every_weight_gets_a_gradient(network):
-    task = task_of(network.train())
-    (update,) = task.training_step(batch_of(recording()))
-    weighted_mean(update.losses, task.counts(batch_of(recording()))).backward()
-    assert all(weight.grad.abs().max() > 0 for weight in network.parameters())
-
-
-def test_it_learns_a_recording(network):
-    task = task_of(network.train(), gain_db=0.0, blurred=0.0)
-    batch = batch_of(recording())
-    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
-    updater = Updater(task, {"model": optimizer}, CPU)
-    reports = [updater.run([batch]).losses for _ in range(80)]
-    for name in ("log_magnitude", "linear_magnitude", "mel"):
-        assert reports[-1][name] < 0.8 * reports[0][name]
 
 
 def test_the_loss_of_the_true_magnitudes_is_zero():
@@ -149,15 +109,6 @@ def test_a_blur_keeps_the_mean_and_lowers_the_variation(network):
     assert torch.allclose(blurred.mean(dim=(1, 2)), mel.mean(dim=(1, 2)), atol=0.1)
     assert (blurred.diff(dim=2).abs().mean(dim=(1, 2)) < mel.diff(dim=2).abs().mean()).all()
     assert torch.allclose(task_of(network, blurred=0.0)._blur(mel), mel, atol=1e-5)
-
-
-def test_bfloat16_hardly_changes_the_magnitudes(network):
-    mel = MelSpectrogram(MEL)(recording())
-    half = network.for_inference("bf16")
-    wavs = [voice.infer(mel) for voice in (network, half)]
-    mels = [MelSpectrogram(MEL)(wav) for wav in wavs]
-    assert not torch.equal(*wavs)
-    assert (mels[0] - mels[1]).abs().mean() < 0.02
 
 
 @pytest.mark.parametrize("value", [2, 0])

@@ -23,7 +23,7 @@ def images(n_items=2, seed=0):
 
 
 def bins_of(bands, mel):
-    return [part.bins for part in MagnitudeDiscriminator(bands, 4, mel).discriminators]
+    return [part.bands for part in MagnitudeDiscriminator(bands, 4, mel).discriminators]
 
 
 def test_bands_are_shares_of_half_the_sample_rate():
@@ -44,7 +44,7 @@ def test_each_discriminator_reads_its_bins_of_both_channels_and_no_others(networ
         (gradient,) = torch.autograd.grad(output.score.square().sum(), x)
         read = gradient.abs().sum(dim=(0, 3)) > 0  # (2, K)
         expected = torch.zeros(513, dtype=torch.bool)
-        expected[discriminator.bins] = True
+        expected[discriminator.bands] = True
         assert torch.equal(read, expected.expand(2, -1))
 
 

@@ -9,13 +9,12 @@ from torch.nn import functional as F
 
 from config.preprocess import PreprocessConfig
 from models.base.registry import load_config
-from models.training.trainer import Updater, weighted_mean
+from models.training.trainer import weighted_mean
 from models.vocoder.hifigan import MODEL, HiFiGAN, normalise_weights
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
 from modules.layers.normalisation import adapt_weight_norm
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
-from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,
@@ -64,21 +63,6 @@ def gradients(task):
     }
 
 
-@by_backend
-def test_a_compiled_generator_trains_as_it_is(monkeypatch, backend):
-    set_backend(monkeypatch, backend)
-    batch = make_batch(1, 2)
-    assert_compiled_as_eager(lambda: make_gan(adversarial=False), batch, batch)
-
-
-@pytest.mark.slow
-def test_a_compiled_gan_trains_as_it_is(monkeypatch):
-    set_backend(monkeypatch, "aot_eager")
-    batch = make_batch(1, 2)
-    # the discriminators are called with and without recordings
-    assert_compiled_as_eager(make_gan, batch, batch, n_graphs=3)
-
-
 def test_the_sizes_by_default_are_those_of_v1():
     n_weights = sum(weight.numel() for weight in HiFiGAN(GeneratorConfig(), 80).parameters())
     assert n_weights == pytest.approx(13.92e6, abs=1e4)
@@ -92,18 +76,6 @@ def test_the_generator_gives_what_plain_layers_give(generator):
 
     assert wav.std() > 1e-3
     assert torch.allclose(wav, plain(make_mel(2)), atol=1e-6)
-
-
-def test_more_padding_changes_nothing(generator):
-    hop, mel = generator.hop_length, make_mel(2)
-    padded = torch.cat([mel, torch.full((2, MEL.n_mels, 9), 5.0)], dim=2)
-    padded[1, :, 7:] = 5.0
-    wav = generator(padded, torch.tensor([12, 7]))
-
-    assert torch.allclose(wav[0, : 12 * hop], generator(mel[:1])[0], atol=1e-6)
-    assert torch.allclose(wav[1, : 7 * hop], generator(mel[1:, :, :7])[0], atol=1e-6)
-    assert (wav[0, 12 * hop :] == 0).all()
-    assert (wav[1, 7 * hop :] == 0).all()
 
 
 def test_saving_loading_and_folding_change_nothing(generator):
@@ -215,18 +187,6 @@ def test_the_loss_hears_what_the_input_does_not():
     assert losses[1] > 0.1
 
 
-@pytest.mark.parametrize("adversarial", [True, False])
-def test_one_batch_can_be_overfitted(adversarial):
-    task, batch = make_gan(adversarial=adversarial), make_batch(0)
-    optimizers = {
-        name: torch.optim.AdamW(network.parameters(), 0.01, (0.8, 0.99))
-        for name, network in task.networks.items()
-    }
-    updater = Updater(task, optimizers, CPU)
-    losses = [updater.run([batch]).losses["mel"] for _ in range(25)]
-    assert losses[-1] < 0.3 * losses[0]
-
-
 def test_segments_of_one_analysis_window_train():
     task, batch = make_gan(lambda_stft=1.0), make_batch(0, 1)
     T = MEL.n_fft // MEL.hop_length
@@ -295,7 +255,7 @@ def test_a_frame_of_another_length_than_the_network_makes_is_refused():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("preprocess.hop_length=32", "vocoder.json: .*multiply to 64, preprocess.hop_length is 32"),
+        ("preprocess.hop_length=32", "--set: .*multiply to 64, preprocess.hop_length is 32"),
         (
             "model.generator.resblock_kernel_sizes=[4]",
             "--set: section model.generator: resblock_kernel_sizes must be odd",

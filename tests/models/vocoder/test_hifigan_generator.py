@@ -109,29 +109,10 @@ def test_the_first_piece_comes_before_the_last_is_computed(network, monkeypatch)
     assert len(list(pieces)) + 1 == len(computed) > 5
 
 
-def test_a_mel_may_come_in_pieces(network):
-    mel = make_mel(50)
-    pieces = network.generate(iter(mel.split([3, 20, 1, 26], dim=2)), chunk_frames=10)
-    assert torch.cat(list(pieces), 1).sub(whole(network, mel)).abs().max() < 1e-6
-
-
 def test_several_mels_of_one_length_may_be_generated_together(network):
     mel = make_mel(50, n_items=3)
     pieces = list(network.generate(mel, chunk_frames=10))
     assert torch.cat(pieces, 1).sub(whole(network, mel)).abs().max() < 1e-6
-
-
-def test_pieces_need_no_gradients_and_leave_the_mel_alone(network):
-    mel = make_mel(40)
-    before = mel.clone()
-    assert not next(network.generate(mel, 16)).requires_grad
-    network.infer(mel, torch.tensor([33]))
-    assert torch.equal(mel, before)
-
-
-def test_gradients_of_the_consumer_are_left_on_while_pieces_come(network):
-    for _ in network.generate(make_mel(40), 16):
-        assert torch.is_grad_enabled()
 
 
 def test_a_piece_has_at_least_one_frame(network):
@@ -161,16 +142,6 @@ def test_inference_gives_what_forward_gives(network):
     assert network.infer(mel, lengths).sub(expected).abs().max() < 1e-6
     assert network.infer(mel).sub(whole(network, mel)).abs().max() < 1e-6
     assert network.infer(mel).dtype == torch.float32
-
-
-def test_a_network_for_inference_speaks_as_before(network):
-    mel = make_mel(100)
-    fast = network.for_inference()
-    assert fast.infer(mel).sub(network.infer(mel)).abs().max() < 1e-6
-    assert not any(parameter.requires_grad for parameter in fast.parameters())
-    assert all(parameter.requires_grad for parameter in network.parameters())
-    for name, tensor in fast.state_dict().items():
-        assert torch.equal(tensor, network.state_dict()[name])
 
 
 def test_half_precision_is_close_and_mixed_closer(network):

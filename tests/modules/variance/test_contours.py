@@ -8,8 +8,9 @@ from modules.variance.contours import (
     Contour,
     ContourControl,
     ContourStats,
-    ConvolvedContour,
     SpeakerNorm,
+    binned_contour,
+    convolved_contour,
 )
 from modules.variance.pitch_transform import PitchTransform
 
@@ -20,13 +21,13 @@ FIRST = torch.tensor([0])
 def contour(stats: ContourStats = HZ, level="phone", quantization="linear", n_bins=5) -> Contour:
     torch.manual_seed(0)
     predictor = VariancePredictor(4, 4, 3, 0.0)
-    return Contour(
+    return binned_contour(
         predictor, hidden=4, stats=stats, level=level, quantization=quantization, n_bins=n_bins
     )
 
 
 def bins_of(contour: Contour, hz: list[float]) -> list[int]:
-    vectors = contour._embed(contour.norm(torch.tensor([hz]), FIRST), FIRST, FIRST)  # (1, L, 4)
+    vectors = contour.embed(contour.norm(torch.tensor([hz]), FIRST), FIRST, FIRST)  # (1, L, 4)
     distance = (vectors[0, :, None] - contour.embedding.weight).abs().sum(dim=2)
     return distance.argmin(dim=1).tolist()
 
@@ -162,9 +163,9 @@ MASK = torch.ones(1, 4, dtype=torch.bool)
 SPEAKER = torch.zeros(1, dtype=torch.long)
 
 
-def convolved(dropout: float = 0.0) -> ConvolvedContour:
+def convolved(dropout: float = 0.0) -> Contour:
     torch.manual_seed(0)
-    return ConvolvedContour(VariancePredictor(6, 8, 3, 0.0), STATS, 6, 3, dropout)
+    return convolved_contour(VariancePredictor(6, 8, 3, 0.0), STATS, 6, 3, dropout)
 
 
 def test_the_target_is_the_mean_of_the_normalised_voiced_frames():

@@ -207,7 +207,7 @@ def test_files_may_lie_in_a_folder_of_the_speaker(tmp_path, folder):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "u1.TextGrid: no TextGrid in .*No such file"),
+        (None, "u1.TextGrid: No such file or directory; align this recording, or correct"),
         (b"", "u1.TextGrid: not a complete TextGrid"),
         (b"\0" * 100, "u1.TextGrid: not a complete TextGrid"),
         (b"some words", "u1.TextGrid: not a complete TextGrid"),

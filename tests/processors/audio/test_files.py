@@ -1,5 +1,8 @@
-import resource
+import re
 import struct
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +13,8 @@ from config.preprocess import PreprocessConfig
 from processors.audio.files import AudioError, check_length, read_audio, write_wav, write_wav_blocks
 from utils.errors import UtteranceError
 
-DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini/wavs"
+REPOSITORY = Path(__file__).parents[3]
+DEMO = REPOSITORY / "egs/_demo/LJSpeech-mini/wavs"
 RATE = 22050
 CONFIG = PreprocessConfig(sample_rate=RATE)
 
@@ -39,23 +43,63 @@ def test_a_real_clip_is_read_sample_by_sample_and_without_notices():
     assert notices == ()
 
 
-def test_empty_file_of_0_bytes_is_rejected(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"clip\.wav: the file is empty \(0 bytes\)"),
+        (b"<html>404 Not Found</html>" * 100, r"clip\.wav: not readable as audio \(Format not"),
+        (None, r"clip\.wav: cannot be opened: No such file"),
+    ],
+    ids=["empty", "text", "missing"],
+)
+def test_a_file_that_is_no_recording_is_rejected(tmp_path, content, message):
     path = tmp_path / "clip.wav"
-    path.touch()
-    with pytest.raises(AudioError, match=r"clip\.wav: the file is empty \(0 bytes\)"):
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(AudioError, match=message):
         read_audio(path, CONFIG)
 
 
-def test_text_renamed_to_wav_is_rejected(tmp_path):
-    path = tmp_path / "clip.wav"
-    path.write_text("<html>404 Not Found</html>" * 100)
-    with pytest.raises(AudioError, match=r"clip\.wav: not readable as audio \(Format not"):
-        read_audio(path, CONFIG)
+def with_two(value):
+    samples = tone()
+    samples[[100, 200]] = value
+    return samples
 
 
-def test_a_missing_file_is_rejected(tmp_path):
-    with pytest.raises(AudioError, match=r"clip\.wav: cannot be opened: No such file"):
-        read_audio(tmp_path / "clip.wav", CONFIG)
+NOT_FINITE = "2 samples are NaN or infinite, the first is number 100"
+SILENT = "the recording is silent"
+
+
+@pytest.mark.parametrize(
+    ("samples", "keys", "message"),
+    [
+        (np.zeros(0), {}, "a header and 0 samples"),
+        *((with_two(value), {}, NOT_FINITE) for value in (np.nan, np.inf, -np.inf)),
+        (tone(level=4.0, hz=RATE / 4), {}, r"the peak is 4, .* set preprocess\.rescale"),
+        (tone(0.05), {}, r"0\.050 s is too short \(preprocess\.min_seconds is 0.3"),
+        (
+            tone(0.04),
+            {"min_seconds": 0.0},
+            r"882 samples are fewer than one analysis window \(1024",
+        ),
+        (
+            np.stack([tone(), -tone()], axis=1),
+            {},
+            r"cancel each other .* export one of them as mono",
+        ),
+        (
+            tone(),
+            {"sample_rate": 16000, "strict_sample_rate": True},
+            "rate is 22050 Hz, expected 16",
+        ),
+        *((np.full(RATE, offset), {}, SILENT) for offset in (0.0, 0.25, 1e-5)),
+        (np.zeros((RATE, 2)), {}, SILENT),
+    ],
+)
+def test_samples_that_are_no_speech_are_rejected_with_the_reason(recording, samples, keys, message):
+    path = recording(samples, subtype="FLOAT")
+    with pytest.raises(AudioError, match=message):
+        read_audio(path, replace(CONFIG, **keys))
 
 
 def test_wav_cut_to_half_is_rejected(recording):
@@ -105,41 +149,12 @@ def test_flac_without_a_length_is_rejected(recording):
         read_audio(path, CONFIG)
 
 
-def test_wav_of_a_header_alone_is_rejected(recording):
-    with pytest.raises(AudioError, match="a header and 0 samples"):
-        read_audio(recording(np.zeros(0)), CONFIG)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_nan_and_infinity_are_rejected_with_their_place(recording, value):
-    samples = tone()
-    samples[[100, 200]] = value
-    with pytest.raises(AudioError, match="2 samples are NaN or infinite, the first is number 100"):
-        read_audio(recording(samples, subtype="FLOAT"), CONFIG)
-
-
-def test_float_wav_beyond_full_scale_is_rejected(recording):
-    with pytest.raises(AudioError, match=r"the peak is 4, .* set preprocess\.rescale"):
-        read_audio(recording(tone(level=4.0, hz=RATE / 4), subtype="FLOAT"), CONFIG)
-
-
 def test_float_wav_beyond_full_scale_is_scaled_down_when_configured(recording):
     loud = tone(level=4.0)
     config = PreprocessConfig(rescale=True)
     wav, notices = read_audio(recording(loud, subtype="FLOAT"), config)
     assert np.allclose(wav, loud / np.abs(loud).max(), atol=1e-6)
     assert notices == ("peak 4 scaled down to 1.0",)
-
-
-def test_too_short_clip_is_rejected(recording):
-    with pytest.raises(AudioError, match=r"0\.050 s is too short \(preprocess\.min_seconds is 0.3"):
-        read_audio(recording(tone(0.05)), CONFIG)
-
-
-def test_clip_shorter_than_one_analysis_window_is_rejected(recording):
-    config = PreprocessConfig(min_seconds=0.0)
-    with pytest.raises(AudioError, match=r"882 samples are fewer than one analysis window \(1024"):
-        read_audio(recording(tone(0.04)), config)
 
 
 def test_ten_minutes_are_rejected_without_reading_them(recording, monkeypatch):
@@ -154,11 +169,6 @@ def test_stereo_is_averaged_with_one_notice(recording):
     wav, notices = read_audio(recording(np.stack([left, right], axis=1)), CONFIG)
     assert np.allclose(wav, (left + right) / 2, atol=1 / 32768)
     assert notices == ("2 channels averaged to mono",)
-
-
-def test_stereo_whose_channels_cancel_out_is_rejected(recording):
-    with pytest.raises(AudioError, match=r"cancel each other out .* export one of them as mono"):
-        read_audio(recording(np.stack([tone(), -tone()], axis=1)), CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -189,12 +199,6 @@ def test_another_rate_is_resampled_with_a_notice(recording, rate):
     assert ("nothing above" in notices[0]) == (rate < RATE)
 
 
-def test_another_rate_is_rejected_when_configured(recording):
-    config = PreprocessConfig(strict_sample_rate=True)
-    with pytest.raises(AudioError, match="the rate is 16000 Hz, expected 22050 Hz"):
-        read_audio(recording(tone(rate=16000), rate=16000), config)
-
-
 def test_resampling_never_leaves_full_scale(recording):
     square = np.sign(tone(rate=16000)) * 32767 / 32768
     wav, notices = read_audio(recording(square, rate=16000), CONFIG)
@@ -207,17 +211,6 @@ def test_more_than_one_percent_of_clipped_samples_is_noticed(recording):
     share = np.mean(np.abs(tone(level=2.0)) >= 0.99)
     assert notices == (f"{100 * share:.1f} % of the samples are clipped",)
     assert np.abs(wav).max() <= 1
-
-
-@pytest.mark.parametrize("level", [0.0, 0.25, 1e-5])
-def test_pure_silence_is_rejected_with_and_without_an_offset(recording, level):
-    with pytest.raises(AudioError, match="the recording is silent"):
-        read_audio(recording(np.full(RATE, level), subtype="FLOAT"), CONFIG)
-
-
-def test_silence_in_all_channels_is_silence_and_not_cancellation(recording):
-    with pytest.raises(AudioError, match="the recording is silent"):
-        read_audio(recording(np.zeros((RATE, 2))), CONFIG)
 
 
 def test_a_very_quiet_recording_is_accepted(recording):
@@ -253,25 +246,41 @@ def test_audio_of_another_shape_is_never_written(tmp_path, shape):
         write_wav(tmp_path / "out.wav", np.zeros(shape), RATE)
 
 
-@pytest.fixture
-def little_room():
-    """Files of more than 4 kB cannot be written, as on a full disk."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+# Files of more than 4 kB cannot be written, as on a full disk. The program is a
+# process of its own: the limit would cut off the log of the tests, too.
+ON_A_FULL_DISK = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from processors.audio.files import write_wav, write_wav_blocks
+
+path = Path(sys.argv[1])
+samples = np.full(20000, 0.5)
+write_wav(path, samples[:1000], 22050)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+for write in (
+    lambda: write_wav(path, samples, 22050),
+    lambda: write_wav_blocks(path, [samples], 22050),
+):
+    try:
+        write()
+    except OSError as error:
+        print(error)
+"""
 
 
-@pytest.mark.parametrize(
-    "write", [write_wav, lambda path, *rest: write_wav_blocks(path, [rest[0]], rest[1])]
-)
-def test_a_full_disk_leaves_the_old_file_and_is_named_with_the_file(tmp_path, little_room, write):
+def test_a_full_disk_leaves_the_old_file_and_is_named_with_the_file(tmp_path):
     path = tmp_path / "out.wav"
-    write(path, tone(0.05), RATE)
-    before = path.read_bytes()
-    with pytest.raises(OSError, match=r"too large.*out\.wav'"):
-        write(path, tone(), RATE)
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+    child = subprocess.run(
+        [sys.executable, "-c", ON_A_FULL_DISK, path],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.fullmatch(r"(?:.*too large.*out\.wav'\n){2}", child.stdout), child.stdout
+    assert list(tmp_path.iterdir()) == [path]
+    assert soundfile.info(path).frames == 1000
 
 
 def test_blocks_are_written_one_after_another_and_cut_at_full_scale(tmp_path):

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -35,8 +37,8 @@ def plain_active_level(wav: np.ndarray, rate: int) -> tuple[float, float]:
             since[j] = 0 if q >= threshold else since[j] + 1
             active[j] += since[j] <= hangover
     total = float(np.sum(np.square(wav, dtype=np.float64)))
-    levels = [10 * np.log10(total / count) if count else None for count in active]
-    last = None
+    levels = [10 * np.log10(total / count) if count else -math.inf for count in active]
+    last = math.nan, math.nan
     for level, threshold in zip(levels, thresholds, strict=True):
         margin = level - 20 * np.log10(threshold)
         if margin <= 15.9:

@@ -51,7 +51,10 @@ def test_frames_are_read_as_whole_numbers(tmp_path, format, dtype):
 @pytest.mark.parametrize(
     ("phones", "message"),
     [
-        ([(0.2, 0.3, "HH"), (0.5, 0.4, "AY1")], r"AY1 lasts from 0.500 to 0.400 s"),
+        (
+            [(0.2, 0.3, "HH"), (0.5, 0.4, "AY1")],
+            r"AY1 lasts from 0.500 to 0.400 s, and must end after it starts; align",
+        ),
         ([(0.2, 0.3, "HH"), (float("nan"), 0.4, "AY1")], r"nan"),
         (
             [(0.2, 0.5, "HH"), (0.4, 0.6, "AY1")],
@@ -70,7 +73,7 @@ def test_times_that_make_no_sense_are_named(tmp_path, format, phones, message):
 def test_time_that_runs_backwards_is_named(tmp_path, format):
     write(tmp_path, format, [(0.5, 0.6, "HH"), (0.2, 0.3, "AY1")])
     with pytest.raises(
-        AlignmentError, match=r"not in order: HH lasts until .*, and AY1 starts at 0.200 s"
+        AlignmentError, match=r"not in order: HH lasts until .*, and AY1 starts at 0.200 s; align"
     ):
         read(tmp_path, format)
 

@@ -53,16 +53,21 @@ def test_each_fault_is_listed_with_its_utterance_and_nothing_is_written(corpus):
     assert [item.id for item in check.rejected] == ["long", "missing", "sign", "silent"]
     for line in (
         "mine: 7 utterances, 0.00 h, 1.0 to 1.0 s each, in ",
-        "  long: long.wav: 40.0 s is too long (preprocess.max_seconds is 30); cut it",
-        "  missing: metadata.csv:7: no audio file missing.wav or .flac",
-        "  sign: '漢'",
-        "  silent: silent.wav: the recording is silent",
-        "% of the samples are clipped: clipped\n",
-        "Words in no lexicon, whose pronunciation is guessed:\n  zzyxqv: strange\n",
-        "mine: stage 1 would fail; preprocess.max_bad_ratio 0.01 allows 3 of 7 (a small corpus may"
-        " have 3, up to half of it); correct them or raise it",
+        "  4 to correct\nfound in  utterances  what\n",
+        "corpus    missing     metadata.csv:7: no audio file missing (.wav, .flac, .mp3 ...)\n",
+        "audio     long        long.wav: 40.0 s is too long (preprocess.max_seconds is 30); cut it",
+        "text      sign        '漢'",
+        "audio     silent      silent.wav: the recording is silent",
+        "% of the samples are clipped\n",
+        "word      strange     zzyxqv\n",
     ):
         assert line in report
+    assert check.verdict == (
+        "mine: stage 1 would fail; preprocess.max_bad_ratio 0.01 allows 3 of 7 (a small corpus may"
+        " have 3, up to half of it); correct them or raise it"
+    )
+    kinds = [finding.kind for finding in check.findings]
+    assert kinds == ["corpus", "audio", "audio", "text", "notice", "word"]  # worst first
     assert not check.passes
     assert sorted(corpus.rglob("*")) == before
 
@@ -71,23 +76,48 @@ def test_a_corpus_that_stage_1_would_accept_passes(corpus):
     check = check_corpus(config_of(corpus, max_bad_ratio=0.6), "mine", 1)
 
     assert check.passes
-    assert "stage 1 would leave them out and go on" in check.report()
+    assert "stage 1 would leave them out and go on" in check.verdict
 
 
 def test_the_recordings_of_a_vocoder_are_checked_without_their_texts(corpus):
     check = check_corpus(config_of(corpus, "vocoder"), "mine", 1)
 
     assert [item.id for item in check.rejected] == ["long", "missing", "silent"]
-    assert "Words in no lexicon" not in check.report()
+    assert "word" not in [finding.kind for finding in check.findings]
 
 
 def test_alignment_files_are_read_too(corpus):
     (corpus / "TextGrid").mkdir()
     check = check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
 
-    assert "good.TextGrid: no TextGrid" in check.report()
+    assert "good.TextGrid: No such file" in check.report()
 
 
 def test_a_fault_of_no_single_utterance_is_an_error(corpus):
     with pytest.raises(InputError, match=r"there is no folder .*TextGrid"):
         check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
+
+
+@pytest.mark.parametrize("names", [(), ("good",), ("good", "strange")])
+def test_everything_is_listed_of_a_corpus_with_too_few_utterances(corpus, names):
+    table = "".join(f"{id}|One two.\n" for id in (*names, "silent", "lost", "../x"))
+    (corpus / "metadata.csv").write_text(table)
+    if not names:
+        (corpus / "silent.wav").unlink()
+    check = check_corpus(config_of(corpus), "mine", 1)
+    lost = {finding.ids[0]: finding.text for finding in check.findings if finding.ids}
+    assert "no audio file lost" in lost["lost"]
+    assert "is not the name of a file in the corpus" in lost["../x"]
+    assert not check.passes
+    if len(names) < 2:
+        assert check.findings[0].kind == "corpus"
+        assert check.summary()["to_correct"] == 4
+
+
+def test_the_summary_has_the_names_of_the_corpus_beside_ids(corpus):
+    (corpus / "good.wav").rename(corpus / "Take (1).wav")
+    (corpus / "metadata.csv").write_text("Take (1)|Zzyxqv.\nsign|One.\nstrange|One.\n")
+    (word,) = (row for row in check_corpus(config_of(corpus), "mine", 1).summary()["findings"])
+    assert word["names"] == ["Take (1)"]
+    assert word["ids"][0].startswith("Take_1_-")
+    assert word["text"] == "Zzyxqv"

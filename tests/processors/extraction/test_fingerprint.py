@@ -190,6 +190,7 @@ def test_a_changed_text_makes_only_its_shard_again(place):
     assert prepare(place).n_extracted == len(shard) < 9
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("backend", ["sequential", "loky"])
 def test_a_changed_lexicon_is_read_again_by_processes_that_had_read_it(backend, place):
     lexicon, keys = place / "lexicon.txt", {"backend": backend}

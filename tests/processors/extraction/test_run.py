@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,6 +23,7 @@ from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
 from processors.extraction import shards
 from processors.extraction.run import prepare_datasets
+from tests.processes import Process
 from tests.processors.small_corpus import (
     IDS,
     config_of,
@@ -109,6 +109,7 @@ def test_statistics_are_of_the_training_split_only(prepared, corpus):
     assert 150 < stats.pooled.f0_frame.mean < 280
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_workers_change_nothing(n_jobs, corpus, prepared, tmp_path):
     summary = prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", n_jobs)
@@ -157,13 +158,13 @@ run.prepare_datasets(config, 2)
 """
 
 
-@pytest.mark.parametrize("backend", ["sequential", "loky"])
+@pytest.mark.parametrize("backend", ["sequential", pytest.param("loky", marks=pytest.mark.slow)])
 def test_after_kill_9_finished_shards_stay_and_the_result_is_the_same(
     backend, corpus, prepared, tmp_path
 ):
     root = str(Path(__file__).parents[3])
     script = KILLED.format(root=root, corpus=str(corpus), processed=str(tmp_path), backend=backend)
-    killed = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
+    killed = Process("-c", script).finish()
     assert killed.returncode == -signal.SIGKILL
     folder = tmp_path / "LJSpeech"
     with pytest.raises(InputError, match="not finished"):
@@ -199,6 +200,7 @@ def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("processors.extraction.shards.ShardWork", CrashOn("LJ001-0011"))
     prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
@@ -338,7 +340,7 @@ def test_odd_but_sound_audio_is_used(name, survived):
         ("control", "corpus", r"holds control characters: \x01\x02; remove them"),
         ("no_text", "corpus", "metadata.csv:"),
         ("no_audio", "corpus", "no audio file"),
-        ("../../outside", "corpus", "not a safe id"),
+        ("../../outside", "corpus", "is not the name of a file"),
         ("one_column_only", "corpus", "metadata.csv:"),
         ("unaligned", "alignment", "unaligned"),
     ],

@@ -10,14 +10,11 @@ from modules.mel import MelConfig
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import (
-    AnyMetric,
     Check,
     Copy,
-    CopyMetric,
+    Metric,
     MetricValue,
     NotApplicableError,
-    PairMetric,
-    SpeechMetric,
 )
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
@@ -37,13 +34,13 @@ from utils.errors import InputError
 MEL = MelConfig()
 
 
-def add(monkeypatch, *metrics: AnyMetric) -> None:
+def add(monkeypatch, *metrics: Metric) -> None:
     for metric in metrics:
         monkeypatch.setitem(METRICS, metric.name, metric)
 
 
-def speech_metric(name: str, score, **changes) -> SpeechMetric:
-    return SpeechMetric(name=name, unit="%", better="lower", score=score, **changes)
+def speech_metric(name: str, score, **changes) -> Metric:
+    return Metric(name=name, family="speech", unit="%", better="lower", score=score, **changes)
 
 
 @pytest.fixture
@@ -59,9 +56,13 @@ def metrics(monkeypatch):
 
     add(
         monkeypatch,
-        CopyMetric(name="longer", unit="s", better="lower", score=longer),
-        CopyMetric(
-            name="nan", better="lower", needs="sound", score=lambda _: MetricValue(math.nan)
+        Metric(name="longer", family="copies", unit="s", better="lower", score=longer),
+        Metric(
+            name="nan",
+            family="copies",
+            better="lower",
+            needs="sound",
+            score=lambda _: MetricValue(math.nan),
         ),
         speech_metric("level", level, needs="a text"),
         speech_metric("nowhere", level, packages=("no_such_package",)),
@@ -157,8 +158,10 @@ def counting(monkeypatch):
     add(
         monkeypatch,
         speech_metric("speech", speech),
-        PairMetric(name="pair", unit="dB", better="lower", score=pair),
-        CopyMetric(name="copy", unit="s", better="lower", score=lambda _: MetricValue(1.0)),
+        Metric(name="pair", family="pairs", unit="dB", better="lower", score=pair),
+        Metric(
+            name="copy", family="copies", unit="s", better="lower", score=lambda _: MetricValue(1.0)
+        ),
     )
     return calls
 

@@ -38,7 +38,8 @@ def dump(corpus, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("n_cpus", "backend"), [(1, "sequential"), pytest.param(4, "loky", marks=pytest.mark.slow)]
+    ("n_cpus", "backend"),
+    [(1, "sequential"), pytest.param(4, "loky", marks=[pytest.mark.slow, pytest.mark.processes])],
 )
 def test_the_same_bytes_come_again_from_any_number_of_processes(
     corpus, dump, tmp_path, monkeypatch, n_cpus, backend

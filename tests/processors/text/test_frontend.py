@@ -213,9 +213,11 @@ def test_frontend_travels_to_other_processes(english):
 def test_plain_words_need_no_optional_package_and_no_pytorch():
     code = (
         "import sys; from config.text import TextConfig; "
-        "import processors.text.voice_phones; "
-        "from processors.text.clauses import ClauseSplitter; "
-        "ClauseSplitter(TextConfig(), 300)('Plain words. 21 of them.', 'en-us'); "
+        "from processors.text.voice_phones import VoicePhones; "
+        "from processors.text.reading import TextReader; "
+        "from processors.text.symbols import ARPABET, MARKS; "
+        "phones = VoicePhones((*MARKS, *ARPABET), 'replace'); "
+        "TextReader(TextConfig(), 300, phones)('Plain words. 21 of them.', 'en-us'); "
         "print([n for n in ('phonemizer', 'espeakng_loader', 'torch') if n in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

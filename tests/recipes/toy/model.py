@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from config.checks import require_at_least
-from config.schema import AcousticPrecision, Config
+from config.schema import AcousticPrecision
 from config.train import CompileMode
 from models.base.acoustic import AcousticTask, durations_in
 from models.base.assets import Assets
@@ -92,11 +92,6 @@ class Toy(nn.Module):
 
 class ToyTask(AcousticTask[Toy]):
     """Training with the durations of stage 1."""
-
-    @classmethod
-    def build(cls, model: ToyConfig, _config: Config, assets: Assets) -> "ToyTask":
-        """Builds the task of an experiment."""
-        return cls(Toy.build(model, assets), assets)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the L1 of the mel and the squared error of ln(frames + 1)."""

@@ -4,6 +4,7 @@ It has the names of NVIDIA's tensors and follows the description of the layers, 
 """
 
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -111,7 +112,8 @@ class TacotronOriginal(nn.Module):
 
     def encode(self, ids: Tensor) -> Tensor:
         x = self.embedding(ids).mT  # (1, H, N)
-        for block in self.encoder["convolutions"]:
+        blocks: Any = self.encoder["convolutions"]
+        for block in blocks:
             x = F.relu(block[1](block[0]["conv"](x)))
         return self.encoder["lstm"](x.mT)[0]
 

@@ -251,7 +251,7 @@ def test_training_starts_from_its_weights_but_not_from_another_energy(tmp_path, 
     tensors = tensors_of(SMALL)
     model = load_model(write_checkpoint(tmp_path / NAME, tensors, SMALL))
     config = replace(model.config, model=replace(model.config.model, energy=energy))
-    task = find_model("tts", "fastpitch").task.build(config.model, config, model.assets)
+    task = find_model("tts", "fastpitch").task.build(config, model.assets)
     transfer = initialise(task, model.assets, tmp_path / NAME)
     own, stored = task.network.state_dict(), model.network.state_dict()
     different = {name for name in own if not torch.equal(own[name], stored[name])}

@@ -254,5 +254,5 @@ def test_an_overridden_setting_is_checked_as_in_a_file(tmp_path):
     assert config_of(overridden(tree, ["inference.batch_size=3"])).inference.batch_size == 3
     with pytest.raises(ConfigError, match=r"^--set: unknown key inference\.batch_sise; did you"):
         config_of(overridden(tree, ["inference.batch_sise=3"]))
-    with pytest.raises(ConfigError, match=r"args\.json: .*multiply to 64.*hop_length is 32"):
+    with pytest.raises(ConfigError, match=r"^--set: .*multiply to 64.*hop_length is 32"):
         config_of(overridden(tree, ["preprocess.hop_length=32"]))

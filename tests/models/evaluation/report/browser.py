@@ -28,8 +28,10 @@ class Browser:
         shell = f'exec 3<&{reads_commands} 4>&{writes_answers}; exec "$@"'
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
         flags += ["--autoplay-policy=no-user-gesture-required", "--mute-audio", "--hide-scrollbars"]
+        browser = find_browser()
+        assert browser is not None  # tests are skipped without one
         self._process = subprocess.Popen(
-            ["bash", "-c", shell, "-", find_browser(), *flags, f"--user-data-dir={profile}"],
+            ["bash", "-c", shell, "-", browser, *flags, f"--user-data-dir={profile}"],
             pass_fds=(reads_commands, writes_answers),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

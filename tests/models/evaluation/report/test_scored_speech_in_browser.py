@@ -11,7 +11,7 @@ from models.evaluation.evaluate import evaluate
 from models.evaluation.inputs.options import EvaluationOptions, inputs_of_config
 from models.evaluation.inputs.systems import read_texts
 from models.evaluation.report.page import write_page
-from models.synthesizer.joining import faded
+from models.synthesizer.joining import faded_pieces
 from processors.audio.files import write_wav
 from tests.models.evaluation.report.browser import Browser, find_browser
 
@@ -52,7 +52,7 @@ def page(tmp_path_factory):
 
 def recorded(id: str) -> np.ndarray:
     wav, sample_rate = soundfile.read(CORPUS / "wavs" / f"{id}.flac", dtype="float32")
-    return faded(wav, sample_rate)
+    return next(faded_pieces([wav], len(wav), sample_rate))
 
 
 def notes(browser, id: str) -> str:

@@ -5,8 +5,6 @@ import numpy as np
 import parselmouth
 import pytest
 
-from models.synthesizer.joining import Part, SpokenTimes, join
-from models.synthesizer.passages import Passage
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, export_speech, read_rows
 from models.synthesizer.runs.text_files import InputText
 from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
@@ -14,8 +12,9 @@ from modules.mel import MelConfig
 from processors.durations import EXPORT_FORMATS
 from processors.durations.sources import durations_in
 from processors.durations.subtitles import sentences_of
-from processors.records import SpokenText, Word
+from processors.records import Word
 from tests.models.stage_3 import text_line
+from tests.models.synthesizer.speeches import make_speech
 from utils.errors import InputError
 
 HOP, RATE = 256, 22050
@@ -169,14 +168,8 @@ def test_scores_of_files_that_are_made_anew_are_forgotten(tmp_path):
 
 def spoken(folder, *ids):
     """A folder as stage 3 leaves it."""
-    T = sum(DURATIONS)
-    curve = np.zeros(T, dtype=np.float32)
-    wav = np.zeros(T * HOP, dtype=np.float32)
-    mel, times, durations = MelConfig(RATE, hop_length=HOP), SpokenTimes(), np.array(DURATIONS)
-    part = Part("hi, you!", PHONES, durations, wav, np.zeros((8, T)), curve, curve)
-    passage = Passage(SpokenText("Hi, you!", "hi, you!", PHONES, WORDS))
-    times.add(passage, durations, mel.frame_s, 0, starts_sentence=True)
-    speech = join([part], times, mel, text="Hi, you!", speaker="one")
+    texts = {"text": "Hi, you!", "normalized": "hi, you!", "words": WORDS}
+    speech = make_speech(PHONES, DURATIONS, mel=MelConfig(RATE, hop_length=HOP), **texts)
     speech = replace(speech, sentences=sentences_of(speech.text, speech.words))
     results = ResultFolder(folder, TextLine)
     folder.mkdir(exist_ok=True)

@@ -5,15 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import soundfile
 
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
-from models.synthesizer.joining import Part, SpokenTimes, join
-from models.synthesizer.passages import Passage
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_files import InputText, read_input_texts
 from models.synthesizer.runs.text_synthesis import (
@@ -33,7 +30,8 @@ from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest, write_splits
 from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
-from processors.records import SpokenText, TimedPhone, TimedWord, Word
+from processors.records import TimedPhone, TimedWord, Word
+from tests.models.synthesizer.speeches import make_speech
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.processes import Process
 from utils.errors import InputError
@@ -55,6 +53,7 @@ class FakeSynthesizer:
         self.config = config
         self.speakers = tuple(Speaker(name, "en-us") for name in names)
         self.default_speaker = names[0] if len(names) == 1 else None
+        self._default_id = 0 if len(names) == 1 else None
         self.weights = "of step 1000"
         self.calls: list[tuple[str, str, Settings]] = []
         self.pitches: list[tuple[float, ...] | None] = []
@@ -76,15 +75,11 @@ class FakeSynthesizer:
             raise InputError(f"{text!r}: there is nothing to speak in this text")
         if "interrupt" in text:
             raise KeyboardInterrupt
-        T = 4
-        wav = np.full(T * HOP, 0.5, dtype=np.float32)
-        curve = np.full(T, 100.0, dtype=np.float32)
-        phones = ("<sil>", "AH", "<.>")
-        passage = Passage(SpokenText("uh.", "uh.", phones, (Word("uh", 1, 2),)))
-        mel, durations, times = MelConfig(), np.array([1, 2, 1]), SpokenTimes()
-        part = Part("uh.", phones, durations, wav, np.zeros((80, T), np.float32), curve, curve)
-        times.add(passage, durations, mel.frame_s, 0, starts_sentence=True)
-        return join([part], times, mel, text=text, speaker=speaker)
+        words = (Word("uh", 1, 2),)
+        speech = make_speech(
+            ("<sil>", "AH", "<.>"), [1, 2, 1], text="uh.", normalized="uh.", words=words
+        )
+        return replace(speech, text=text, speaker=speaker)
 
 
 def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> TextSynthesis:
@@ -206,7 +201,7 @@ def test_of_several_speakers_none_is_chosen_for_the_user(tmp_path):
 
 def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
-    synthesis.synthesizer.default_speaker = "two"
+    synthesis.synthesizer._default_id = 1
     texts = [InputText("Hi."), InputText("Hi.", speaker="one")]
     synthesise_texts(synthesis, texts, Settings())
     lines = lines_of(tmp_path / "out" / "single")
@@ -273,7 +268,7 @@ def test_a_text_that_fails_is_named_by_its_line(tmp_path):
         synthesise_texts(make_synthesis(tmp_path), texts, Settings())
 
 
-def spoken_texts(synthesis: TextSynthesis) -> list[str]:
+def spoken_texts(synthesis):
     return [text for text, *_ in synthesis.synthesizer.calls]
 
 
@@ -391,13 +386,9 @@ def test_alignments_are_written_of_texts_that_are_skipped(tmp_path):
 
 
 def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -> TextLine:
-    zeros, durations = np.zeros(3, dtype=np.float32), np.array([1, 1, 1])
-    phones, times = ("<sil>", "AH", "<.>"), SpokenTimes()
-    part = Part("hello.", phones, durations, np.ones(300), np.zeros((2, 3)), zeros, zeros)
     mel = MelConfig(sample_rate=1000, hop_length=100, n_mels=2, f_max=500.0)
-    passage = Passage(SpokenText(text, "hello.", phones, (Word("hello", 1, 2),)))
-    times.add(passage, durations, mel.frame_s, 0, starts_sentence=True)
-    speech = join([part], times, mel, text=text, speaker="one")
+    texts = {"text": text, "normalized": "hello.", "words": (Word("hello", 1, 2),)}
+    speech = make_speech(("<sil>", "AH", "<.>"), [1, 1, 1], mel=mel, **texts)
     item = TextItem(id, InputText(text, speaker="one"))
     return line_of(item, speech, settings or Settings(), vocoder="Griffin-Lim", work_s=0.03)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.synthesizer.joining import faded
+from models.synthesizer.joining import faded_pieces
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.registry import CHECKS
 from tests.processors.metrics.checks.signals import RATE, silence, speech, voice
@@ -40,7 +40,7 @@ def test_good_recordings_are_not_flagged(recordings):
 
 def test_every_fault_put_into_a_recording_is_found(recordings):
     recorded = recordings[0]
-    wav = faded(recorded.wav, RATE)
+    (wav,) = faded_pieces([recorded.wav], len(recorded.wav), RATE)
     middle = len(wav) // 2
     faults = {
         "clipping": np.clip(wav * 1.4 / np.abs(wav).max(), -1, 1),

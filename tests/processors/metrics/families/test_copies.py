@@ -10,13 +10,9 @@ from processors.metrics.families.copies import (
     PESQ_SECONDS,
     mel_l1,
     piece_spans,
-    score_mel_l1,
-    score_mstft,
-    score_pesq,
-    score_stoi,
     stoi,
 )
-from processors.metrics.records import Copy
+from processors.metrics.records import Copy, missing_packages
 from processors.metrics.registry import METRICS
 
 MEL = MelConfig()
@@ -30,7 +26,7 @@ def noise(n_frames: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("gain", [1.0, 0.5, 3.0])
 def test_another_level_is_the_distance_of_its_logarithm(gain):
     wav = noise(30)
-    value, weight, note = score_mel_l1(Copy(wav, np.float32(gain) * wav, MEL))
+    value, weight, note = METRICS["mel_l1"].score(Copy(wav, np.float32(gain) * wav, MEL))
     assert value == pytest.approx(abs(math.log(gain)), abs=1e-5)
     assert (weight, note) == (30, "")
 
@@ -40,13 +36,17 @@ def test_it_is_the_mean_over_bands_and_frames():
     theirs, ours = MelSpectrogram(MEL)(torch.from_numpy(np.stack([wav, wav_hat]))).numpy()
     expected = np.abs(ours - theirs).mean()
     assert 0.3 < expected < 3
-    assert score_mel_l1(Copy(wav, wav_hat, MEL)).value == pytest.approx(expected, rel=1e-5)
+    assert METRICS["mel_l1"].score(Copy(wav, wav_hat, MEL)).value == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_samples_after_the_last_whole_frame_do_not_count():
     wav = noise(30)
     longer = np.append(wav, np.ones(255, dtype=np.float32))
-    assert score_mel_l1(Copy(longer, 0.5 * longer, MEL)) == score_mel_l1(Copy(wav, 0.5 * wav, MEL))
+    assert METRICS["mel_l1"].score(Copy(longer, 0.5 * longer, MEL)) == METRICS["mel_l1"].score(
+        Copy(wav, 0.5 * wav, MEL)
+    )
 
 
 def test_pieces_weigh_as_much_as_they_are_long():
@@ -57,7 +57,7 @@ def test_pieces_weigh_as_much_as_they_are_long():
 
 def test_less_than_a_frame_has_no_score():
     wav = noise(1)[:100]
-    assert score_mel_l1(Copy(wav, wav, MEL)) is None
+    assert METRICS["mel_l1"].score(Copy(wav, wav, MEL)) is None
 
 
 def noise_of(n_samples: int, seed: int = 0) -> np.ndarray:
@@ -68,20 +68,24 @@ def noise_of(n_samples: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("gain", [1.0, 0.5, 2.0])
 def test_another_level_counts_twice(gain):
     wav = noise_of(20 * 256)
-    value = score_mstft(Copy(wav, np.float32(gain) * wav, MEL)).value
+    value = METRICS["mstft"].score(Copy(wav, np.float32(gain) * wav, MEL)).value
     assert value == pytest.approx(abs(1 - gain) + abs(np.log(gain)), abs=1e-3)
 
 
 def test_silence_and_what_is_shorter_than_a_window_have_no_score():
     wav = noise_of(20 * 256)
-    assert score_mstft(Copy(np.zeros_like(wav), wav, MEL)) is None
-    assert score_mstft(Copy(wav[: 7 * 256], wav[: 7 * 256], MEL)) is None
-    assert score_mstft(Copy(wav, np.zeros_like(wav), MEL)).value > 1
+    assert METRICS["mstft"].score(Copy(np.zeros_like(wav), wav, MEL)) is None
+    assert METRICS["mstft"].score(Copy(wav[: 7 * 256], wav[: 7 * 256], MEL)) is None
+    assert METRICS["mstft"].score(Copy(wav, np.zeros_like(wav), MEL)).value > 1
 
 
 RATE = 22050
-needs_pesq = pytest.mark.skipif(bool(METRICS["pesq"].missing()), reason="pesq is not installed")
-needs_stoi = pytest.mark.skipif(bool(METRICS["stoi"].missing()), reason="pystoi is not installed")
+needs_pesq = pytest.mark.skipif(
+    bool(missing_packages(METRICS["pesq"].packages)), reason="pesq is not installed"
+)
+needs_stoi = pytest.mark.skipif(
+    bool(missing_packages(METRICS["stoi"].packages)), reason="pystoi is not installed"
+)
 
 
 def bursts(seconds: float, rate: int = RATE) -> np.ndarray:
@@ -92,7 +96,7 @@ def bursts(seconds: float, rate: int = RATE) -> np.ndarray:
 
 
 def pesq(wav: np.ndarray, wav_hat: np.ndarray, rate: int) -> float | None:
-    value = score_pesq(Copy(wav, wav_hat, MelConfig(sample_rate=rate)))
+    value = METRICS["pesq"].score(Copy(wav, wav_hat, MelConfig(sample_rate=rate)))
     return None if value is None else value.value
 
 
@@ -147,7 +151,7 @@ def voice(seconds: float, seed: int = 0) -> np.ndarray:
 def test_a_copy_is_perfect_at_any_level_and_other_noise_is_not():
     mel = MelConfig()
     wav = voice(1)
-    assert score_stoi(Copy(wav, 0.2 * wav, mel)).value == pytest.approx(1, abs=1e-5)
+    assert METRICS["stoi"].score(Copy(wav, 0.2 * wav, mel)).value == pytest.approx(1, abs=1e-5)
     assert stoi(wav, voice(1, seed=1), STOI_RATE) < 0.9
     assert stoi(wav, np.zeros_like(wav), STOI_RATE) == pytest.approx(0, abs=1e-5)
 

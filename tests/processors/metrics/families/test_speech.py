@@ -12,13 +12,10 @@ from processors.metrics.families.speech import (
     MODEL_RATE,
     _distillmos,
     opinions,
-    score_cer,
-    score_distillmos,
-    score_dnsmos,
-    score_wer,
 )
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
+from processors.metrics.registry import METRICS
 from tests.processors.metrics.packages import skip_without
 from utils.imports import without_modules
 
@@ -56,36 +53,41 @@ def hearing(speech: LabelledSpeech, heard: str) -> LabelledSpeech:
 )
 def test_errors_are_counted_per_word(heard, errors):
     assert errors == edits(WORDS.split(), heard.split())
-    assert score_wer(hearing(SPEECH, heard)).value == pytest.approx(100 * errors / 6)
+    assert METRICS["wer"].score(hearing(SPEECH, heard)).value == pytest.approx(100 * errors / 6)
 
 
 def test_a_score_has_percent_its_words_as_weight_and_the_hypothesis():
-    value, weight, note = score_wer(hearing(SPEECH, "A CAT sat on the... mat?"))
+    value, weight, note = METRICS["wer"].score(hearing(SPEECH, "A CAT sat on the... mat?"))
     assert (value, weight, note) == (pytest.approx(100 / 6), 6, "a cat sat on the mat")
 
 
 def test_numbers_are_compared_in_words():
     five = replace(SPEECH, text="It is five dollars.")
-    assert score_wer(hearing(five, "It is $5"))[:2] == (0, 4)
+    assert METRICS["wer"].score(hearing(five, "It is $5"))[:2] == (0, 4)
 
 
 def test_pocketsphinx_recognises_no_word_in_silence():
-    assert score_wer(SPEECH) == (100, 6, "")
+    assert METRICS["wer"].score(SPEECH) == (100, 6, "")
 
 
 def test_without_a_text_or_a_recogniser_there_is_no_score():
-    assert score_wer(replace(SPEECH, text="... -")) is None
-    assert score_wer(replace(SPEECH, text="12")).weight == 1
-    assert score_wer(replace(SPEECH, language="de")) is None
-    assert score_wer(hearing(replace(SPEECH, language="de", text="Ja, gut"), "ja gut")).value == 0
+    assert METRICS["wer"].score(replace(SPEECH, text="... -")) is None
+    assert METRICS["wer"].score(replace(SPEECH, text="12")).weight == 1
+    assert METRICS["wer"].score(replace(SPEECH, language="de")) is None
+    assert (
+        METRICS["wer"]
+        .score(hearing(replace(SPEECH, language="de", text="Ja, gut"), "ja gut"))
+        .value
+        == 0
+    )
 
 
 def test_recordings_without_transcripts_have_no_score(tmp_path):
     (tmp_path / "a.txt").write_text("the cat")
     spoken = replace(SPEECH, id="a", user_models=UserModels(transcripts=tmp_path))
-    assert score_wer(spoken).value == pytest.approx(100 * 4 / 6)
+    assert METRICS["wer"].score(spoken).value == pytest.approx(100 * 4 / 6)
     recorded = UserModels(transcripts=tmp_path / "recorded")
-    assert score_wer(replace(spoken, user_models=recorded)) is None
+    assert METRICS["wer"].score(replace(spoken, user_models=recorded)) is None
 
 
 SHORT = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
@@ -102,24 +104,24 @@ SHORT = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", 
     ],
 )
 def test_errors_are_counted_per_character(heard, errors):
-    assert score_cer(hearing(SHORT, heard)).value == pytest.approx(100 * errors / 11)
+    assert METRICS["cer"].score(hearing(SHORT, heard)).value == pytest.approx(100 * errors / 11)
 
 
 def test_a_score_has_percent_its_characters_as_weight_and_the_hypothesis():
     speech = replace(SHORT, user_models=UserModels(recogniser=lambda *_: "The Cats sat"))
-    assert score_cer(speech) == (pytest.approx(100 / 11), 11, "the cats sat")
+    assert METRICS["cer"].score(speech) == (pytest.approx(100 / 11), 11, "the cats sat")
 
 
 def test_words_without_spaces_between_them_are_compared():
     speech = replace(SHORT, text="今日は晴れ。", language="ja")
-    assert score_cer(replace(speech, user_models=UserModels(recogniser=lambda *_: "今日は雨"))) == (
+    assert METRICS["cer"].score(hearing(speech, "今日は雨")) == (
         pytest.approx(100 * 2 / 5), 5, "今日は雨",
     )  # fmt: skip
 
 
 def test_without_a_text_or_a_recogniser_there_is_no_cer():
-    assert score_cer(replace(SHORT, text="...")) is None
-    assert score_cer(replace(SHORT, language="ja")) is None
+    assert METRICS["cer"].score(replace(SHORT, text="...")) is None
+    assert METRICS["cer"].score(replace(SHORT, language="ja")) is None
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +132,7 @@ def clip() -> np.ndarray:
 
 
 def dnsmos_of(wav: np.ndarray):
-    return score_dnsmos(LabelledSpeech(wav.astype(np.float32), MODEL_RATE, "", ""))
+    return METRICS["dnsmos"].score(LabelledSpeech(wav.astype(np.float32), MODEL_RATE, "", ""))
 
 
 def test_a_clip_that_fills_a_window_scores_as_the_package_says(clip):
@@ -166,7 +168,7 @@ def test_silence_and_what_is_too_short_have_no_score(clip):
 
 def distillmos_of(wav: np.ndarray):
     skip_without("distillmos")
-    return score_distillmos(LabelledSpeech(wav.astype(np.float32), MODEL_RATE, "", ""))
+    return METRICS["distillmos"].score(LabelledSpeech(wav.astype(np.float32), MODEL_RATE, "", ""))
 
 
 def test_distillmos_of_a_recording_of_two_windows_is_the_one_of_the_package(clip):

@@ -28,10 +28,11 @@ def test_a_function_of_the_current_folder_is_called(folder):
     assert load_function("mine_a.ears:hear")(np.zeros(3), 8000, "en-us") == "en-us 8000"
 
 
-def encode_all(_: str, plugins: list[UserModels]) -> list[float]:
+def encode_all(_, plugins):
     return [float(one.encoder(np.ones(3, dtype=np.float32), 8000)[0]) for one in plugins]
 
 
+@pytest.mark.processes
 def test_it_travels_to_other_processes(folder):
     code = "import numpy, os\nHERE = os.getpid()\n"
     code += "def encode(wav, rate):\n    return numpy.array([wav.sum() + rate, HERE])"

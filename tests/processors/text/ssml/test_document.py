@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.text import TextConfig
-from processors.text.clauses import PLAIN, ProsodyFactors, TextRun
+from processors.text.passages import PLAIN, ProsodyFactors, TextRun
 from processors.text.ssml.document import ATTRIBUTES, MAX_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET
 from utils.errors import InputError

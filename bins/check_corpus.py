@@ -1,0 +1,81 @@
+"""Checks a corpus, and whether its recordings fit their texts: arion check CORPUS [flags]."""
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, cast
+
+from bins._flags.corpus import DATASET, corpus_config, run_stage_1
+from bins._flags.parsers import program_arguments
+from utils.cli import print_text, run
+from utils.errors import InputError
+
+if TYPE_CHECKING:
+    from config.schema import Config
+    from processors.extraction.checking import CorpusCheck
+
+
+def main() -> None:
+    """Prints everything that was found; the exit code is 1 if something must be corrected."""
+    flags = program_arguments(
+        "check_corpus",
+        "Reads the recordings and texts of a corpus as stage 1 does, and lists what it would"
+        " reject, what is odd, and the words it knows no pronunciation of. It aligns them by a"
+        " hidden Markov model, and lists words that were probably not spoken as written. The worst"
+        " comes first. The exit code is 1 if something must be corrected.",
+    )
+
+    from processors.extraction.checking import check_corpus
+    from utils.logging import setup_logging
+
+    setup_logging()
+    with TemporaryDirectory() as name:
+        config = corpus_config(flags, "hmm", Path(name), max_bad_ratio=1)
+        check = check_corpus(config, DATASET, flags.num_workers)
+        if not flags.no_misfits and check.passes:
+            check = _with_misfits(check, config, flags.num_workers)
+    print_text(json.dumps(check.summary(), indent=2) + "\n" if flags.json else check.report())
+    if any(finding.is_fault for finding in check.findings):
+        raise SystemExit(1)
+
+
+def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "CorpusCheck":
+    """Adds what aligning the recordings shows to a check."""
+    from preprocessors.manifest import Rejection
+    from processors.alignment.fit import SCORES_FILE, SUSPECT
+    from processors.extraction.checking import Finding
+    from processors.extraction.run import REJECTED
+    from utils.files import read_jsonl
+    from utils.logging import get_logger
+
+    for room in ("alignment.fit", "extraction"):  # they name files that are removed
+        get_logger(f"processors.{room}").setLevel(logging.ERROR)
+    folder, fault = Path(config.preprocess.processed_dir) / DATASET, ""
+    try:
+        run_stage_1(config, n_jobs)
+    except InputError as error:  # after it has compared them, too
+        fault = f"recordings and texts were not compared: {error}"
+    if (folder / REJECTED).is_file():
+        rows = cast("list[dict[str, Any]]", read_jsonl(folder / REJECTED))
+        check, fault = replace(check, rejected=[Rejection(**row) for row in rows]), ""
+    scores = read_jsonl(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else []
+    misfits = [
+        Finding(
+            "misfit",
+            [row["id"]],
+            f"at '{row['words']}', {row['start_s']:.2f}-{row['end_s']:.2f} s: probably not spoken"
+            f" as written: {row['text']}",
+            row["misfit"],
+        )
+        for row in cast("list[dict[str, Any]]", scores)
+        if row["misfit"] > SUSPECT
+    ]
+    rejected = {rejection.id for rejection in check.rejected}
+    misfits = [finding for finding in misfits if finding.ids[0] not in rejected]
+    return replace(check, fault=fault, misfits=tuple(misfits))
+
+
+if __name__ == "__main__":
+    run(main)

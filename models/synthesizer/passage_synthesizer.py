@@ -1,0 +1,270 @@
+"""Passages to speech: mels in batches, breaks between them, and their sound piece by piece."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate, chain, pairwise
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from config.schema import Config, InferenceConfig
+from models.base.devices import chosen_precision, require_compiler
+from models.base.model import AcousticModel, Control, TtsOutput
+from models.base.registry import model_of
+from models.checkpoint.loading import TrainedModel
+from models.synthesizer.attention_retries import Infer, infer_with_retries
+from models.synthesizer.joining import Clause, place
+from models.synthesizer.settings import PitchContour, RangeWarning, Settings
+from models.synthesizer.speech import Speech
+from models.synthesizer.vocoders import OpenedVocoder
+from modules.alignment.attention_quality import AttentionQuality
+from processors.text.passages import PLAIN, Passage
+from processors.text.symbols import SILENCE
+from processors.text.voice_phones import is_voiced
+from utils.errors import InputError
+from utils.logging import get_logger
+
+_CHUNK_FRAMES = 64  # of a piece of a wav, 0.7 s: playback starts early
+
+
+class PassageSynthesizer:
+    """Synthesises passages one after another, each as a `Speech` and the pieces of its wav."""
+
+    def __init__(
+        self, model: TrainedModel, config: Config, vocoder: OpenedVocoder, device: torch.device
+    ) -> None:
+        for name, trained in (("voice", model), ("vocoder", vocoder.model)):
+            if trained is not None and trained.config.train.synthetic_utterances:
+                get_logger(__name__).warning(
+                    "this %s was trained on generated data (--synthetic): its speech is noise", name
+                )
+        self._network = _for_inference(model.network, config, device)
+        self._aligns_by_attention = not model_of(config).needs_durations
+        self._vocabulary = model.assets.required_vocabulary(model.home)
+        in_letters = config.preprocess.text.in_letters
+        self._voiced = frozenset(
+            phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
+        )
+        self._range = RangeWarning(model.stats, in_letters=in_letters)
+        self.vocoder = vocoder.load(config.inference, str(device))
+        self._speakers = model.speakers
+        self._mel = model.mel
+        self._frame_s, self._log_floor = model.mel.frame_s, model.mel.log_floor_value
+        self._inference = config.inference
+        self._device = device
+
+    @property
+    def controls(self) -> frozenset[Control]:
+        """The controls that the network takes."""
+        return self._network.controls
+
+    def pause_frames(self, slower: float) -> int:
+        """Returns the frames of the pause between sentences; `slower` is a factor on durations."""
+        pause_s = self._inference.sentence_pause_s * slower
+        return round(pause_s * self._mel.sample_rate / self._mel.hop_length)
+
+    def speak(
+        self, passages: Sequence[Passage], speaker: int, settings: Settings, *, streamed: bool
+    ) -> Iterator[Clause]:
+        """Synthesises the passages of a text, and the silences between them, in order.
+
+        Streamed, a passage is synthesised when it is asked for, and its wav in pieces. Otherwise,
+        passages of similar length share the passes of both networks, and wavs are in one piece.
+
+        Yields:
+            Each passage or silence, with the words, the marks and the sentence that end in it, and
+            times in the text; its `wav` is empty. The pieces of its wav, (n,) float32.
+        """
+        spoken = [passage for passage in passages if passage.spoken.phones]
+        clauses = self._clauses(spoken, speaker, settings, streamed=streamed)
+        n_pause = self.pause_frames(settings.duration_control)
+        return place(passages, clauses, partial(self._silence, speaker), n_pause)
+
+    def _clauses(
+        self, passages: Sequence[Passage], speaker: int, settings: Settings, *, streamed: bool
+    ) -> Iterator[Clause]:
+        """Synthesises passages of similar length in batches, each when it is needed."""
+        size = 1 if streamed else self._inference.batch_size
+        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
+        batches = [by_length[n : n + size] for n in range(0, len(passages), size)]
+        batch_of = {i: batch for batch in batches for i in batch}
+        edges = [*accumulate((len(passage.spoken.phones) for passage in passages), initial=0)]
+        spans = [(start / edges[-1], end / edges[-1]) for start, end in pairwise(edges)]
+        clauses: dict[int, Clause] = {}
+        for i in range(len(passages)):
+            if i not in clauses:
+                chosen = batch_of[i]
+                batch = [passages[j] for j in chosen], [spans[j] for j in chosen]
+                new = self._batch(*batch, speaker, settings, streamed=streamed)
+                clauses.update(zip(chosen, new, strict=True))
+            yield clauses.pop(i)
+
+    @torch.inference_mode()
+    def _batch(
+        self,
+        passages: Sequence[Passage],
+        spans: Sequence[tuple[float, float]],
+        speaker: int,
+        settings: Settings,
+        *,
+        streamed: bool,
+    ) -> list[Clause]:
+        """Synthesises passages without their times; spans are their places in the text, 0 to 1."""
+        out, attention = self._infer(passages, speaker, settings, spans)
+        if not streamed:
+            whole = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)
+        f0, energy = (None if c is None else to_numpy(c) for c in out.contours_per_frame())
+        mels, durations = to_numpy(out.mel), to_numpy(out.durations).astype(np.int64)
+        empty, _ = self._silence(speaker, 0)
+        clauses: list[Clause] = []
+        for i, passage in enumerate(passages):
+            spoken, T = passage.spoken, int(durations[i].sum())
+            clause = replace(
+                empty,
+                text=spoken.text,
+                normalized=spoken.normalized,
+                phone_names=spoken.phones,
+                durations=durations[i, : len(spoken.phones)],
+                mel=mels[i, :, :T],
+                f0=None if f0 is None else f0[i, :T],
+                energy=None if energy is None else energy[i, :T],
+                out_of_vocabulary=spoken.out_of_vocabulary,
+                attention=tuple(attention[i : i + 1]),
+            )
+            if settings.changes_pitch:
+                self._range.check(clause)
+            if streamed:
+                mel = out.mel[i : i + 1, :, :T]
+                pieces = self.vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
+            else:
+                pieces = iter([whole[i : i + 1, : T * self._mel.hop_length]])
+            clauses.append((clause, _finite(spoken.text, clause.mel, pieces)))
+        return clauses
+
+    def _infer(
+        self,
+        passages: Sequence[Passage],
+        speaker: int,
+        settings: Settings,
+        spans: Sequence[tuple[float, float]],
+    ) -> tuple[TtsOutput, list[AttentionQuality]]:
+        """Runs the acoustic model; warns of failed attention, if the model has attention."""
+        phones = [passage.spoken.phones for passage in passages]
+        phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
+        phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
+        speaker_ids = torch.full((len(phones),), speaker, device=self._device)
+        infer: Infer = partial(self._network.infer, **self._prosody(passages, settings, spans))
+        if not self._aligns_by_attention:
+            out = infer(phone_ids, phone_lengths, speaker_ids=speaker_ids, seed=settings.seed)
+            return out, []
+        out, attention = infer_with_retries(
+            infer,
+            phone_ids,
+            phone_lengths,
+            speaker_ids,
+            seed=settings.seed,
+            attempts=self._inference.attention_attempts,
+            log_floor=self._log_floor,
+        )
+        for passage, quality in zip(passages, attention, strict=True):
+            if quality.fault:
+                get_logger(__name__).warning(
+                    "%r: attention failed in every attempt (inference.attention_attempts), the best"
+                    " is used: %s; another --seed, a shorter sentence or more training may help",
+                    passage.spoken.text,
+                    quality.fault,
+                )
+        return out, attention
+
+    def _prosody(
+        self,
+        passages: Sequence[Passage],
+        settings: Settings,
+        spans: Sequence[tuple[float, float]],
+    ) -> dict[str, Any]:
+        """Arguments of `infer` for the controls that are asked for."""
+        asked = settings.changed_controls()
+        if "pitch" in asked:
+            asked["pitch"] = self._padded([passage.pitch or () for passage in passages])
+        for name in ("duration", "pitch") if any(p.prosody for p in passages) else ():
+            if name in self.controls:
+                prosodies = [p.prosody or [PLAIN] * len(p.spoken.phones) for p in passages]
+                rows = [[getattr(phone, name) for phone in prosody] for prosody in prosodies]
+                factors = self._padded(rows, 1.0)  # (B, N)
+                asked[f"{name}_control"] = factors * asked.get(f"{name}_control", 1.0)
+        if "pitch_transform" in asked:
+            transform = settings.transform
+            if isinstance(transform, PitchContour):
+                transform = transform.over(torch.tensor(spans))
+            asked["pitch_transform"] = transform
+        if "pitch_transform" in self.controls:
+            rows = [[name in self._voiced for name in p.spoken.phones] for p in passages]
+            asked["voiced"] = self._padded(rows)
+        return asked
+
+    def _padded(self, rows: Sequence[Sequence[float]], padding: float = 0.0) -> Tensor:
+        """Pads rows of different lengths to one tensor on the device, (B, N)."""
+        tensors = [torch.tensor(row) for row in rows]
+        return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self._device)
+
+    def _silence(self, speaker: int, n_frames: int) -> Clause:
+        """Builds silence: one phone, the mel at its floor, and no sound."""
+        zeros = np.zeros(n_frames, dtype=np.float32)
+        clause = Speech(
+            text="",
+            normalized="",
+            speaker=self._speakers[speaker].name,
+            wav=np.zeros(0, dtype=np.float32),
+            sample_rate=self._mel.sample_rate,
+            frame_s=self._frame_s,
+            words=(),
+            sentences=(),
+            phone_names=(SILENCE,) * (n_frames > 0),
+            durations=np.array([n_frames] * (n_frames > 0), dtype=np.int64),
+            mel=np.full((self._mel.n_mels, n_frames), self._log_floor, dtype=np.float32),
+            f0=zeros,
+            energy=zeros,
+        )
+        return clause, [np.zeros(n_frames * self._mel.hop_length, dtype=np.float32)]
+
+
+def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
+    model = cast("AcousticModel", network)
+    precision = chosen_precision(config.inference.acoustic_precision, config, device)
+    if precision not in model.PRECISIONS:
+        raise InputError(
+            f"inference.acoustic_precision is {precision}; {config.model_type} has"
+            f" {', '.join(model.PRECISIONS)}"
+        )
+    attempts = config.inference.attention_attempts
+    aligns_by_attention = not model_of(config).needs_durations
+    if not aligns_by_attention and attempts != InferenceConfig.attention_attempts:
+        raise InputError(
+            f"inference.attention_attempts is {attempts}, and {config.model_type} does not align by"
+            " attention; remove it"
+        )
+    if config.inference.compile != "off":
+        require_compiler("inference.compile", device)
+    return model.for_inference(precision, config.inference.compile)
+
+
+def _finite(text: str, mel: np.ndarray, wavs: Iterable[Tensor]) -> Iterator[np.ndarray]:
+    """Yields the pieces of a wav, (1, n) each, as arrays; refuses values that are not finite."""
+    pieces = (to_numpy(wav)[0] for wav in wavs)
+    for values in chain([mel], pieces):
+        if not np.isfinite(values).all():
+            raise InputError(
+                f"{text!r}: the model gives values that are not finite; its weights are damaged or"
+                " its training diverged"
+            )
+        if values is not mel:
+            yield values
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray:
+    """Converts a tensor of any device and float type to an array of float32 or integers."""
+    return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()

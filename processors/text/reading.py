@@ -1,0 +1,274 @@
+"""Splits texts into sentences, and long ones into clauses, and reads these as phones. No loss."""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from config.text import TextConfig
+from processors.records import SpokenText
+from processors.text.frontend import Frontends
+from processors.text.letters import mix
+from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
+from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
+from processors.text.voice_phones import VoicePhones
+from utils.errors import InputError, control_characters
+
+# A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
+# without spaces need none behind them.
+_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔]+|\n\s*\n)")
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_BRACES = re.compile(r"\{[^{}]*\}")
+_LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
+_UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
+
+# A line that goes on in the next one: from a capital to a small letter, without a mark
+_CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]", re.M)
+_LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
+_SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔][\"'”’»)\]]*$")
+_NO_MARK = re.compile(r"[^.!?…。！？।॥۔,;:、，(\[–—-]$")
+_NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
+
+# Cost of a split after a word, as a share of the length of the chunk.
+_CLAUSE_COST = (
+    (re.compile(r"[.!?;:…—–]['\"”’)\]]*$"), 0.0),
+    (re.compile(r"[,)\]、，]['\"”’]*$"), 0.05),
+)
+_WORD_COST = 0.25
+_CONJUNCTION_COST = 0.15
+_CONJUNCTIONS = frozenset(
+    ["and", "but", "or", "nor", "so", "because", "which", "that", "when", "while", "where", "who"]
+)
+COMMA = "<,>"
+
+
+def split_sentences(text: str) -> list[str]:
+    """Splits a text at the ends of sentences, at blank lines, and between the items of a list.
+
+    Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals do not end a sentence, and
+    phones in braces are not split. The sentences hold every visible character of the text.
+    """
+    text = "\n\n".join(_separate_items(block) for block in _BLANK_LINE.split(text))
+    guarded = [match.span() for match in _BRACES.finditer(text)]
+    sentences = []
+    start = 0
+    for match in _END.finditer(text):
+        if any(low < match.end() < high for low, high in guarded):
+            continue
+        if _ends_sentence(text[start : match.end()], text[match.end() : match.end() + 64].lstrip()):
+            sentences.append(text[start : match.end()])
+            start = match.end()
+    sentences.append(text[start:])
+    return [sentence.strip() for sentence in sentences if sentence.strip()]
+
+
+def _separate_items(block: str) -> str:
+    """Writes a blank line between lines that are not one sentence, such as the items of a list.
+
+    A line break of wrapped prose is where the next word did not fit in. Any other one after a line
+    without a final mark separates, except before a small letter in a text of sentences: its author
+    broke a line within one.
+    """
+    lines = [line.rstrip() for line in block.strip().split("\n")]
+    is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
+    is_prose = any(map(_SENTENCE_MARK.search, lines)) or bool(_CONTINUED.search(block))
+    width = max(*map(len, lines), 0 if is_prose else _NARROWEST)
+    text = lines[0]
+    for line, following in pairwise(lines):
+        word = following.split()[0]
+        is_item = is_list and _LIST_MARK.match(following)
+        fits = len(line) + 1 + len(word) <= width
+        ends = _NO_MARK.search(line) and fits and not (is_prose and word[0].islower())
+        text += ("\n\n" if is_item or ends else "\n") + following
+    return text
+
+
+def _ends_sentence(before: str, after: str) -> bool:
+    if not before.strip() or not after or before.endswith("\n"):
+        return True
+    opening = after.lstrip("\"'“‘«([{")
+    if opening[:1].islower():
+        return bool(re.search(r"[。！？।॥۔]", before[-2:]))
+    word = _LAST_WORD.search(before)
+    if word is None:
+        return True
+    last = word[1].lower()
+    if last in SELDOM_FINAL:
+        return not opening[:1].isdigit()
+    if last in NEVER_FINAL or re.fullmatch(r"(?:\w\.)+\w", last):  # "Dr", "U.S", "e.g"
+        return False
+    return not _is_initial(before, word.start(1))
+
+
+def _is_initial(before: str, start: int) -> bool:
+    """Returns whether the last word is a single capital after a name: "John F." or "J. R."."""
+    letter = before[start:].rstrip(".\"'”’)]")
+    if len(letter) != 1 or not letter.isupper():
+        return False
+    previous = before[:start].split()
+    return not previous or previous[-1][0].isupper()
+
+
+def split_long(sentence: str, max_phones: int) -> list[str]:
+    """Halves a long sentence, preferably between clauses, until every chunk fits.
+
+    Halving gives chunks of similar length; models read a short remainder badly. A letter counts as
+    one phone, a digit as five. Words are halved if they are too long; inline phones are not.
+    """
+    return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
+
+
+def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
+    sizes = [_phones_of(unit) for unit in units]
+    total = sum(sizes)
+    if total <= max_phones:
+        return [units] if units else []
+    if len(units) == 1:
+        (word,) = units
+        middle = len(word) // 2
+        if "{" in word or middle == 0:
+            return [units]
+        return _halve([word[:middle]], max_phones) + _halve([word[middle:]], max_phones)
+    costs = []
+    position = 0
+    for index in range(len(units) - 1):
+        position += sizes[index]
+        off_centre = abs(position - total / 2) / total
+        costs.append(off_centre + cut_cost(units[index], units[index + 1]))
+    cut = costs.index(min(costs)) + 1
+    return _halve(units[:cut], max_phones) + _halve(units[cut:], max_phones)
+
+
+def _phones_of(unit: str) -> int:
+    """Estimates the number of phones of a word, at least one."""
+    if unit.startswith("{"):
+        return max(len(unit.split()), 1)
+    return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
+
+
+def cut_cost(word: str, following: str) -> float:
+    """Computes the cost of a cut between two words, from 0 after a clause to 0.25."""
+    for pattern, cost in _CLAUSE_COST:
+        if pattern.search(word):
+            return cost
+    return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST
+
+
+def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[int, str]]]:
+    """Cuts the parts of a text where the text is cut; empty parts at a cut go with what follows.
+
+    Args:
+        pieces: The text in pieces with the characters of the parts in order; spaces may differ.
+
+    Returns:
+        The index and text of each part, or of what is left of it, for each piece.
+    """
+    waiting = deque(enumerate(parts))
+    rows: list[list[tuple[int, str]]] = []
+    for piece in pieces:
+        n_left = sum(not char.isspace() for char in piece)
+        rows.append([])
+        while waiting and n_left > 0:
+            index, part = waiting.popleft()
+            end = 0
+            while end < len(part) and (n_left > 0 or part[end].isspace()):
+                n_left -= not part[end].isspace()
+                end += 1
+            rows[-1].append((index, part[:end]))
+            if end < len(part):
+                waiting.appendleft((index, part[end:]))
+    if rows:
+        rows[-1] += waiting
+    return rows
+
+
+class TextReader:
+    """Reads texts of several languages in the phones of a voice; keeps a front end for each.
+
+    Sentences of more than `max_phones` are split at clauses.
+
+    Args:
+        p_arpabet: Probability of ARPAbet for words that can be in letters or in phones.
+    """
+
+    def __init__(
+        self, config: TextConfig, max_phones: int, phones: VoicePhones, p_arpabet: float = 0.0
+    ) -> None:
+        self.phones = phones
+        self._config = config
+        self._max_phones = max_phones
+        self._p_arpabet = p_arpabet
+        self._frontends = Frontends(config)
+
+    def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
+        """Reads the sentences of a text, each as one or more clauses.
+
+        Raises:
+            InputError: If the text has no word, or one that cannot be pronounced.
+        """
+        sentences = merge_wordless(split_sentences(text))
+        if not sentences:
+            raise InputError(f"there is no word in {text[:80]!r}")
+        return self.phones.fit([self.clauses([sentence], language) for sentence in sentences])
+
+    def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
+        """Reads a sentence, in one or several parts, in phones that the voice may lack."""
+        spoken = self._spoken(parts, language)
+        if len(spoken.phones) <= self._max_phones:
+            return [spoken]
+        chunks = merge_wordless(split_long("".join(parts), self._max_phones))
+        rows = zip(cut_parts(parts, chunks), chunks, strict=True)
+        return self.link(
+            [replace(self._spoken([p for _, p in row], language), text=text) for row, text in rows]
+        )
+
+    def link(self, clauses: Sequence[SpokenText]) -> list[SpokenText]:
+        """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""
+        pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
+        linked = []
+        for clause in clauses[:-1]:
+            phones = clause.phones
+            if phones[-1] == FULL_STOP:
+                phones = (*phones[:-1], COMMA)
+            elif phones[-1] not in PAUSES:  # the front end ends it without one
+                phones = (*phones, pause)
+            linked.append(replace(clause, phones=phones))
+        return [*linked, *clauses[-1:]]
+
+    def _spoken(self, parts: Sequence[str], language: str) -> SpokenText:
+        spoken = self._frontends[language](*parts)
+        return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
+
+
+def check_text(text: str) -> None:
+    """Raises InputError if this is no text, was not UTF-8, or holds control characters."""
+    if not isinstance(text, str):
+        raise InputError(f"the text is {repr(text)[:80]}; expected a string")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the text is not UTF-8 at character {error.start}; is the terminal set to UTF-8?"
+        ) from error
+    if not text.isprintable() and (shown := control_characters(text)):
+        raise InputError(f"the text holds control characters: {shown}; remove them")
+
+
+def merge_wordless(pieces: Sequence[str]) -> list[str]:
+    """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
+
+    Alone they cannot be synthesised, but they may contain a sign that is read as a word.
+    """
+    joined: list[str] = []
+    for piece in pieces:
+        if joined and not (has_word(piece) and has_word(joined[-1])):
+            joined[-1] = f"{joined[-1]} {piece}"
+        else:
+            joined.append(piece)
+    return joined
+
+
+def has_word(piece: str) -> bool:
+    """Returns whether a piece of text holds a letter or a digit."""
+    return any(character.isalnum() for character in piece)

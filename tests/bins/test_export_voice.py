@@ -1,0 +1,84 @@
+import builtins
+import logging
+from dataclasses import replace
+
+import pytest
+from onnx import ModelProto
+
+from bins.export_voice import main
+from models.base import registry
+from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder
+from utils.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory):
+    return make_voice(tmp_path_factory.mktemp("voices") / "tiny")
+
+
+def export(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["arion export", *map(str, words)])
+    main()
+
+
+def test_a_folder_that_is_not_empty_is_refused_first(monkeypatch, tmp_path, voice):
+    (tmp_path / "kept.txt").write_text("kept")
+    with pytest.raises(InputError, match="exists and is not empty: choose another name"):
+        export(monkeypatch, voice, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxscript"])
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, voice, package):
+    original = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("models.export"):
+            raise ModuleNotFoundError(f"No module named '{package}'", name=package)
+        return original(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InputError, match=rf"{package} is missing: pip install -e '\.\[onnx\]'"):
+        export(monkeypatch, voice, tmp_path / "out")
+
+
+def test_what_is_no_whole_experiment_is_refused(monkeypatch, tmp_path, voice):
+    with pytest.raises(InputError, match="no voice 'kathlen'; did you mean kathleen"):
+        export(monkeypatch, "kathlen", tmp_path / "out")
+    vocoder = make_vocoder(tmp_path / "vocoder")
+    with pytest.raises(InputError, match="is a vocoder; expected an acoustic model"):
+        export(monkeypatch, vocoder, tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"neither an experiment nor a folder with model"):
+        export(monkeypatch, tmp_path / "empty", tmp_path / "out")
+    with pytest.raises(InputError, match="is an acoustic model; expected a vocoder"):
+        export(monkeypatch, voice, tmp_path / "out", "--vocoder_dir", voice)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):
+    found = registry.find_model("tts", "fastspeech2")
+    without = replace(found, graphs=None)
+    monkeypatch.setattr("models.export.folder.model_of", lambda _config: without)
+    with pytest.raises(InputError, match="FastSpeech2 cannot be exported: its model file defines"):
+        export(monkeypatch, voice, tmp_path / "out")
+
+
+def test_files_and_licences_are_written(monkeypatch, tmp_path, voice, caplog):
+    (voice / "README.md").write_text("the card of the voice")
+    monkeypatch.setattr("models.export.folder.to_onnx", lambda _graph, _weights: ModelProto())
+    with caplog.at_level(logging.INFO):
+        export(monkeypatch, voice, tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {
+        "LICENSE",
+        "README_vocoder.md",
+        "README_voice.md",
+        "acoustic.onnx",
+        "speak.py",
+        "vocoder.onnx",
+        "voice.json",
+    } <= names
+    assert (tmp_path / "out" / "README_voice.md").read_text() == "the card of the voice"
+    assert "acoustic.onnx" in caplog.text

@@ -1,0 +1,72 @@
+import pytest
+
+from processors.records import SpokenText
+from processors.text.passages import (
+    ProsodyFactors,
+    TextRun,
+    check_length,
+    cut_runs,
+    phone_names,
+    pitched_passages,
+)
+from utils.errors import InputError
+
+NAMES = ("<sil>", "A", "<,>", "<sil>", "B", "C", "<.>")
+SENTENCES = [  # one of two clauses, and one of one
+    [SpokenText("A,", "a,", NAMES[:3], ()), SpokenText("b", "b", NAMES[3:5], ())],
+    [SpokenText("C.", "c.", NAMES[5:], ())],
+]
+
+
+def test_phones_are_listed_with_the_pauses_between_sentences():
+    assert phone_names(SENTENCES, pauses=True) == (*NAMES[:5], "<sil>", *NAMES[5:])
+    assert phone_names(SENTENCES, pauses=False) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("pauses", "rows"),
+    [(True, [(0, 1, 2), (3, 4), (6, 7)]), (False, [(0, 1, 2), (3, 4), (5, 6)])],
+)
+def test_given_pitch_is_shared_out_as_phones_are_listed(pauses, rows):
+    pitch = range(len(phone_names(SENTENCES, pauses=pauses)))
+    passages = pitched_passages(SENTENCES, pitch, pauses=pauses)
+    assert [passage.pitch for passage in passages] == rows
+    assert [passage.starts_sentence for passage in passages] == [True, False, True]
+
+
+def test_pitch_for_another_number_of_phones_is_refused():
+    with pytest.raises(InputError, match="the pitch has 7 values, and the text 8 phones and pause"):
+        pitched_passages(SENTENCES, [100.0] * 7, pauses=True)
+    check_length([100.0] * 2, ("<sil>", "AA"))
+
+
+def test_runs_are_cut_where_their_text_is_and_no_character_is_lost():
+    runs = [
+        TextRun("One. Tw"),
+        TextRun("", mark="m"),
+        TextRun("o", shown="2"),
+        TextRun(" \n"),
+        TextRun("b c", "x"),
+    ]
+    first, second, third = cut_runs(runs, ["One.", "Two b", "c"])
+    assert first == [TextRun("One. ")]
+    assert second == [
+        TextRun("Tw"),
+        TextRun("", mark="m"),
+        TextRun("o", "2"),
+        TextRun(" \n"),
+        TextRun("b ", "x"),
+    ]
+    assert third == [TextRun("c", "")]  # it is shown once
+
+
+def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
+    first, second = cut_runs(
+        [TextRun("a"), TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")], ["a", "b"]
+    )
+    assert first == [TextRun("a")]
+    assert second == [TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")]
+
+
+def test_nested_prosody_multiplies():
+    assert ProsodyFactors(2, 0.5, 3).times(ProsodyFactors(2, 4, 0.5)) == ProsodyFactors(4, 2, 1.5)

@@ -1,0 +1,187 @@
+import random
+import textwrap
+from itertools import pairwise
+
+import pytest
+
+from config.text import TextConfig
+from processors.text.reading import TextReader, split_long, split_sentences
+from processors.text.voice_phones import VoicePhones, model_vocabulary
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It rained.", "We left!", "Why?", "Because."],
+        ["Mr. Smith met Dr. Jones on St. James St. in the U.S. Army.", "He left."],
+        ["We use e.g. this, i.e. that, etc. and more.", "Yes."],
+        ["He paid $3.50 at 5 p.m. sharp.", "Fine."],
+        ["He came at 5 p.m.", "She left."],
+        ["See No. 5 and vol. 2 of it.", "No.", "I won't."],
+        ["J. F. Kennedy and Lee H. Oswald met.", "So did I.", "Then we went."],
+        ['"Go away!" he said.', '"No."', "(Really.)", "Ok."],
+        ["Wait... what?", "Nothing."],
+        ["Visit example.com now.", "Or 3.14."],
+        ["Pi is 3.", "The end."],
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(sentences):
+    assert split_sentences(" ".join(sentences)) == sentences
+
+
+def test_blank_lines_end_sentences_and_single_line_breaks_do_not():
+    assert split_sentences("A title\n\nOne line\nand more") == ["A title", "One line\nand more"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["apples", "pears", "bread"],
+        ["Buy:", "- ripe apples", "- pears", "* bread"],
+        ["First open the door and go in", "1) then sit down", "2) sing"],
+        ["Dear Mr Smith", "Thank you for your letter of the fifth of May.", "Yours", "Anna Lee"],
+        ["12 Baker Street", "London"],
+    ],
+)
+def test_items_of_a_list_are_sentences(lines):
+    assert split_sentences("\n".join(lines)) == lines
+    assert split_sentences("\r\n".join(lines)) == lines
+
+
+@pytest.mark.parametrize("width", [30, 50, 72])
+def test_wrapped_prose_is_not_broken_within_a_sentence(width):
+    text = (
+        "In May 1999 Mr. Smith went to London, Paris and Rome, and 12 people of the Ministry went"
+        " with him to 3 of the meetings, which (as John F. Kennedy said of others) were too long"
+    )
+    for end in (".", ""):
+        assert len(split_sentences(textwrap.fill(text + end, width))) == 1
+    by_clause = "We went to the market\nand bought apples\nwhen it rained."
+    assert split_sentences(by_clause) == [by_clause]
+
+
+def test_scripts_without_spaces_are_split():
+    assert split_sentences("你好。世界！再见") == ["你好。", "世界！", "再见"]
+
+
+def test_inline_phones_are_never_cut():
+    assert split_sentences("Say {A. B} now. Yes.") == ["Say {A. B} now.", "Yes."]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n"])
+def test_empty_text_has_no_sentences(text):
+    assert split_sentences(text) == []
+
+
+def test_nothing_is_lost_by_splitting():
+    generator = random.Random(0)
+    pieces = [
+        "word",
+        "Mr.",
+        "U.S.",
+        "no.",
+        ".",
+        "!",
+        "?",
+        "...",
+        '"',
+        ")",
+        "\n\n",
+        "5.",
+        "I.",
+        "。",
+    ]
+    for _ in range(500):
+        text = "".join(generator.choice(pieces) + generator.choice(["", " "]) for _ in range(12))
+        assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+
+
+def letters(chunk):
+    return sum(char.isalpha() for char in chunk)
+
+
+def test_a_short_sentence_stays_whole():
+    assert split_long("Just  a few words.", 50) == ["Just a few words."]
+
+
+def test_long_sentences_are_cut_at_clauses():
+    sentence = "When the sun had gone down, we walked back to the old house; nobody was there."
+    assert split_long(sentence, 50) == [
+        "When the sun had gone down,",
+        "we walked back to the old house; nobody was there.",
+    ]
+
+
+def test_chunks_fit_are_even_and_lose_nothing():
+    generator = random.Random(1)
+    for _ in range(100):
+        words = [
+            "x" * generator.randint(1, 9) + generator.choice(["", "", "", ","]) for _ in range(120)
+        ]
+        chunks = split_long(" ".join(words), 80)
+        assert " ".join(chunks) == " ".join(words)
+        assert max(map(letters, chunks)) <= 80
+        assert min(map(letters, chunks)) >= 10
+
+
+def test_a_long_word_is_halved_until_its_pieces_fit():
+    assert split_long("x" * 500, 100) == ["x" * n for n in (62, 63) * 4]
+    assert split_long("Oh, " + "x" * 9 + "!", 5) == ["Oh,", "x" * 5, "x" * 4 + "!"]
+    assert split_long("12", 3) == ["1", "2"]
+
+
+def test_inline_phones_are_one_unit():
+    assert split_long("aaaa {HH AH0 L OW1} bbbb", 5) == ["aaaa", "{HH AH0 L OW1}", "bbbb"]
+
+
+LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."
+
+
+def reader(max_phones: int, p_arpabet: float = 0.0, **text: str) -> TextReader:
+    """A reader for a voice that says all phones."""
+    config = TextConfig(**text)
+    phones = model_vocabulary(config, LETTERS).symbols
+    return TextReader(config, max_phones, VoicePhones(phones, "refuse"), p_arpabet)
+
+
+@pytest.mark.parametrize(
+    ("pauses", "inner", "final"), [("classes", "<,>", "<.>"), ("sp", "<sp>", "D")]
+)
+def test_clauses_of_a_long_sentence_end_as_if_it_went_on(pauses, inner, final):
+    clauses, _ = reader(30, pauses=pauses)(LONG, "en-us")
+    assert [clause.words[-1].text for clause in clauses] == ["went", "without", "unkind"]
+    assert [clause.phones[-1] for clause in clauses] == [inner, inner, final]
+
+
+@pytest.mark.parametrize("pauses", ["classes", "sp"])
+def test_no_word_is_lost_and_every_phone_is_in_a_word_or_a_pause(pauses):
+    sentences = reader(20, pauses=pauses)(LONG, "en-us")
+    words = " ".join(word.text for clauses in sentences for c in clauses for word in c.words)
+    assert words == LONG.replace(",", "").replace(".", "")
+    for clause in (clause for clauses in sentences for clause in clauses):
+        gaps = [(a.end, b.start) for a, b in pairwise(clause.words)]
+        assert all(stop - start in (0, 1) for start, stop in gaps)
+        assert all(clause.phones[start].startswith("<") for start, stop in gaps if start < stop)
+
+
+def test_clauses_of_letters_end_in_a_comma_and_in_symbols_of_nvidia_too():
+    for extractor in ("letters", "nvidia_english"):
+        clauses, _ = reader(30, phone_extractor=extractor)(LONG, "en-us")
+        assert len(clauses) > 1
+        assert [clause.phones[-1] for clause in clauses[:-1]] == ["<,>"] * (len(clauses) - 1)
+        assert clauses[-1].phones[-1] == "<.>"
+
+
+def test_a_word_of_thousands_of_letters_is_several_passages():
+    ((*inner, last),) = reader(300)("a" * 5000, "en-us")
+    assert len(inner) == 31
+    assert "".join(clause.text for clause in [*inner, last]) == "a" * 5000
+    assert max(len(clause.phones) for clause in inner) < 300
+
+
+@pytest.mark.parametrize(("p_arpabet", "cat"), [(0.0, "c a t"), (1.0, "K AE1 T")])
+def test_words_that_can_be_mixed_are_in_letters_or_phones(p_arpabet, cat):
+    ((clause,),) = reader(60, p_arpabet, phone_extractor="mixed")("The cat.", "en-us")
+    assert " ".join(clause.phones) == f"<sil> t h e <space> {cat} <.>"
