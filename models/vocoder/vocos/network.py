@@ -1,5 +1,6 @@
 """Vocos's generator (section 3 of the paper): from a mel to a spectrum, and its inverse STFT."""
 
+import copy
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
 
@@ -121,7 +122,7 @@ class Vocos(nn.Module):
         "bf16" and "mixed" compute the linear layers of the blocks in bfloat16.
         """
         half = () if precision == "fp32" else ("blocks",)
-        return packed(self, half)
+        return packed(copy.deepcopy(self).requires_grad_(False), half)
 
 
 class VocosGraph(nn.Module):

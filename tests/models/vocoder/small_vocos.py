@@ -1,4 +1,4 @@
-"""A Vocos of a few thousand weights, and the published computation in a few lines."""
+"""A Vocos of some thousand weights, and the published computation in a few lines."""
 
 from dataclasses import replace
 
@@ -6,20 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.vocoder.vocos import Vocos, VocosTask, WaveDiscriminator
-from models.vocoder.vocos.config import DiscriminatorConfig, VocosConfig
+from models.vocoder.vocos import Vocos
+from models.vocoder.vocos.config import VocosConfig
 from modules.mel import MelConfig
 from tests.models.vocoder.small_hifigan import MEL
 
 CENTRE = replace(MEL, padding="centre")
-SMALL = VocosConfig(
-    channels=8,
-    expanded=12,
-    n_layers=2,
-    discriminator=DiscriminatorConfig(
-        periods=(3,), period_channels=(2, 2, 2, 2, 2), windows=(64,), resolution_channels=2
-    ),
-)
+SMALL = VocosConfig(channels=8, expanded=12, n_layers=2)
 
 
 def make_network(mel: MelConfig = CENTRE) -> Vocos:
@@ -29,15 +22,6 @@ def make_network(mel: MelConfig = CENTRE) -> Vocos:
     for weight in network.parameters():
         nn.init.normal_(weight, std=0.3)
     return network
-
-
-def make_task(**changes: object) -> VocosTask:
-    config = replace(SMALL, **changes)
-    torch.manual_seed(0)
-    network, discriminator = Vocos(config, CENTRE), None
-    if config.adversarial:
-        discriminator = WaveDiscriminator(config.discriminator, config.lambda_resolution)
-    return VocosTask(network, discriminator, config, CENTRE)
 
 
 def plain_wav(
