@@ -22,9 +22,9 @@ setup(
         "processors.dataset": ["*.csv.gz"],
         "processors.text": ["data/*"],
         "models.evaluation.report": ["static/*"],
-        "models.export.web": ["static/*"],
-        "models.page": ["page.html"],
-        "models.server": ["static/*"],
+        "models.programs.export.web": ["static/*"],
+        "models.programs.page": ["page.html"],
+        "models.programs.server": ["static/*"],
     },
     entry_points={"console_scripts": ["arion = bins.arion:entry_point"]},
     install_requires=[

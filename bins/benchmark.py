@@ -18,8 +18,8 @@ def main() -> None:
 
     import torch
 
-    from models.benchmark.results import environment, tables_of
-    from models.benchmark.run import MODES, Options, run_benchmark
+    from models.programs.benchmark.results import environment, tables_of
+    from models.programs.benchmark.run import MODES, Options, run_benchmark
     from utils.files import write_json
     from utils.logging import setup_logging
 

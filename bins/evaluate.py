@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if flags.page == "no":
         return
 
-    from models.base.result_files import PAGE
+    from models.base.results.files import PAGE
     from models.evaluation.report.page import write_page
 
     page, backend = evaluation.folder / PAGE, inputs.preprocess.backend
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _inputs(flags: argparse.Namespace) -> "EvaluationInputs":
-    from models.base.result_files import SINGLE
+    from models.base.results.files import SINGLE
     from models.evaluation.inputs.options import inputs_of_config, inputs_of_model
     from models.evaluation.inputs.systems import read_texts
     from models.synthesizer.runs.synthesis_run import experiment_of

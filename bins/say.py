@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bins._flags.parsers import program_arguments
-from models.voices import find_voice
+from models.checkpoint.voices import find_voice
 from utils.cli import UsageError, run
 from utils.errors import InputError, printable
 from utils.files import decoded, read_text, replacing, user_path
@@ -158,8 +158,8 @@ def _book(flags: argparse.Namespace) -> Path | None:
 
 def _speak_book(path: Path, flags: argparse.Namespace) -> None:
     """Speaks a book into a folder; the same command goes on after an interruption."""
-    from models.books.reading import read_book
-    from models.books.speaking import speak_book
+    from models.programs.books.reading import read_book
+    from models.programs.books.speaking import speak_book
 
     if flags.output is None or Path(flags.output).suffix:
         raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")

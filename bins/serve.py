@@ -26,8 +26,8 @@ def main() -> None:
     if flags.host not in _OWN_MACHINE and not (token or flags.no_token):
         raise UsageError(f"--host {flags.host} needs --token, or --no_token to serve everyone")
     try:
-        from models.server.app import serve
-        from models.server.limits import Limits
+        from models.programs.server.app import serve
+        from models.programs.server.limits import Limits
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise

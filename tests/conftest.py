@@ -10,7 +10,7 @@ from utils import parallel
 
 POOL = parallel._loky_pool
 SLOW = ("tests/recipes/", "tests/test_try_it.py", "tests/models/")
-TOGETHER = "tests/models/export/"  # with what was exported for all of its files
+TOGETHER = "tests/models/programs/export/"  # with what was exported for all of its files
 
 
 def pytest_collection_modifyitems(items):

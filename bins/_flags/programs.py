@@ -6,7 +6,7 @@ from pathlib import Path
 from bins._flags import values as v
 from bins._flags.table import FLAGS, Flag
 from bins._flags.values import choice, matching, number, whole
-from models.voices import BUNDLED
+from models.checkpoint.voices import BUNDLED
 from processors.durations import ATTENTION_PATHS, EXPORT_FORMATS, IMPORT_FORMATS
 from utils.files import user_path
 from utils.parallel import n_cores

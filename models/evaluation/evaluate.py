@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
-from models.base.result_files import COMPARISON, SCORES, UTTERANCES
+from models.base.results.files import COMPARISON, SCORES, UTTERANCES
 from models.evaluation import metric_selection, results
 from models.evaluation.inputs import evaluation_set
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions

@@ -17,6 +17,7 @@ from torch import nn
 from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
+from models.checkpoint.voices import find_voice
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.joining import (
     SpeechStream,
@@ -30,7 +31,6 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
-from models.voices import find_voice
 from processors.text.passages import Passage, marked_up_passages, phone_names, pitched_passages
 from processors.text.reading import TextReader, check_text
 from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml

@@ -34,7 +34,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, voice,
     original = builtins.__import__
 
     def without(name, *rest):
-        if name.startswith("models.export"):
+        if name.startswith("models.programs.export"):
             raise ModuleNotFoundError(f"No module named '{package}'", name=package)
         return original(name, *rest)
 
@@ -60,14 +60,16 @@ def test_what_is_no_whole_experiment_is_refused(monkeypatch, tmp_path, voice):
 def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):
     found = registry.find_model("tts", "fastspeech2")
     without = replace(found, graphs=None)
-    monkeypatch.setattr("models.export.folder.model_of", lambda _config: without)
+    monkeypatch.setattr("models.programs.export.folder.model_of", lambda _config: without)
     with pytest.raises(InputError, match="FastSpeech2 cannot be exported: its model file defines"):
         export(monkeypatch, voice, tmp_path / "out")
 
 
 def test_files_and_licences_are_written(monkeypatch, tmp_path, voice, caplog):
     (voice / "README.md").write_text("the card of the voice")
-    monkeypatch.setattr("models.export.folder.to_onnx", lambda _graph, _weights: ModelProto())
+    monkeypatch.setattr(
+        "models.programs.export.folder.to_onnx", lambda _graph, _weights: ModelProto()
+    )
     with caplog.at_level(logging.INFO):
         export(monkeypatch, voice, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}

@@ -13,8 +13,8 @@ import openai
 import pytest
 
 from bins.serve import main
-from models.server import app
-from models.server.limits import Limits
+from models.programs.server import app
+from models.programs.server.limits import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -61,9 +61,9 @@ def test_flags_are_limits(monkeypatch):
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "models.server.app", None)
+    monkeypatch.setitem(sys.modules, "models.programs.server.app", None)
     monkeypatch.setitem(sys.modules, "fastapi", None)
-    for name in [name for name in sys.modules if name.startswith("models.server.")]:
+    for name in [name for name in sys.modules if name.startswith("models.programs.server.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.setattr("sys.argv", ["arion serve"])

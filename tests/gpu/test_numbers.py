@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch.nn import functional as F
 
 from models.base.registry import find_model
-from models.benchmark.run import generated_config, known_models
+from models.programs.benchmark.run import generated_config, known_models
 from models.training.data import ProcessRank, collect_assets, load_data, make_collator
 from models.training.trainer import Updater, train
 from processors.dataset.sampler import Draw

@@ -5,13 +5,13 @@ import os
 
 import pytest
 
-from models.voices import voices_in
+from models.checkpoint.voices import voices_in
 from tests.commands import command
 from tests.recipes.runs import EGS, Place
 from tests.recipes.test_fastpitch import RECIPE, TINY
 from utils.files import read_json
 
-TOY = "tests.models.distil.toy_teacher:speak"
+TOY = "tests.models.programs.distil.toy_teacher:speak"
 
 
 @pytest.fixture(scope="module")

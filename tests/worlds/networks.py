@@ -12,7 +12,7 @@ from config.schema import Config
 from models.base.assets import Assets, Speaker
 from models.base.registry import model_of
 from models.base.task import Task
-from models.benchmark.run import generated_config, known_models
+from models.programs.benchmark.run import generated_config, known_models
 from models.training.data import collect_assets
 from modules.layers.basic import length_mask
 from modules.layers.postnet import MaskedBatchNorm

@@ -10,7 +10,7 @@ import json
 import re
 from pathlib import Path
 
-from models.benchmark.results import tables_of
+from models.programs.benchmark.results import tables_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 REPORTS = PAGE.with_suffix("")

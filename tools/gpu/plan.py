@@ -23,9 +23,9 @@ import torch
 
 from config.schema import Config
 from models.base.registry import load_config
-from models.benchmark.run import generated_config, known_models
 from models.checkpoint.folders import steps_of
 from models.checkpoint.loading import CHECKPOINTS
+from models.programs.benchmark.run import generated_config, known_models
 from tools.gpu.results import (
     benchmarks_folder,
     results_folder,

@@ -8,7 +8,7 @@ from typing import Literal
 
 import soundfile
 
-from models.base.result_files import METADATA, SINGLE
+from models.base.results.files import METADATA, SINGLE
 from models.synthesizer.runs.copy_synthesis import files_of
 from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, read_rows
 from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of

@@ -26,9 +26,9 @@ import soundfile
 import soxr
 import torch
 
+from models.base.results.plots import colour_limits
 from models.evaluation.report import tables
 from models.evaluation.results import Evaluation, System
-from models.plots import colour_limits
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.frames import to_pcm16
 from processors.audio.pitch import extract_f0

@@ -15,7 +15,7 @@ from config.preprocess import PreprocessConfig
 from models.base.devices import resolved_device
 from models.base.model import Vocoder
 from models.base.registry import config_of
-from models.base.result_files import SINGLE
+from models.base.results.files import SINGLE
 from models.checkpoint.loading import open_model
 from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
 from models.synthesizer.joining import limiting_gain, log_gain

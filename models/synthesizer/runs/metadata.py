@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, SINGLE, UTTERANCES
+from models.base.results.files import COMPARISON, METADATA, PAGE, SCORES, SINGLE, UTTERANCES
 from models.synthesizer.settings import RECORDED, Settings
 from processors.durations.writing import WRITERS, AlignedSpeech
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones

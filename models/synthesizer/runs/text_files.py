@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from models.base.result_files import SCORES
+from models.base.results.files import SCORES
 from models.synthesizer.settings import read_pitch
 from processors.text.ssml.document import Ssml
 from utils.errors import InputError, nearest

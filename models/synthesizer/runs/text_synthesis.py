@@ -8,8 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from models.base.result_files import SINGLE
-from models.plots import plot_synthesis
+from models.base.results.files import SINGLE
+from models.base.results.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
 from models.synthesizer.runs.synthesis_run import TestingSet, synthesise_each, utterances_of

@@ -14,7 +14,7 @@ from torch import Tensor
 from models.base.assets import Assets
 from models.base.registry import find_model
 from models.base.task import Scheduled, Task
-from models.benchmark.run import generated_config
+from models.programs.benchmark.run import generated_config
 from models.training.data import ProcessRank, collect_assets, load_data, make_collator
 from models.training.trainer import Updater
 from modules.layers import basic

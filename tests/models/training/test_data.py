@@ -14,8 +14,8 @@ import torch
 from config.train import DataLoaderConfig
 from models.base.assets import Assets
 from models.base.registry import load_config
-from models.benchmark.run import generated_config, known_models
 from models.checkpoint.loading import load_model
+from models.programs.benchmark.run import generated_config, known_models
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.data import ProcessRank, collect_assets, load_data, windows
 from models.training.trainer import train

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.benchmark.run import known_models
+from models.programs.benchmark.run import known_models
 from modules.layers import basic
 from tests.models.training.equivalent import MODELS, Outcome, outcome_of
 from tests.processes import run_together

@@ -1,0 +1,1 @@
+"""Results for people: names of their files, plots, samples during training."""

@@ -1,0 +1,1 @@
+"""Programs that use models: server, books, export, distillation, benchmarks."""

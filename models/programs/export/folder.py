@@ -1,0 +1,165 @@
+"""Writes a voice and its text front end as a folder that needs onnxruntime and NumPy only."""
+
+import re
+import shutil
+from dataclasses import asdict, replace
+from modulefinder import ModuleFinder
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import onnx
+from torch import nn
+
+from config.schema import Config
+from models.base.assets import Assets
+from models.base.graphs import Graph, vocoder_graphs
+from models.base.registry import model_of
+from models.checkpoint.loading import TrainedModel, open_model
+from models.checkpoint.publish import CARD
+from models.checkpoint.voices import find_voice
+from models.programs.export import reader
+from models.programs.export.onnx_file import WeightType, to_onnx
+from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
+from modules.waveform.griffin_lim import GriffinLim
+from modules.waveform.griffin_lim_graph import GriffinLimGraph
+from processors.text.g2p import CMUDICT_PATH
+from utils.errors import InputError
+from utils.files import new_folder, write_json
+
+_RUNNER = [Path(__file__).with_name(name) for name in ("speak.py", "attention.py")]
+_ROOT = Path(__file__).parents[3]
+_PACKAGE = "frontend"
+_OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MULTILINE)
+
+
+class ExportedVoice(NamedTuple):
+    """A voice that can be exported: its networks, and what they need."""
+
+    model: TrainedModel
+    vocoder: TrainedModel | None  # None: Griffin-Lim
+    graphs: dict[str, Graph]  # by the names of their files
+
+    @property
+    def temperature(self) -> float | None:
+        """The voice's own factor on the noise of its flow; None: it has no flow."""
+        if not any("temperature" in graph.inputs for graph in self.graphs.values()):
+            return None
+        own: float = cast("Any", self.model.network).config.temperature
+        return own
+
+
+def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:
+    """Loads a voice and its vocoder, both as `Synthesizer` takes them.
+
+    Raises:
+        InputError: If a model cannot be loaded, is of the wrong kind, has no graphs or not its
+            default speaker, or if the vocoder was made for another mel.
+    """
+    opened = open_model(find_voice(reference) if isinstance(reference, str) else reference)
+    opened.require_task("tts", reference)
+    opened.default_speaker()  # refuses an unknown one
+    of_vocoder = open_vocoder(vocoder, opened.assets.mel)
+    graphs, settings = _graphs_of(opened, opened.network), opened.config.inference
+    if of_vocoder.model is None:
+        module = GriffinLimGraph(GriffinLim(of_vocoder.mel, settings.griffin_lim_iterations))
+        graphs |= vocoder_graphs(module, of_vocoder.mel.n_mels)
+        return ExportedVoice(opened, None, graphs)
+    network = with_options(of_vocoder.model, settings, of_vocoder.name)
+    graphs |= _graphs_of(of_vocoder.model, network)
+    return ExportedVoice(opened, of_vocoder.model, graphs)
+
+
+def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
+    """Writes the folder `target`, completely or not at all.
+
+    Raises:
+        InputError: If `target` is not empty.
+    """
+    with new_folder(target) as folder:
+        write_networks(voice, folder, weight_type)
+        write_frontend(voice.model.config, voice.model.assets, folder)
+        for path in _RUNNER:
+            shutil.copyfile(path, folder / path.name)
+
+
+def write_networks(voice: ExportedVoice, folder: Path, weight_type: WeightType) -> None:
+    """Writes the graphs, voice.json with the numbers that their use needs, and the licences."""
+    for name, graph in voice.graphs.items():
+        onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
+    write_json(folder / "voice.json", _description_of(voice))
+    copy_licences(voice, folder)
+
+
+def _description_of(voice: ExportedVoice) -> dict[str, object]:
+    model = voice.model
+    inputs = {name for graph in voice.graphs.values() for name in graph.inputs}
+    return {
+        "format": 1,
+        "graphs": list(voice.graphs),
+        "sample_rate": model.mel.sample_rate,
+        "hop_length": model.mel.hop_length,
+        "n_mels": model.mel.n_mels,
+        "sentence_pause_s": model.config.inference.sentence_pause_s,
+        "speakers": [speaker._asdict() for speaker in model.speakers],
+        "speaker": model.default_speaker(),
+        "controls": [name for name in ("duration", "pitch", "energy") if name in inputs],
+        "temperature": voice.temperature,
+        "model": model.config.model_type,
+        "vocoder": GRIFFIN_LIM if voice.vocoder is None else voice.vocoder.config.model_type,
+    }
+
+
+def _graphs_of(model: TrainedModel, network: nn.Module) -> dict[str, Graph]:
+    graphs = model_of(model.config).graphs
+    if graphs is None:
+        raise InputError(
+            f"{model.home}: {model.config.model_type} cannot be exported: its model file defines no"
+            " graphs"
+        )
+    return dict(graphs(network))
+
+
+def copy_licences(voice: ExportedVoice, folder: Path) -> None:
+    """Copies the licence of Arion, for the code, and model cards, which name other licences."""
+    shutil.copyfile(_ROOT / "LICENSE", folder / "LICENSE")
+    for name, model in (("voice", voice.model), ("vocoder", voice.vocoder)):
+        if model is not None and (model.home / CARD).is_file():
+            shutil.copyfile(model.home / CARD, folder / f"README_{name}.md")
+
+
+def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
+    """Writes the package, frontend.json with its settings, and the user's lexicon if there is one.
+
+    The package holds each file of Arion that `reader` imports, directly or not. It needs NumPy,
+    and phonemizer with espeakng-loader for phones of espeak-ng.
+    """
+    finder = ModuleFinder(path=[str(_ROOT)])
+    finder.run_script(reader.__file__)
+    for name, module in finder.modules.items():
+        file = vars(module)["__file__"]
+        if file is None:
+            continue  # built into Python
+        source = Path(file)
+        place = "__init__.py" if name == "__main__" else source.relative_to(_ROOT)
+        target = folder / _PACKAGE / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        code = source.read_text(encoding="utf-8")
+        target.write_text(_OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", code), encoding="utf-8")
+    data = CMUDICT_PATH.parent
+    shutil.copytree(data, folder / _PACKAGE / data.relative_to(_ROOT))
+    write_json(folder / reader.SETTINGS, _settings_of(config, assets))
+    if assets.lexicon is not None:
+        (folder / reader.LEXICON).write_text(assets.lexicon, encoding="utf-8")
+
+
+def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
+    lexicon_path = "" if assets.lexicon is None else reader.LEXICON
+    inference = config.inference
+    return {
+        "text": asdict(replace(config.preprocess.text, lexicon_path=lexicon_path)),
+        "max_phones": inference.max_phones,
+        "p_arpabet": config.spoken_p_arpabet,
+        "trained_phones": sorted(assets.known_phones),
+        "unknown_phones": inference.unknown_phones,
+        "symbols": assets.required_vocabulary().symbols,
+    }

@@ -1,0 +1,286 @@
+"""Voices for Piper and sherpa-onnx: both networks as one graph, and the files that go with it.
+
+Piper splits what espeak-ng says into characters; the clusters in its settings make them phones
+again. A voice with phones of ARPAbet has those that are nearest to espeak-ng's. sherpa-onnx reads
+a lexicon and a table of tokens.
+"""
+
+import shutil
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.compose import merge_models
+from onnx.parser import parse_graph
+
+from models.programs.export.folder import ExportedVoice, copy_licences
+from models.programs.export.onnx_file import WeightType, to_onnx
+from processors.text.g2p import CMUDICT_PATH
+from processors.text.symbols import (
+    ARPABET,
+    ARPABET_OF_IPA,
+    FULL_STOP,
+    MARKS,
+    PUNCTUATION_PAUSES,
+    SILENCE,
+)
+from processors.text.voice_phones import PhoneSet, Vocabulary
+from utils.errors import InputError
+from utils.files import new_folder, write_json
+
+N_DROPPED = 3  # ids 0, 1 and 2 are between phones and at both ends; those of phones follow
+# the pause of a mark; other punctuation has none
+PAUSE_OF_MARK = {",": "<,>", ";": "<,>", ":": "<,>", ".": FULL_STOP, "?": "<?>", "!": "<!>"}
+_GRAPHS = ("acoustic", "vocoder")
+_BEFORE = """
+before (int64[1, n_ids] input, int64[1] input_lengths, float[3] scales{sid}) => (
+  int64[1, n_phones] phone_ids, int64[1] speaker_id,
+  float[1, 1] duration, float[1, 1] pitch, float[1, 1] energy,
+  float[1] temperature, int64[1] seed
+) {{
+  row = Constant <value_ints = [-1]> ()
+  ids = Reshape (input, row)
+  first = Constant <value_ints = [{n_dropped}]> ()
+  is_phone = GreaterOrEqual (ids, first)
+  ids_of_phones = Compress <axis = 0> (ids, is_phone)
+  spoken = Gather (phone_of_id, ids_of_phones)
+  silence = Constant <value_ints = [{silence}]> ()
+  started = Concat <axis = 0> (silence, spoken)
+  last = Constant <value_ints = [-1]> ()
+  last_phone = Gather (started, last)
+  open_end = Gather (is_open, last_phone)
+  is_added = Cast <to = 9> (open_end)
+  full_stop = Constant <value_ints = [{full_stop}]> ()
+  added = Compress <axis = 0> (full_stop, is_added)
+  phones = Concat <axis = 0> (started, added)
+  batch = Constant <value_ints = [0]> ()
+  phone_ids = Unsqueeze (phones, batch)
+  speaker_id = {speaker}
+  length_scale = Constant <value_ints = [1]> ()
+  durations = Gather (scales, length_scale)
+  duration = Unsqueeze (durations, batch)
+  neutral = Constant <value_floats = [1.0]> ()
+  pitch = Unsqueeze (neutral, batch)
+  energy = Unsqueeze (neutral, batch)
+  seed = Constant <value_ints = [0]> ()
+  first_scale = Constant <value_ints = [0]> ()
+  noise_scale = Gather (scales, first_scale)
+  per_noise_scale = Constant <value_floats = [{per_noise_scale}]> ()
+  temperature = Mul (noise_scale, per_noise_scale)
+}}
+"""
+_AFTER = """
+after (float[1, n] wav) => (float[1, 1, 1, n_samples] output) {
+  axes = Constant <value_ints = [0, 1]> ()
+  output = Unsqueeze (wav, axes)
+}
+"""
+_AROUND = {"_": [0], "^": [1], "$": [2]}  # Piper's names of what is between phones and at the ends
+_BETWEEN_WORDS = " "
+_NOISE_SCALE = 0.667  # what the programs pass by default; it stands for the voice's temperature
+
+
+def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
+    """Builds the graph.
+
+    Its inputs are `input` (1, N) ids, `input_lengths` (1,) which is not used, `scales` (3,) of
+    which the first, over 0.667, is a factor on the temperature of a flow and the second one on
+    durations, and with several speakers `sid` (1,); its output is (1, 1, 1, S). It starts the
+    text with a silence and ends it with a full stop if it ends with no pause.
+
+    Raises:
+        InputError: If the voice takes more than one pass, or noise.
+    """
+    check_one_pass(voice)
+    acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
+    networks = merge_models(
+        acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"]
+    )
+    inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
+    versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
+    before, after = (
+        helper.make_model(graph, **versions) for graph in (_before(voice), parse_graph(_AFTER))
+    )
+    model = merge_models(before, networks, inputs, outputs=["wav"])
+    return merge_models(model, after, [("wav", "wav")])
+
+
+def _before(voice: ExportedVoice) -> onnx.GraphProto:
+    """Returns the inputs of the acoustic model from those of the whole."""
+    symbols = voice.model.assets.required_vocabulary().symbols
+    several = len(voice.model.speakers) > 1
+    graph = parse_graph(
+        _BEFORE.format(
+            sid=", int64[1] sid" if several else "",
+            speaker="Gather (speaker_of_sid, sid)" if several else "Constant <value_ints = [0]> ()",
+            n_dropped=N_DROPPED,
+            silence=symbols.index(SILENCE),
+            full_stop=symbols.index(FULL_STOP),
+            per_noise_scale=(voice.temperature or 0) / _NOISE_SCALE,
+        )
+    )
+    tables: dict[str, Sequence[int]] = {
+        "phone_of_id": [0] * N_DROPPED + [*range(len(symbols))],
+        "is_open": [symbol not in PUNCTUATION_PAUSES for symbol in symbols],
+    }
+    if several:
+        tables["speaker_of_sid"] = _speakers(voice)
+    graph.initializer.extend(
+        numpy_helper.from_array(np.array(values, np.int64), name) for name, values in tables.items()
+    )
+    return graph
+
+
+def _speakers(voice: ExportedVoice) -> list[int]:
+    """Orders the ids of speakers by `sid`: 0, which programs take unasked, is the default."""
+    speakers, default = voice.model.speakers, voice.model.default_speaker()
+    return sorted(range(len(speakers)), key=lambda i: speakers[i].name != default)
+
+
+def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:
+    """Returns the ids of phones in the merged graph, or of the nearest that are trained.
+
+    Empty if a phone has none near it.
+    """
+    trained = PhoneSet(voice.model.assets.known_phones)
+    names = [trained.nearest(phone) for phone in phones]
+    if not all(names):
+        return []
+    vocabulary = voice.model.assets.required_vocabulary()
+    return [N_DROPPED + i for row in names for i in vocabulary.ids(row)]
+
+
+def check_one_pass(voice: ExportedVoice) -> None:
+    """Raises InputError if a voice takes more than one pass, or noise."""
+    if set(voice.graphs) != set(_GRAPHS) or "noise" in voice.graphs["vocoder"].inputs:
+        raise InputError(
+            f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
+            " without noise: FastSpeech 2, FastPitch or FlowSpeech, and FreeVGL, HiFi-GAN, Vocos"
+            " or griffin_lim"
+        )
+
+
+def _check_phones(
+    voice: ExportedVoice, extractors: Sequence[str], format_has: str, remedy: str
+) -> None:
+    model, text = voice.model, voice.model.config.preprocess.text
+    if text.phone_extractor not in extractors or text.pauses != "classes":
+        raise InputError(
+            f"{model.home}: {format_has}, this voice needs phone_extractor {text.phone_extractor}"
+            f" with pauses {text.pauses}; {remedy}"
+        )
+
+
+def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
+    """Writes voice.onnx, voice.onnx.json and the licences into `target`, completely or not at all.
+
+    Raises:
+        InputError: If the voice cannot speak in Piper, which needs phones of espeak-ng or ARPAbet,
+            or `target` is not empty.
+    """
+    text = '{"phone_extractor": "espeak", "pauses": "classes"}'
+    _check_phones(
+        voice,
+        ("espeak", "lexicon"),
+        "Piper gives phones of espeak-ng",
+        f"train a voice with preprocess.text {text}, or export without --format",
+    )
+    if len({speaker.language for speaker in voice.model.speakers}) > 1:
+        raise InputError(
+            f"{voice.model.home}: Piper has one language per voice, this one has several"
+        )
+    with new_folder(target) as folder:
+        onnx.save(merged_graph(voice, weight_type), folder / "voice.onnx")
+        write_json(folder / "voice.onnx.json", piper_settings(voice))
+        copy_licences(voice, folder)
+
+
+def piper_settings(voice: ExportedVoice) -> dict[str, object]:
+    """Returns what voice.onnx.json holds."""
+    model = voice.model
+    vocabulary = model.assets.required_vocabulary()
+    spoken = _phones(model.config.preprocess.text.phone_extractor, vocabulary)
+    pauses = {mark: (pause,) for mark, pause in PAUSE_OF_MARK.items()}
+    ids = {sign: ids_of(voice, names) for sign, names in (spoken | pauses).items()}
+    unspoken = dict.fromkeys((" ", "ˈ", "ˌ", "ː", "ʲ", "-"), _AROUND["_"])
+    return {
+        "audio": {"sample_rate": model.mel.sample_rate},
+        "espeak": {"voice": model.speakers[0].language},
+        "phoneme_type": "espeak",
+        "num_symbols": N_DROPPED + len(vocabulary),
+        "num_speakers": len(model.speakers),
+        "inference": {"noise_scale": _NOISE_SCALE, "length_scale": 1, "noise_w": 0},
+        "phoneme_id_map": _AROUND | unspoken | ids,
+        "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
+        "speaker_id_map": {model.speakers[i].name: sid for sid, i in enumerate(_speakers(voice))},
+        "hop_length": model.mel.hop_length,
+    }
+
+
+def _phones(extractor: str, vocabulary: Vocabulary) -> dict[str, Sequence[str]]:
+    """Returns phones of the voice, by what espeak-ng says, as Piper decomposes it."""
+    if extractor == "lexicon":
+        phones: dict[str, Sequence[str]] = dict(ARPABET_OF_IPA)
+    else:
+        phones = {phone: (phone,) for phone in vocabulary.symbols if phone not in MARKS}
+    return {unicodedata.normalize("NFD", phone): names for phone, names in phones.items()}
+
+
+def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
+    """Writes model.onnx, lexicon.txt, tokens.txt and the licences into `target`, or nothing.
+
+    Raises:
+        InputError: If the voice cannot speak in sherpa-onnx, which needs phones of ARPAbet, or
+            `target` is not empty.
+    """
+    _check_phones(
+        voice,
+        ("lexicon",),
+        "this format has a lexicon of ARPAbet",
+        "for phones of espeak-ng use --format piper",
+    )
+    model = merged_graph(voice, weight_type)
+    helper.set_model_props(
+        model,
+        {
+            "model_type": "vits",
+            "comment": "piper",  # the inputs of the graph
+            "language": "English",
+            "sample_rate": str(voice.model.mel.sample_rate),
+            "n_speakers": str(len(voice.model.speakers)),
+            "add_blank": "0",
+            "punctuation": " ".join(PAUSE_OF_MARK),
+        },
+    )
+    with new_folder(target) as folder:
+        onnx.save(model, folder / "model.onnx")
+        (folder / "tokens.txt").write_text(_tokens(voice), encoding="utf-8")
+        (folder / "lexicon.txt").write_text(_lexicon(voice), encoding="utf-8")
+        copy_licences(voice, folder)
+        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+
+
+def _tokens(voice: ExportedVoice) -> str:
+    """Returns lines of a token and its id."""
+    names = {name: name for name in ARPABET} | PAUSE_OF_MARK
+    ids = {token: ids_of(voice, [name])[0] for token, name in names.items()}
+    return "".join(f"{name} {i}\n" for name, i in {_BETWEEN_WORDS: 0, **ids}.items())
+
+
+def _lexicon(voice: ExportedVoice) -> str:
+    """Returns lines of a word and its phones: the user's words, then those of CMUdict.
+
+    sherpa-onnx uses the first line of a word; other pronunciations of CMUdict have a "(".
+    """
+    own = voice.model.assets.lexicon or ""
+    entries = [*own.splitlines(), *CMUDICT_PATH.read_text(encoding="utf-8").splitlines()]
+    known = frozenset(ARPABET)
+    lines: dict[str, str] = {}
+    for entry in entries:
+        word, *phones = entry.split() or [""]
+        if phones and "(" not in word and known.issuperset(phones):
+            lines.setdefault(word.lower(), " ".join(phones))
+    return "".join(f"{word} {phones}\n" for word, phones in lines.items())

@@ -1,0 +1,260 @@
+"""The server and its routes: speech, models, voices, health, metrics, and the page."""
+
+import asyncio
+import base64
+import json
+import logging
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import torch
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import ASGIApp
+
+from models.programs.page import PAGE
+from models.programs.server.limits import Counters, Guard, Limits, protocol_with_patience
+from models.programs.server.requests import ApiError, ModelName, SpeechRequest, explained
+from models.programs.server.voices import VoiceStore, named_references
+from models.synthesizer.joining import SpeechStream
+from models.synthesizer.settings import Settings
+from models.synthesizer.synthesizer import Synthesizer
+from processors.audio.streams import FORMATS, encoded
+from processors.durations.subtitles import subtitles
+from processors.text.ssml.document import Ssml
+from utils.errors import InputError
+from utils.logging import get_logger
+
+T = TypeVar("T")
+_SPEECH = Path(__file__).with_name("static") / "speech.js"
+_HEADERS = {  # of the page
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; media-src blob:;"
+    " script-src 'self' 'unsafe-inline'; connect-src 'self' blob:; img-src data:",
+    "X-Frame-Options": "DENY",
+}
+
+
+def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
+    """Builds the server."""
+    api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
+    counters = Counters()
+    _add_speech(api, voices, counters)
+    _add_descriptions(api, voices, counters)
+    for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
+        api.add_exception_handler(error, _refused)
+    return Guard(api, limits, counters)
+
+
+def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
+    synthesis = _Synthesis(voices, counters)
+
+    @api.post("/v1/audio/speech")
+    async def speech(request: SpeechRequest) -> Response:
+        """Streams the speech of a request."""
+        request = voices.resolved(request)
+        sound = synthesis.speak(request)
+        first = await anext(sound)  # wrong texts are refused before the response begins
+        headers = {} if request.instructions is None else {"X-Arion-Ignored": "instructions"}
+        sse = request.stream_format == "sse"
+        media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
+        return StreamingResponse(_joined(first, sound), 200, headers, media_type)
+
+
+def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
+    page, script = (path.read_text(encoding="utf-8") for path in (PAGE, _SPEECH))
+
+    @api.get("/")
+    async def show_page() -> Response:
+        return HTMLResponse(page, headers=_HEADERS)
+
+    @api.get("/speech.js")
+    async def show_script() -> Response:
+        return Response(script, media_type="text/javascript")
+
+    @api.get("/v1/models")
+    async def models() -> dict[str, Any]:
+        row = {"object": "model", "created": 0, "owned_by": "arion"}
+        return {"object": "list", "data": [{"id": name, **row} for name in get_args(ModelName)]}
+
+    @api.get("/v1/audio/voices")
+    async def list_voices() -> dict[str, Any]:
+        return {"object": "list", "data": [*voices.rows()]}
+
+    @api.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @api.get("/metrics")
+    async def show_metrics() -> Response:
+        text = counters.text(n_open=voices.n_open, open_mb=voices.open_mb)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    """Returns the response to a request that failed."""
+    if isinstance(error, RequestValidationError):
+        error = explained(list(error.errors()))
+    elif isinstance(error, InputError):
+        error = ApiError(400, str(error))
+    elif isinstance(error, HTTPException):
+        error = ApiError(error.status_code, error.detail, headers=error.headers)
+    elif not isinstance(error, ApiError):
+        error = ApiError(500, "internal error; the server's log has the reason")
+    return error.response()
+
+
+class _Synthesis:
+    """Synthesises for all requests in few threads, piece by piece in turn.
+
+    On a CPU one thread leaves cores idle between the operations of PyTorch, and two give more sound
+    per second. A GPU computes for one at a time. A request that no one waits for any more is
+    dropped after its current piece.
+    """
+
+    def __init__(self, voices: VoiceStore, counters: Counters) -> None:
+        self._voices = voices
+        self._counters = counters
+        self._lock = Lock()  # of the counters
+        n_threads = 1 if torch.cuda.is_available() else 2
+        self._threads = ThreadPoolExecutor(n_threads, "synthesis")
+
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
+        """Yields the body of the response."""
+        parts = await self._in_thread(self._parts, request)
+        while (part := await self._in_thread(next, parts, None)) is not None:
+            if part:
+                yield part
+
+    async def _in_thread(self, function: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._timed, function, *arguments
+        )
+
+    def _timed(self, function: Callable[..., T], *arguments: object) -> T:
+        start = time.monotonic()
+        try:
+            return function(*arguments)
+        finally:
+            with self._lock:
+                self._counters.synthesis_s += time.monotonic() - start
+
+    def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
+        """Parts of the body, each after a piece of the wav; some are empty."""
+        voice = self._voices.get(request.voice)
+        text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
+        pieces = voice.generate(text, _settings(request, voice))
+        sample_rate = voice.model.mel.sample_rate
+        counted = self._counted(pieces, sample_rate)
+        data = encoded(counted, request.response_format, sample_rate)
+        return _events(data, pieces, request) if request.stream_format == "sse" else data
+
+    def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
+        for piece in pieces:
+            with self._lock:
+                self._counters.sound_s += len(piece) / sample_rate
+            yield piece
+
+
+def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
+    speaker = request.speaker
+    if request.language is not None:
+        speakers = [s for s in voice.speakers if request.speaker in (None, s.name)]
+        spoken = [s.name for s in speakers if s.language == request.language]
+        if not spoken:
+            known = ", ".join(sorted({s.language for s in speakers}))
+            message = f"language: not {request.language!r}; this voice speaks {known}"
+            raise ApiError(400, message, param="language")
+        speaker = voice.default_speaker if voice.default_speaker in spoken else spoken[0]
+    return Settings(
+        speaker=speaker,
+        pitch_control=request.pitch,
+        energy_control=request.energy,
+        steps=request.steps,
+        temperature=request.temperature,
+        duration_control=1 / request.speed,
+        seed=request.seed,
+    )
+
+
+def _events(data: Iterator[bytes], stream: SpeechStream, request: SpeechRequest) -> Iterator[bytes]:
+    """Yields server-sent events: sound in base64, and the words that begin in it if asked for."""
+    n_words = n_marks = 0  # that were sent
+    for sound in data:
+        event: dict[str, Any] = {"type": "speech.audio.delta"}
+        event["audio"] = base64.b64encode(sound).decode()
+        if request.timestamps:
+            words, n_words = stream.words[n_words:], len(stream.words)
+            event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
+            event |= _marks(stream, n_marks)
+            n_marks = len(stream.marks)
+        yield _event(event) if sound or event.get("words") or event.get("marks") else b""
+    n = len(request.input)  # characters: there are no tokens
+    usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
+    done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
+    if request.timestamps:
+        done |= _marks(stream, n_marks)
+    if request.subtitles is not None:
+        done["subtitles"] = subtitles(stream.sentences, stream.words, request.subtitles)
+    yield _event(done)
+
+
+def _marks(stream: SpeechStream, n_sent: int) -> dict[str, Any]:
+    rows = [{"mark": mark.name, "time": mark.time_s} for mark in stream.marks[n_sent:]]
+    return {"marks": rows} if rows else {}
+
+
+def _event(event: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(event)}\n\n".encode()
+
+
+async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in others:
+        yield part
+
+
+def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
+    """Returns the configuration of uvicorn."""
+    return uvicorn.Config(
+        build_app(voices, limits),
+        host,
+        port,
+        http=protocol_with_patience(limits.patience_s),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=round(limits.deadline_s),
+    )
+
+
+def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
+    """Serves voices; SIGTERM and SIGINT let running requests end first."""
+    _check_free(host, port)
+    store = VoiceStore(named_references(voices), memory_mb)
+    get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
+    # the log has no word of what clients send
+    for room in ("models.synthesizer", "processors"):
+        get_logger(room).setLevel(logging.ERROR)
+    logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
+    uvicorn.Server(server_config(store, limits, host, port)).run()
+
+
+def _check_free(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise InputError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port or"
+            " --host"
+        ) from error

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from models.programs.benchmark.run import Options, generated_config, known_models, run_benchmark
+from tests.models.training.small_tasks import make_processed, write_voice_config
+from utils.errors import InputError
+
+
+def test_two_settings_are_compared_with_the_results_of_both():
+    options = Options(
+        model=["freevgl"],
+        mode=["training"],
+        batch_size=2,
+        steps=6,
+        small=True,
+        compare=["train.cut_mel_frame=16", "train.cut_mel_frame=32"],
+    )
+    first, second, pair = run_benchmark(options)
+    assert [first.setting, second.setting] == options.compare
+    # as many utterances, of twice the frames
+    n_frames = [r.figures["frames/s"] / r.figures["utterances/s"] for r in (first, second)]
+    assert n_frames == pytest.approx([16, 32])
+    assert (pair.mode, pair.model) == ("comparison", "freevgl, training")
+    assert pair.setting == "train.cut_mel_frame=16 / train.cut_mel_frame=32"
+    ratio, low, high, *_, n = pair.figures.values()
+    assert low <= ratio <= high
+    assert n == 6
+
+
+def test_data_of_stage_1_are_measured(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+    config = write_voice_config(tmp_path)
+    options = Options(mode=["training", "inference"], config=config, warm_up=0, steps=2)
+    training, inference = run_benchmark(options)
+    assert (training.model, training.figures["batch"]) == ("fastspeech2", 2.5)  # of five
+    assert inference.figures["real-time factor"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(config=Path("a.json"), model=["hifigan"]), "leave out --model"),
+        (Options(model=["hifigam"]), r"no model 'hifigam'; did you mean hifigan\?"),
+        (Options(mode=["speech"], compare=["threads=1", "threads=2"]), "add one of them"),
+        (
+            Options(mode=["training"], small=True, compare=["lengths=new", "lengths=repeated"]),
+            "lengths=repeated: lengths are of synthesis",
+        ),
+        (Options(compare=["threads=1", "precision=bf16"]), "expected two values of one key"),
+        (Options(compare=["bf16", "fp32"]), "--compare bf16 fp32: expected two values of one key"),
+        (Options(compare=["speed=2", "speed=3"]), "--compare speed=2: expected precision=..., thr"),
+        (Options(compare=["threads=0", "threads=1"]), "--compare threads=0: expected"),
+        (
+            Options(model=["tacotron2"], mode=["inference"], precision=["bf16"], small=True),
+            "precision=bf16: Tacotron2 in inference has fp32, fp16",
+        ),
+        (
+            Options(model=["tacotron2"], mode=["training"], precision=["int8"], small=True),
+            "precision=int8: training on cpu has fp32, bf16",
+        ),
+    ],
+)  # fmt: skip
+def test_options_without_an_effect_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        list(run_benchmark(options))
+
+
+def test_of_several_precisions_those_a_model_lacks_are_left_out():
+    options = Options(
+        model=["tacotron2"],
+        mode=["inference"],
+        precision=["fp32", "bf16"],
+        small=True,
+        longest=8,
+        warm_up=0,
+        steps=1,
+        overrides=["train.synthetic_utterances=20"],
+    )
+    assert [result.setting for result in run_benchmark(options)] == ["precision=fp32"]
+
+
+def test_every_model_has_its_full_size_on_the_lengths_of_ljspeech_and_a_tiny_one():
+    assert known_models().keys() == {
+        "fastspeech2", "fastpitch", "flowspeech", "tacotron2",
+        "hifigan", "waveglow", "freevgl", "vocos",
+    }  # fmt: skip
+    for model, task in known_models().items():
+        full, tiny = generated_config(model), generated_config(model, small=True)
+        assert (tiny.task, tiny.model_type) == (full.task, full.model_type)
+        assert (full.task, full.model_type.lower()) == (task, model)
+        assert full.train.synthetic_utterances == 13092
+        assert (tiny.train.synthetic_utterances, tiny.preprocess.mel.n_mels) == (24, 20)
+
+
+def test_speech_is_measured_in_parts():
+    options = Options(mode=["speech"], warm_up=0, steps=2)
+    results = {result.setting: result.figures for result in run_benchmark(options)}
+    factors = {name: figures["real-time factor"] for name, figures in results.items()}
+    text, whole, first = factors.values()
+    assert list(factors) == ["text", "whole", "first sound"]
+    assert 0 < text < first < 1.5 * whole
+
+
+def test_start_up_is_that_of_fresh_interpreters():
+    torch, ours = run_benchmark(Options(mode=["start-up"], warm_up=0, steps=1))
+    assert (torch.setting, ours.setting[:14]) == ("import torch", "import models.")
+    assert 0.2 < torch.figures["p50, s"] < 2 * ours.figures["p50, s"]

@@ -1,0 +1,330 @@
+"""Plain text and Markdown become chapters of paragraphs."""
+
+import random
+import zipfile
+from contextlib import suppress
+
+import pytest
+
+from models.programs.books.book import Chapter
+from models.programs.books.reading import read_book
+from utils.errors import InputError
+
+GUTENBERG = """\
+The Project Gutenberg eBook of A Tale
+
+Title: A Tale
+
+*** START OF THE PROJECT GUTENBERG EBOOK A TALE ***
+
+[Illustration: The
+cover]
+
+CONTENTS
+
+ CHAPTER I.     The Start
+ CHAPTER II.    The End
+
+CHAPTER I.
+The Start
+
+It was _very_ dark
+and cold. Part one of it was so.
+
+* * *
+
+Chapter 7 of the memoirs that she wrote had been lost in the fire, which was a pity for
+all of us.
+
+CHAPTER II.
+The End
+
+So it was.
+
+*** END OF THE PROJECT GUTENBERG EBOOK A TALE ***
+
+The licence.
+"""
+
+CONTAINER = """<?xml version="1.0"?>
+<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
+<rootfile full-path="OPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles>
+</container>"""
+PACKAGE = """<?xml version="1.0" encoding="utf-8"?>
+<opf:package xmlns:opf="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">
+<opf:metadata><dc:title>A &amp; B</dc:title></opf:metadata>
+<opf:manifest>
+<opf:item id="n" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>
+<opf:item id="x" href="toc.ncx" media-type="application/x-dtbncx+xml"/>
+<opf:item id="one" href="text/one%20.xhtml" media-type="application/xhtml+xml"/>
+<opf:item id="two" href="text/two.xhtml" media-type="application/xhtml+xml"/>
+<opf:item id="ad" href="ad.xhtml" media-type="application/xhtml+xml"/>
+<opf:item id="pic" href="pic.svg" media-type="image/svg+xml"/>
+</opf:manifest>
+<opf:spine toc="x"><opf:itemref idref="n"/><opf:itemref idref="pic"/><opf:itemref idref="one"/>
+<opf:itemref idref="two"/><opf:itemref idref="ad" linear="no"/></opf:spine></opf:package>"""
+NAV = """<html xmlns:epub="http://www.idpf.org/2007/ops"><body>
+<nav epub:type="landmarks"><ol><li><a href="text/two.xhtml">Landmark</a></li></ol></nav>
+<nav epub:type="toc"><ol><li><a href="text/one%20.xhtml">First <i>part</i></a>
+<ol><li><a href="text/two.xhtml#b">Second</a>
+<ol><li><a href="text/two.xhtml#c">A section</a></li></ol></li></ol></li></ol></nav>
+</body></html>"""
+NCX = """<?xml version="1.0"?><!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "">
+<ncx><docTitle><text>A</text></docTitle><navMap>
+<navPoint><navLabel><text>Old first</text></navLabel><content src="text/one%20.xhtml"/></navPoint>
+<navPoint><navLabel><text>Old second</text></navLabel><content src="text/two.xhtml#b"/></navPoint>
+</navMap></ncx>"""
+ONE = """<?xml version="1.0"?><html><head><title>no</title><style>p {}</style></head><body>
+<h1>First<br/>part</h1><p>Caf&eacute;\1 {a}<a epub:type="noteref" href="#n">1</a>.<span
+epub:type="pagebreak" title="3">3</span></p>
+<aside epub:type="footnote" id="n"><p>A note.</p></aside></body></html>"""
+TWO = """<html><body><p>Still the first.</p><div><a id="b"/><h2>Second</h2></div>
+<p id="c">Its text.</p></body></html>"""
+FILES = {
+    "mimetype": "application/epub+zip",
+    "META-INF/container.xml": CONTAINER,
+    "OPS/book.opf": PACKAGE,
+    "OPS/nav.xhtml": NAV,
+    "OPS/toc.ncx": NCX,
+    "OPS/text/one .xhtml": ONE,
+    "OPS/text/two.xhtml": TWO,
+    "OPS/ad.xhtml": "<p>An advertisement.</p>",
+}
+FIRST = ("First part", "Café (a).", "Still the first.")
+SECOND = ("Second", "Its text.")
+
+
+def book_of(folder, text, name="tale.txt"):
+    (folder / name).write_text(text, encoding="utf-8")
+    return read_book(folder / name)
+
+
+def test_a_text_of_project_gutenberg_has_its_chapters_and_no_licence(tmp_path):
+    book = book_of(tmp_path, GUTENBERG)
+    assert book.title == "A Tale"
+    assert book.chapters == (
+        Chapter(
+            "CHAPTER I. The Start",
+            (
+                "CHAPTER I. The Start",
+                "It was very dark and cold. Part one of it was so.",
+                "Chapter 7 of the memoirs that she wrote had been lost in the fire, which was a"
+                " pity for all of us.",
+            ),
+        ),
+        Chapter("CHAPTER II. The End", ("CHAPTER II. The End", "So it was.")),
+    )
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        *("Chapter 12", "CHAPTER ONE", "Chapter IV: The Sea", "Chapter 3 The Sea"),
+        *("Chapter Twenty-One. At Sea", "Part the Second", "BOOK II — THE SEA"),
+        *("Kapitel 3", "Prologue", "EPILOGUE."),
+    ],
+)
+def test_a_heading_starts_a_chapter(tmp_path, heading):
+    book = book_of(tmp_path, f"Before.\n\n{heading}\n\nIt was so.\n")
+    assert book.chapters == (
+        Chapter("tale", ("Before.",)),
+        Chapter(heading, (heading, "It was so.")),
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["Part one of it was so.", "Chapters 3", "Chapter and verse", "The chapter 3"]
+)
+def test_prose_starts_none(tmp_path, line):
+    assert book_of(tmp_path, f"Before.\n\n{line}\n").chapters == (
+        Chapter("tale", ("Before.", line)),
+    )
+
+
+def test_without_empty_lines_or_with_long_ones_each_line_is_a_paragraph(tmp_path):
+    long = "It was so. " * 30
+    for text in ("Chapter 1\nOne.\nTwo.\n", f"Chapter 1\nOne.\n{long}\n\nTwo.\n"):
+        (chapter,) = book_of(tmp_path, text).chapters
+        assert chapter.paragraphs[:2] == ("Chapter 1", "One.")
+        assert chapter.paragraphs[-1] == "Two."
+
+
+def test_the_title_of_a_part_goes_with_its_first_chapter_and_a_list_of_titles_is_left_out(tmp_path):
+    titles = "PART ONE\n\nChapter 1\n\nChapter 2\n\n"
+    book = book_of(tmp_path, f"{titles}PART ONE\n\nChapter 1\n\nA.\n\nChapter 2\n\nB.\n")
+    assert book.chapters == (
+        Chapter("Chapter 1", ("PART ONE", "Chapter 1", "A.")),
+        Chapter("Chapter 2", ("Chapter 2", "B.")),
+    )
+
+
+@pytest.mark.parametrize(
+    "headings",
+    ["PART ONE\nCHAPTER I", "Book I\nPart I\nChapter 1", "Part One\nThe Sea\nChapter I\nThe Wind"],
+)
+def test_adjacent_headings_of_different_kinds_are_no_table_of_contents(tmp_path, headings):
+    book = book_of(tmp_path, f"Before.\n\n{headings}\n\nIt was so.\n")
+    _, chapter = book.chapters
+    assert " ".join(chapter.paragraphs) == " ".join([*headings.split("\n"), "It was so."])
+    assert chapter.title.startswith(("CHAPTER", "Chapter"))
+
+
+MARKDOWN = """\
+---
+draft: yes
+---
+# The *Book*
+
+Read [this](https://example.org) `aloud`[^1] &amp; **loud**. ![cover](a.png)
+
+## One
+
+- first
+- second
+
+```python
+print("left out")
+```
+
+> quoted
+
+## Two
+
+| a | b |
+|---|---|
+| c | d |
+
+<script>left("out")</script>
+
+### Inner
+
+Text.
+
+[^1]: Left out.
+"""
+
+
+def test_markdown_is_read_as_it_is_rendered(tmp_path):
+    book = book_of(tmp_path, MARKDOWN, "book.md")
+    assert book.title == "The Book"
+    assert book.chapters == (
+        Chapter("The Book", ("The Book", "Read this aloud & loud.")),
+        Chapter("One", ("One", "first", "second", "quoted")),
+        Chapter("Two", ("Two", "a", "b", "c", "d", "Inner", "Text.")),
+    )
+
+
+def test_nesting_without_end_is_refused(tmp_path):
+    lists = "".join(f"{'    ' * n}- a\n" for n in range(400))
+    for text in (lists, "<div>" * 600 + "a"):
+        with pytest.raises(InputError, match=r"deep\.md: .*(nested too deeply|500 elements)"):
+            book_of(tmp_path, text, "deep.md")
+
+
+@pytest.mark.parametrize("name", ["empty.txt", "empty.md"])
+def test_a_book_without_a_word_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match=rf"{name}: there is no word in it"):
+        book_of(tmp_path, "* * *\n\n---\n", name)
+
+
+def epub(folder, changes=None):
+    """Writes a book of these files with some of them changed, or left out if None."""
+    with zipfile.ZipFile(folder / "book.epub", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in (FILES | (changes or {})).items():
+            if data is not None:
+                archive.writestr(name, data)
+    return folder / "book.epub"
+
+
+def test_chapters_are_those_of_the_table_of_contents_in_reading_order(tmp_path):
+    book = read_book(epub(tmp_path))
+    assert book.title == "A & B"
+    assert book.chapters == (Chapter("First part", FIRST), Chapter("Second", SECOND))
+
+
+def test_the_contents_of_epub_2_are_an_ncx(tmp_path):
+    path = epub(tmp_path, {"OPS/book.opf": PACKAGE.replace('properties="nav"', 'properties=""')})
+    chapters = read_book(path).chapters
+    assert [chapter.title for chapter in chapters] == ["Old first", "Old second"]
+    assert [chapter.paragraphs for chapter in chapters] == [FIRST, SECOND]
+
+
+def test_without_contents_chapters_start_at_headings(tmp_path):
+    chapters = read_book(epub(tmp_path, {"OPS/nav.xhtml": "<nav/>"})).chapters
+    assert chapters == (Chapter("First part", (*FIRST, *SECOND)),)
+
+
+def test_the_title_of_a_document_without_text_goes_with_the_next_block(tmp_path):
+    path = epub(tmp_path, {"OPS/text/one .xhtml": "<p id='a'><img/></p>"})
+    assert [chapter.title for chapter in read_book(path).chapters] == ["First part", "Second"]
+
+
+@pytest.mark.parametrize("place", ["#b", "", "#c"])
+def test_titles_of_one_place_are_joined_in_their_order(tmp_path, place):
+    nav = NAV.replace("one%20.xhtml", f"two.xhtml{place}")
+    two = '<h2 id="c"><a id="b"/>Second</h2><p>Its text.</p>'
+    path = epub(tmp_path, {"OPS/nav.xhtml": nav, "OPS/text/two.xhtml": two})
+    assert read_book(path).chapters[-1] == Chapter("First part. Second", SECOND)
+
+
+def test_utf_16_is_read(tmp_path):
+    path = epub(tmp_path, {"OPS/text/one .xhtml": ONE.encode("utf-16")})
+    assert read_book(path).chapters[0].paragraphs == FIRST
+
+
+def encryption(algorithm):
+    return f"<encryption><EncryptionMethod Algorithm='{algorithm}'/></encryption>"
+
+
+def test_encrypted_books_are_refused_and_encrypted_fonts_are_not(tmp_path):
+    name, aes = "META-INF/encryption.xml", "http://www.w3.org/2001/04/xmlenc#aes128-cbc"
+    assert read_book(epub(tmp_path, {name: encryption("http://www.idpf.org/2008/embedding")}))
+    with pytest.raises(InputError, match=r"book\.epub: it is encrypted \(http://www.w3.* DRM"):
+        read_book(epub(tmp_path, {name: encryption(aes)}))
+
+
+BOMB = (
+    '<!DOCTYPE p [<!ENTITY a "haha"><!ENTITY b "&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>'
+)
+
+
+def test_entities_are_not_expanded_and_no_file_is_read(tmp_path):
+    path = epub(tmp_path, {"OPS/text/two.xhtml": f"{BOMB}<p id='b'>&b; &c; end</p>"})
+    assert read_book(path).chapters[1].paragraphs == ("&b; &c; end",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"META-INF/container.xml": None}, "there is no 'META-INF/container.xml'"),
+        ({"META-INF/container.xml": "<a/>"}, "container.xml names no book"),
+        ({"OPS/text/two.xhtml": None}, "there is no 'OPS/text/two.xhtml'"),
+        (
+            {"OPS/book.opf": PACKAGE.replace("text/two", "../../../etc/passwd")},
+            r"there is no '\.\./\.\./etc/passwd.xhtml'",
+        ),
+        ({"OPS/book.opf": PACKAGE.replace("text/two", "http://[")}, r"there is no 'OPS/http:/\["),
+        ({"OPS/text/two.xhtml": "<b>" * 1000}, "500 elements inside each other"),
+        ({"OPS/book.opf": "<b>" * 1000}, "'OPS/book.opf' is not well-formed XML: no element found"),
+        ({"OPS/nav.xhtml": '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'}, "nav.xhtml' is not well-f"),
+        ({"OPS/book.opf": "<a>.</a>" * 300_000}, "'OPS/book.opf' has more than 500000 tags"),
+        ({"OPS/text/two.xhtml": "<p>.</p>" * 300_000}, "two.xhtml' has more than 500000 tags"),
+        ({"OPS/text/two.xhtml": b"\xe9t\xe9"}, "neither UTF-8 nor UTF-16"),
+        ({"OPS/text/two.xhtml": b" " * (33 << 20)}, "longer than 32 MB"),
+    ],
+)
+def test_a_damaged_or_hostile_book_is_one_clear_error(tmp_path, changes, message):
+    with pytest.raises(InputError, match=f"book.epub: .*{message}"):
+        read_book(epub(tmp_path, changes))
+
+
+def test_changed_bytes_give_a_book_or_an_error_of_the_input(tmp_path):
+    whole = epub(tmp_path).read_bytes()
+    generator = random.Random(0)
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(3):
+            data[generator.randrange(len(data))] = generator.randrange(256)
+        (tmp_path / "book.epub").write_bytes(data[: generator.choice([len(data), 900])])
+        with suppress(InputError):  # any other exception is a bug
+            assert read_book(tmp_path / "book.epub").chapters

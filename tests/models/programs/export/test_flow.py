@@ -1,0 +1,161 @@
+"""FlowSpeech in every format: the noise of its flow is part of the graph."""
+
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from models.base.assets import Speaker
+from models.programs.export.folder import open_voice
+from models.programs.export.piper_sherpa import export_piper, export_sherpa, ids_of
+from models.synthesizer.synthesizer import Synthesizer
+from tests.models.programs.export.voices import RATES, TEXTS, export, make_flow_voice, runner_in
+from tests.models.synthesizer.test_vocoders import make_vocoder
+
+SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+FACTORS = ("duration", "pitch", "energy")
+SPOKEN = ["<sil>", "HH", "AH0", "L", "OW1", "<.>"]
+
+
+@pytest.fixture(scope="module")
+def synthesizer(tmp_path_factory):
+    folder = make_flow_voice(tmp_path_factory.mktemp("voice") / "flow", *SPEAKERS)
+    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(synthesizer, tmp_path_factory):
+    target = tmp_path_factory.mktemp("exported") / "flow"
+    return export(synthesizer, synthesizer.vocoder_name, target)
+
+
+@pytest.fixture(scope="module")
+def voice(folder):
+    return runner_in(folder).Voice(folder, threads=1)
+
+
+@pytest.fixture(scope="module")
+def opened(synthesizer):
+    return open_voice(synthesizer.model.home, synthesizer.vocoder_name)
+
+
+def wav_of(opened, phones, duration=1.0, **settings):
+    """The sound of the networks, (S,)."""
+    ids = torch.tensor([opened.model.vocabulary.ids(phones)])
+    mel = opened.model.network.infer(
+        ids,
+        torch.tensor([ids.shape[1]]),
+        speaker_ids=torch.tensor([1]),
+        duration_control=torch.full(ids.shape, duration),
+        **settings,
+    ).mel
+    return opened.graphs["vocoder"].module(mel)[0].detach().numpy()
+
+
+@pytest.mark.parametrize(
+    ("temperature", "seed"), [(0.0, 0), (0.3, 0), (1.0, 7), (2.0, 2**32 + 5), (1.0, 2**63 - 1)]
+)
+def test_mels_are_those_of_the_network(voice, synthesizer, temperature, seed):
+    generator = np.random.default_rng(seed)
+    network = synthesizer.model.network
+    clauses = [c for text in TEXTS[:4] for s in voice._reader(text, "en-us") for c in s]
+    for speaker, clause in enumerate(clauses):
+        ids = clause.phone_ids
+        factors = generator.uniform(0.5, 2, (3, 1, len(ids))).astype("f")
+        controls = dict(zip(FACTORS, factors, strict=True)) | voice._flow(temperature, seed)
+        found = voice.mel(ids, speaker % 2, controls, generator)
+        expected = network.infer(
+            torch.tensor([ids]),
+            torch.tensor([len(ids)]),
+            speaker_ids=torch.tensor([speaker % 2]),
+            seed=seed,
+            temperature=temperature,
+            **{f"{name}_control": torch.from_numpy(controls[name]) for name in FACTORS},
+        )
+        np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"speaker": "anna"}, {"speaker": "bert", "temperature": 1.2, "seed": 3}]
+)
+def test_texts_sound_as_with_the_synthesizer(voice, synthesizer, settings):
+    for text in TEXTS[:4]:
+        expected = synthesizer(text, **settings).wav
+        np.testing.assert_allclose(voice(text, **settings), expected, rtol=0, atol=1e-4)
+
+
+def test_seed_and_temperature_choose_the_speech(voice):
+    plain, *others = (
+        voice(TEXTS[0], speaker="anna", **settings)
+        for settings in ({}, {"seed": 1}, {"temperature": 0.0}, {"temperature": 0.3})
+    )
+    assert [np.array_equal(plain, other) for other in others] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 2.1}, "the temperature 2.1 is not from 0 to 2"),
+        ({"temperature": float("nan")}, "the temperature nan is not from 0 to 2"),
+        ({"seed": -1}, "the seed -1 is not from 0 to"),
+        ({"seed": 2**63}, r"the seed 9223372036854775808 is not from 0 to 2\^63 - 1"),
+    ],
+)
+def test_a_noise_that_cannot_be_is_refused(voice, settings, message):
+    with pytest.raises(ValueError, match=message):
+        voice(TEXTS[0], speaker="anna", **settings)
+
+
+def test_the_inputs_of_the_flow_have_one_number(folder):
+    session = onnxruntime.InferenceSession(folder / "acoustic.onnx")
+    types = {tensor.name: (tensor.shape, tensor.type) for tensor in session.get_inputs()}
+    assert types["temperature"] == ([1], "tensor(float)")
+    assert types["seed"] == ([1], "tensor(int64)")
+    assert json.loads((folder / "voice.json").read_text())["temperature"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("export_graph", "name"), [(export_piper, "voice.onnx"), (export_sherpa, "model.onnx")]
+)
+def test_the_merged_graph_takes_the_temperature_from_the_noise_scale(
+    opened, tmp_path, export_graph, name
+):
+    export_graph(opened, tmp_path / "out")
+    session = onnxruntime.InferenceSession(tmp_path / "out" / name)
+    ids = ids_of(opened, SPOKEN[1:])
+    inputs = {"input": np.array([ids]), "input_lengths": np.array([len(ids)]), "sid": np.array([1])}
+    for noise_scale, temperature in ((0.667, 0.3), (2 * 0.667, 0.6), (0.0, 0.0)):
+        scales = np.array([noise_scale, 1.3, 0.8], np.float32)
+        (found,) = session.run(["output"], inputs | {"scales": scales})
+        expected = wav_of(opened, SPOKEN, 1.3, temperature=temperature)
+        np.testing.assert_allclose(found[0, 0, 0], expected, rtol=0, atol=1e-3)
+
+
+def test_the_published_piper_speaks_with_the_temperature_of_the_voice(opened, tmp_path):
+    piper = pytest.importorskip("piper")
+    from tests.models.programs.export.test_piper import phones_of
+
+    export_piper(opened, tmp_path / "out")
+    settings = json.loads((tmp_path / "out" / "voice.onnx.json").read_text())
+    assert settings["inference"]["noise_scale"] == 0.667
+    voice = piper.PiperVoice.load(tmp_path / "out" / "voice.onnx")
+    for noise_scale, temperature in ((None, 0.3), (2 * 0.667, 0.6)):
+        config = piper.SynthesisConfig(speaker_id=1, noise_scale=noise_scale, normalize_audio=False)
+        [chunk] = voice.synthesize("Hello, voice of a church!", config)
+        phones = ["<sil>", *phones_of(voice, opened.model.vocabulary, chunk.phonemes)]
+        expected = wav_of(opened, phones, temperature=temperature).clip(-1, 1)
+        np.testing.assert_allclose(chunk.audio_float_array, expected, rtol=0, atol=1e-3)
+
+
+def test_the_published_sherpa_onnx_speaks_with_the_temperature_of_the_voice(opened, tmp_path):
+    sherpa_onnx = pytest.importorskip("sherpa_onnx")
+    export_sherpa(opened, tmp_path / "out")
+    files = {key: str(tmp_path / "out" / f"{key}.txt") for key in ("lexicon", "tokens")}
+    model = str(tmp_path / "out" / "model.onnx")
+    vits = sherpa_onnx.OfflineTtsVitsModelConfig(model=model, **files)
+    config = sherpa_onnx.OfflineTtsModelConfig(vits=vits, num_threads=1)
+    tts = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=config))
+    found = tts.generate("hello", sid=1)
+    np.testing.assert_allclose(np.array(found.samples), wav_of(opened, SPOKEN), rtol=0, atol=1e-3)

@@ -1,0 +1,104 @@
+"""Exported voices in the published piper-tts."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from models.base.assets import Speaker
+from models.checkpoint.loading import load_model
+from models.programs.export.folder import open_voice
+from models.programs.export.piper_sherpa import export_piper
+from models.synthesizer.synthesizer import Synthesizer
+from processors.text.espeak import is_ipa
+from processors.text.voice_phones import vocabulary_of
+from tests.models.programs.export.voices import RATES
+from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder
+from tests.processors.text.test_espeak import speak
+
+piper = pytest.importorskip("piper")
+from piper.config import SynthesisConfig  # noqa: E402
+
+SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+WORDS = "the quick brown fox jumps over a lazy dog hello voice boy thank you another large church "
+WORDS += "trombones hundred cornets measure thing judge away yellow pure there near poor bird"
+
+
+def make_espeak_voice(folder):
+    """An untrained voice with the phones of some words."""
+    phones = {phone for word in WORDS.split() for phone in speak("en-us", [word])}
+    phones = {phone for said in phones for phone in said} | {"ˈoʊ"}
+    assert all(map(is_ipa, phones))
+    vocabulary = vocabulary_of(phones)
+    return make_voice(folder, *SPEAKERS, vocabulary=vocabulary, phone_extractor="espeak")
+
+
+@pytest.fixture(scope="module")
+def synthesizer(tmp_path_factory):
+    folder = make_espeak_voice(tmp_path_factory.mktemp("voice") / "two")
+    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(synthesizer, tmp_path_factory):
+    target = tmp_path_factory.mktemp("exported") / "two"
+    export_piper(open_voice(synthesizer.model.home, synthesizer.vocoder_name), target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def voice(folder):
+    return piper.PiperVoice.load(folder / "voice.onnx")
+
+
+def phones_of(voice, vocabulary, phonemes):
+    """Symbols behind Piper's ids, without what stands between them."""
+    ids = [i for phoneme in phonemes for i in voice.config.phoneme_id_map.get(phoneme, [])]
+    return [vocabulary.symbols[i - 3] for i in ids if i >= 3]
+
+
+@pytest.mark.parametrize("length_scale", [1, 1.4])
+def test_the_published_package_speaks_as_the_network(voice, synthesizer, length_scale):
+    vocabulary, network = synthesizer.model.vocabulary, synthesizer.model.network
+    vocode = open_voice(synthesizer.model.home, synthesizer.vocoder_name).graphs["vocoder"].module
+    settings = SynthesisConfig(speaker_id=1, length_scale=length_scale, normalize_audio=False)
+    chunks = list(voice.synthesize("Hello voice, thank you. The lazy dog?", settings))
+    assert len(chunks) == 2
+    for chunk in chunks:
+        symbols = ["<sil>", *phones_of(voice, vocabulary, chunk.phonemes)]
+        ids = torch.tensor([vocabulary.ids(symbols)])
+        mel = network.infer(
+            ids,
+            torch.tensor([ids.shape[1]]),
+            speaker_ids=torch.tensor([1]),
+            duration_control=torch.full(ids.shape, float(length_scale)),
+        ).mel
+        expected = vocode(mel)[0].detach().clamp(-1, 1).numpy()
+        np.testing.assert_allclose(chunk.audio_float_array, expected, rtol=0, atol=1e-3)
+
+
+def test_phones_and_pauses_are_those_of_the_toolkit(voice, synthesizer):
+    vocabulary = synthesizer.model.vocabulary
+    for text in ("Hello voice.", "The lazy dog, a large church?", "Thank you!"):
+        [phonemes] = voice.phonemize(text)
+        [[spoken]] = synthesizer._reader(text, "en-us")
+        assert ["<sil>", *phones_of(voice, vocabulary, phonemes)] == [*spoken.phones]
+
+
+def test_speakers_have_their_names(folder):
+    settings = json.loads((folder / "voice.onnx.json").read_text())
+    assert settings["speaker_id_map"] == {"anna": 0, "bert": 1}
+    assert (folder / "LICENSE").is_file()
+
+
+def test_a_voice_of_arpabet_has_the_nearest_phones(tmp_path):
+    home = make_voice(tmp_path / "arpabet", *SPEAKERS)
+    vocoder = make_vocoder(tmp_path / "vocoder", rates=RATES)  # other files export both graphs too
+    export_piper(open_voice(home, vocoder), tmp_path / "out")
+    arpabet = piper.PiperVoice.load(tmp_path / "out" / "voice.onnx")
+    [phonemes] = arpabet.phonemize("Hello, voice of a church!")
+    said = " ".join(phones_of(arpabet, load_model(home).vocabulary, phonemes))
+    assert said == "HH AH0 L OW1 <,> V OY1 S AH0 V AH0 CH ER1 CH <!>"
+    assert len(list(arpabet.synthesize("Hello."))) == 1

@@ -1,0 +1,183 @@
+import dataclasses
+import unicodedata
+from types import SimpleNamespace
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from models.base.assets import Speaker
+from models.programs.export.folder import open_voice
+from models.programs.export.piper_sherpa import (
+    export_piper,
+    export_sherpa,
+    ids_of,
+    merged_graph,
+    piper_settings,
+)
+from processors.text.g2p import lookup
+from processors.text.voice_phones import vocabulary_of
+from tests.models.programs.export.voices import RATES
+from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
+from utils.errors import InputError
+
+SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+SPOKEN = ["HH", "AH0", "L", "OW1"]
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory):
+    folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
+    return open_voice(folder, make_vocoder(folder.parent / "vocoder", rates=RATES))
+
+
+@pytest.fixture(scope="module")
+def exported(voice, tmp_path_factory):
+    target = tmp_path_factory.mktemp("exported") / "two"
+    export_sherpa(voice, target)
+    return target
+
+
+@pytest.mark.parametrize(("mark", "end"), [([], "<.>"), (["<?>"], "<?>")])
+def test_the_graph_starts_with_a_silence_and_ends_in_a_pause(voice, exported, mark, end):
+    session = onnxruntime.InferenceSession(exported / "model.onnx")
+    ids = [1]
+    for i in ids_of(voice, [*SPOKEN, *mark]):
+        ids += [0, i]
+    inputs = {
+        "input": np.array([[*ids, 0, 2]]),
+        "input_lengths": np.array([len(ids) + 2]),
+        "scales": np.array([0.667, 1.3, 0.8], np.float32),
+        "sid": np.array([1]),
+    }
+    (found,) = session.run(["output"], inputs)
+    phone_ids = torch.tensor([voice.model.vocabulary.ids(["<sil>", *SPOKEN, end])])
+    mel = voice.model.network.infer(
+        phone_ids,
+        torch.tensor([phone_ids.shape[1]]),
+        speaker_ids=torch.tensor([1]),
+        duration_control=torch.full(phone_ids.shape, 1.3),
+    ).mel
+    expected = voice.graphs["vocoder"].module(mel)[0].detach().numpy()
+    assert found.shape[:3] == (1, 1, 1)
+    np.testing.assert_allclose(found[0, 0, 0], expected, rtol=0, atol=1e-3)
+
+
+def test_the_published_sherpa_onnx_speaks_as_the_network(voice, exported):
+    sherpa_onnx = pytest.importorskip("sherpa_onnx")
+    assert (exported / "cmudict.LICENSE").is_file()
+    files = {key: str(exported / f"{key}.txt") for key in ("lexicon", "tokens")}
+    vits = sherpa_onnx.OfflineTtsVitsModelConfig(model=str(exported / "model.onnx"), **files)
+    model = sherpa_onnx.OfflineTtsModelConfig(vits=vits, num_threads=1)
+    tts = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=model))
+    phones = ["<sil>", *lookup("the"), *lookup("fox"), "<.>"]
+    ids = torch.tensor([voice.model.vocabulary.ids(phones)])
+    for speed in (1.0, 0.8):
+        found = tts.generate("the fox", sid=1, speed=speed)
+        mel = voice.model.network.infer(
+            ids,
+            torch.tensor([ids.shape[1]]),
+            speaker_ids=torch.tensor([1]),
+            duration_control=torch.full(ids.shape, 1 / speed),
+        ).mel
+        expected = voice.graphs["vocoder"].module(mel)[0].detach().numpy()
+        assert found.sample_rate == voice.model.mel.sample_rate
+        np.testing.assert_allclose(np.array(found.samples), expected, rtol=0, atol=1e-3)
+
+
+def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
+    lexicon = dict(
+        line.split(" ", 1) for line in (exported / "lexicon.txt").read_text().splitlines()
+    )
+    tokens = dict(
+        line.rsplit(" ", 1) for line in (exported / "tokens.txt").read_text().splitlines()
+    )
+    assert len(lexicon) > 120_000
+    assert tokens[" "] == "0"
+    for word in ("hello", "o'clock", "the"):
+        phones = lexicon[word].split()
+        assert tuple(phones) == lookup(word)
+        assert [int(tokens[phone]) for phone in phones] == ids_of(voice, phones)
+    assert int(tokens["?"]) == ids_of(voice, ["<?>"])[0]
+
+
+def test_phones_that_were_not_trained_have_the_ids_of_the_nearest(voice):
+    assets = voice.model.assets
+    trained = frozenset(assets.vocabulary.symbols) - {"ZH", "<!>"}
+    few = SimpleNamespace(
+        model=SimpleNamespace(assets=dataclasses.replace(assets, trained_phones=trained))
+    )
+    assert ids_of(few, ["ZH"]) == ids_of(voice, ["Z"]) != ids_of(voice, ["ZH"])
+    assert ids_of(few, ["<!>"]) == ids_of(voice, ["<.>"])
+
+
+def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
+    phones = vocabulary_of(["h", "ə", "l", "ˈoʊ", "ç"])
+    folder = make_voice(
+        tmp_path / "one", Speaker("anna", "en-us"), vocabulary=phones, phone_extractor="espeak"
+    )
+    espeak = open_voice(folder, "griffin_lim")
+    settings = piper_settings(espeak)
+    assert ["ˈ", "o", "ʊ"] in settings["vowel_clusters"]
+    assert settings["phoneme_id_map"]["ˈoʊ"] == ids_of(espeak, ["ˈoʊ"])
+    decomposed = unicodedata.normalize("NFD", "ç")
+    assert settings["phoneme_id_map"][decomposed] == ids_of(espeak, ["ç"])
+    assert settings["phoneme_id_map"]["."] == ids_of(espeak, ["<.>"])
+    assert settings["speaker_id_map"] == {"anna": 0}
+    with pytest.raises(InputError, match="this voice needs phone_extractor espeak"):
+        export_sherpa(espeak, tmp_path / "sherpa")
+
+
+def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
+    speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us")
+    home = make_voice(tmp_path / "two", *speakers, default="bert")  # with the weights of `voice`
+    chosen = open_voice(home, voice.vocoder.home)
+    assert piper_settings(chosen)["speaker_id_map"] == {"bert": 0, "anna": 1}
+    assert piper_settings(voice)["speaker_id_map"] == {"anna": 0, "bert": 1}
+    ids = ids_of(voice, SPOKEN)
+    inputs = {
+        "input": np.array([ids]),
+        "input_lengths": np.array([len(ids)]),
+        "scales": np.ones(3, np.float32),
+    }
+
+    def wavs(session):
+        return [session.run(["output"], inputs | {"sid": np.array([sid])})[0] for sid in (0, 1)]
+
+    anna, bert = wavs(onnxruntime.InferenceSession(exported / "model.onnx"))
+    first, second = wavs(onnxruntime.InferenceSession(merged_graph(chosen).SerializeToString()))
+    assert np.array_equal(first, bert)
+    assert np.array_equal(second, anna)
+    assert anna.shape != bert.shape or not np.allclose(anna, bert)
+
+
+def test_a_voice_of_one_speaker_has_no_input_for_speakers(tmp_path):
+    one = make_voice(tmp_path / "one")
+    export_piper(open_voice(one, make_vocoder(tmp_path / "v", rates=RATES)), tmp_path / "out")
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "voice.onnx")
+    assert [tensor.name for tensor in session.get_inputs()] == ["input", "input_lengths", "scales"]
+
+
+def test_a_voice_of_arpabet_has_settings_for_piper(voice):
+    settings = piper_settings(voice)
+    ids = settings["phoneme_id_map"]
+    assert ids["ˈoʊ"] == ids_of(voice, ["OW1"])
+    assert ids["ɑːɹ"] == ids_of(voice, ["AA0", "R"])
+    assert ids["tʃ"] == ids_of(voice, ["CH"])
+    assert ids["ː"] == [0]  # of a vowel that is not in the table
+    assert ["t", "ʃ"] in settings["vowel_clusters"]
+    assert settings["espeak"] == {"voice": "en-us"}
+    assert settings["inference"]["noise_scale"] == 0.667
+
+
+def test_voices_that_the_formats_cannot_hold_are_refused(voice, tmp_path):
+    speakers = Speaker("anna", "en-us"), Speaker("bert", "de")
+    mixed = make_voice(tmp_path / "mixed", *speakers, phone_extractor="espeak")
+    with pytest.raises(InputError, match="Piper has one language per voice"):
+        export_piper(open_voice(mixed, "griffin_lim"), tmp_path / "out")
+    noisy = open_voice(voice.model.home, make_waveglow(tmp_path / "waveglow"))
+    with pytest.raises(InputError, match="a vocoder without noise"):
+        merged_graph(noisy)
+    assert not (tmp_path / "out").exists()

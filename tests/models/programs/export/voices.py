@@ -1,0 +1,69 @@
+"""Exported voices for tests."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+from models.base.assets import Assets, Speaker
+from models.base.registry import find_model, load_config
+from models.programs.export.folder import export_voice, open_voice
+from models.synthesizer.synthesizer import Synthesizer
+from tests.models.synthesizer.test_synthesizer import make_voice
+from utils.files import read_json, write_json
+
+RATES = (16, 16)  # of upsampling: fewer layers, which take the time of an export
+TEXTS = (
+    "Hello.",
+    "Is this the same voice?",
+    "Seventy six trombones led the big parade, with a hundred and ten cornets close at hand!",
+    "One sentence. Another one, and a third? Yes: three of them.",
+    "The quick brown fox jumps over the lazy dog.",
+    "No.",
+    "In the year 1999, she paid $12.50; he paid nothing.",
+    "A very long sentence goes on, and on, and on, past every comma that could have ended it, until"
+    " the reader, who has been patient for so long, is finally allowed to stop and breathe.",
+    "Dr. Smith lives at 221 Baker Street.",
+    "Thank you!",
+)
+FLOW = {
+    "hidden": 16,
+    "encoder": {"n_layers": 1, "filter_size": 32, "kernel_size": 3},
+    "prosody": {"channels": 16, "kernel_size": 3, "n_bins": 16},
+    "estimator": {"channels": 16, "n_blocks": 1, "kernel_size": 3, "dilations": [2]},
+    "steps": 2,
+}
+
+
+def make_flow_voice(folder: Path, *speakers: Speaker) -> Path:
+    """An untrained FlowSpeech of some thousand weights, with five frames per phone or so."""
+    path = make_voice(folder, *speakers) / "config.json"
+    write_json(path, read_json(path) | {"model_type": "FlowSpeech", "model": FLOW})
+    model = find_model("tts", "flowspeech")
+    torch.manual_seed(0)
+    network = model.network.build(load_config(path).model, Assets.load(folder))
+    torch.nn.init.constant_(network.duration_predictor.linear.bias, np.log(6.0))
+    torch.nn.init.normal_(network.estimator.velocity.weight, std=0.1)
+    save_file(network.state_dict(), folder / "model.safetensors")
+    return folder
+
+
+def export(synthesizer: Synthesizer, vocoder, folder: Path, **options) -> Path:
+    """Exports a synthesizer's voice with a vocoder."""
+    export_voice(open_voice(synthesizer.model.home, vocoder), folder, **options)
+    return folder
+
+
+def runner_in(folder: Path):
+    """The module speak.py of an exported folder."""
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("speak", "attention", "frontend"):
+            del sys.modules[name]
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module("speak")
+    finally:
+        sys.path.remove(str(folder))

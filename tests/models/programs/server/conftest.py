@@ -1,0 +1,30 @@
+"""A server of three small voices, for tests that do not change it."""
+
+import pytest
+
+from models.base.assets import Speaker
+from models.synthesizer.synthesizer import Synthesizer
+from tests.models.programs.server.servers import running
+from tests.models.synthesizer.test_synthesizer import make_voice
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("voices")
+    anna, bert, carl = Speaker("anna", "en-us"), Speaker("bert", "en-gb"), Speaker("carl", "en-gb")
+    return {
+        "tiny": make_voice(folder / "tiny"),
+        "three": make_voice(folder / "three", anna, bert, carl),
+        "two": make_voice(folder / "two", carl, bert, default="bert"),
+    }
+
+
+@pytest.fixture(scope="session")
+def server(folders):
+    with running(folders) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def voice(folders):
+    return Synthesizer(folders["tiny"])

@@ -1,0 +1,281 @@
+"""Speech over HTTP, as the openai package asks for it, is the speech of Python."""
+
+import base64
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import openai
+import pytest
+
+from models.synthesizer.synthesizer import Synthesizer
+from processors.audio.streams import encoded
+from processors.durations.subtitles import subtitles
+from processors.text.ssml.document import Ssml
+from tests.models.programs.server.servers import running
+from tests.models.synthesizer.test_synthesizer import make_voice
+
+TEXT = "It was so. Was it? Yes, in 1813."
+RATE = 22050
+
+
+def bytes_of(voice, text=TEXT, format="wav", **settings):
+    return b"".join(encoded(voice.generate(text, **settings), format, RATE))
+
+
+def speak(server, text=TEXT, voice="tiny", format="wav", **fields):
+    response = server.client().audio.speech.create(
+        model="tts-1", voice=voice, input=text, response_format=format, **fields
+    )
+    return response.content
+
+
+@pytest.mark.parametrize("format", ["wav", "mp3", "opus", "flac", "pcm"])
+def test_each_format_holds_the_speech_of_python(server, voice, format):
+    assert speak(server, format=format) == bytes_of(voice, format=format)
+
+
+def test_ignored_instructions_are_named(server, voice):
+    response = server.client().audio.speech.with_raw_response.create(
+        model="arion", voice="tiny", input=TEXT, response_format="wav", instructions="Sing."
+    )
+    assert response.headers["x-arion-ignored"] == "instructions"
+    assert response.headers["content-type"] == "audio/wav"
+    assert response.content == bytes_of(voice)
+
+
+def test_the_fields_of_prosody_are_the_controls(server, voice):
+    extra = {"pitch": 1.2, "energy": 0.8, "seed": 7}
+    expected = bytes_of(
+        voice, duration_control=1 / 1.25, pitch_control=1.2, energy_control=0.8, seed=7
+    )
+    assert speak(server, speed=1.25, extra_body=extra) == expected
+    assert expected != bytes_of(voice)
+
+
+def test_steps_and_temperature_are_those_of_a_voice_with_a_flow(server, tmp_path):
+    folder, extra = make_voice(tmp_path / "flow", model="FlowSpeech"), {"steps": 2, "seed": 7}
+    expected = bytes_of(Synthesizer(folder), temperature=0.8, **extra)
+    with running({"flow": folder}) as flowing:
+        found = speak(flowing, voice="flow", extra_body=extra | {"temperature": 0.8})
+        usual = speak(flowing, voice="flow", extra_body={"steps": None, "temperature": None})
+    assert found == expected
+    assert usual == bytes_of(Synthesizer(folder)) != expected
+    for field, value in (("steps", 4), ("temperature", 0.3)):
+        with pytest.raises(openai.BadRequestError, match=f"FastSpeech2 has no control of {field}"):
+            speak(server, extra_body={field: value})
+
+
+def test_speaker_and_language_choose_the_speaker(server, folders):
+    three = Synthesizer(folders["three"])
+    for extra, name in (
+        ({"speaker": "anna"}, "anna"),
+        ({"language": "en-gb"}, "bert"),
+        ({"language": "en-gb", "speaker": "carl"}, "carl"),
+    ):
+        found = speak(server, voice="three", extra_body=extra)
+        assert found == bytes_of(three, speaker=name)
+
+
+@pytest.mark.parametrize(
+    ("id", "extra", "speaker"),
+    [
+        ("three/anna", {}, "three/anna"),
+        ("anna", {}, "three/anna"),  # only that voice has it
+        ("three/carl", {"speaker": "carl", "language": "en-gb"}, "three/carl"),
+        ("two", {}, "two/bert"),  # its default
+        ("two", {"language": "en-gb"}, "two/bert"),  # not the first one of the language
+        ("two/carl", {"language": "en-gb"}, "two/carl"),
+        ("tiny/one", {}, "tiny/one"),
+    ],
+)
+def test_a_voice_may_be_that_of_one_speaker(server, folders, id, extra, speaker):
+    voice, _, name = speaker.partition("/")
+    expected = bytes_of(Synthesizer(folders[voice]), "Yes.", speaker=name)
+    assert speak(server, "Yes.", voice=id, extra_body=extra) == expected
+
+
+def test_events_hold_the_sound_and_the_times_of_its_words(server, voice):
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1",
+        voice="tiny",
+        input=TEXT,
+        response_format="pcm",
+        stream_format="sse",
+        extra_body={"timestamps": True, "subtitles": "vtt"},
+    ) as response:
+        lines = [line for line in response.iter_lines() if line]
+    *deltas, done = [json.loads(line.removeprefix("data: ")) for line in lines]
+    sound = b"".join(base64.b64decode(delta["audio"]) for delta in deltas)
+    assert sound == bytes_of(voice, format="pcm")
+    words = [tuple(word.values()) for delta in deltas for word in delta["words"]]
+    assert words == list(voice(TEXT).words)
+    assert [word["word"] for word in deltas[0]["words"]] == ["It", "was", "so"]
+    assert done["type"] == "speech.audio.done"
+    assert done["usage"]["input_tokens"] == len(TEXT)
+    speech = voice(TEXT)
+    assert done["subtitles"] == subtitles(speech.sentences, speech.words, "vtt")
+
+
+def test_ssml_is_spoken_as_in_python_with_the_times_of_its_marks(server, voice):
+    source = (
+        '<speak><mark name="a"/>One, <prosody rate="50%">two</prosody>.<break time="1s"/>'
+        '<mark name="b"/>Three.<voice/><break time="1s"/><mark name="c"/></speak>'
+    )
+    fields = {"ssml": True, "skip_unknown_tags": True, "timestamps": True}
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1",
+        voice="tiny",
+        input=source,
+        response_format="pcm",
+        extra_body={**fields, "stream_format": "sse"},
+    ) as response:
+        events = [json.loads(line[6:]) for line in response.iter_lines() if line]
+    speech = voice(Ssml(source, skip_unknown=True))
+    marks = [tuple(mark.values()) for event in events for mark in event.get("marks", ())]
+    assert marks == list(speech.marks)
+    sound = b"".join(base64.b64decode(event.get("audio", "")) for event in events)
+    assert sound == bytes_of(voice, Ssml(source, skip_unknown=True), format="pcm")
+    with pytest.raises(
+        openai.BadRequestError, match=f"column {source.index('<voice') + 1}: unknown"
+    ):
+        speak(server, source, extra_body={"ssml": True})
+    assert speak(server, "A <b> c.") == bytes_of(voice, "A <b> c.")
+
+
+def test_the_first_sentence_comes_before_the_last_is_synthesised(server, voice, monkeypatch):
+    may_go_on = threading.Event()
+    generate = Synthesizer.generate
+
+    def halting(self, *arguments, **named):
+        for piece in generate(self, *arguments, **named):
+            yield piece
+            assert may_go_on.wait(20)
+
+    expected = bytes_of(voice)
+    monkeypatch.setattr(Synthesizer, "generate", halting)
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1", voice="tiny", input=TEXT, response_format="wav"
+    ) as response:
+        parts = response.iter_bytes()
+        first = next(parts)
+        may_go_on.set()
+        assert 44 < len(first) < len(expected) / 2
+        assert first + b"".join(parts) == expected
+
+
+def test_a_short_text_does_not_wait_for_the_end_of_a_long_one(server, voice, monkeypatch):
+    generate = Synthesizer.generate
+
+    def endless(self, text, *arguments, **named):
+        while text == "Endless.":
+            yield np.ones(10_000, dtype=np.float32)
+        yield from generate(self, text, *arguments, **named)
+
+    monkeypatch.setattr(Synthesizer, "generate", endless)
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1", voice="tiny", input="Endless.", response_format="pcm"
+    ) as response:
+        parts = response.iter_bytes()
+        next(parts)
+        assert speak(server) == b"".join(encoded(generate(voice, TEXT), "wav", RATE))
+        assert next(parts)
+
+
+def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
+    texts = [f"Was it {word}? Yes." for word in ("so", "you", "good", "late")]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: speak(server, text), texts * 2))
+    assert found == [bytes_of(voice, text) for text in texts] * 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"voice": "tinny"}, openai.BadRequestError, "did you mean tiny"),
+        (
+            {"voice": "bert"},
+            openai.BadRequestError,
+            r"several voices have a speaker 'bert' \(expected one of three/bert, two/bert\)",
+        ),
+        ({"voice": "three/berta"}, openai.BadRequestError, "did you mean three/bert"),
+        ({"voice": "Anna"}, openai.BadRequestError, "no voice 'Anna'"),
+        ({"voice": "three"}, openai.BadRequestError, "3 speakers; choose one"),
+        (
+            {"voice": "anna", "extra_body": {"speaker": "carl"}},
+            openai.BadRequestError,
+            "speaker: 'carl', but the voice 'anna' is that of 'anna'; leave one of them out",
+        ),
+        (
+            {"voice": "three/anna", "extra_body": {"language": "en-gb"}},
+            openai.BadRequestError,
+            "language: not 'en-gb'; this voice speaks en-us",
+        ),
+        ({"model": "gpt"}, openai.BadRequestError, "model: .*'tts-1'.*found 'gpt'"),
+        ({"response_format": "aac"}, openai.BadRequestError, "'mp3', 'opus'.*found 'aac'"),
+        ({"speed": 4.5}, openai.BadRequestError, "speed: .* 4"),
+        ({"input": "a" * 4097}, openai.BadRequestError, "input: .* 4096 characters"),
+        ({"input": "..."}, openai.BadRequestError, "no word"),
+        ({"extra_body": {"pitch": 11}}, openai.BadRequestError, "pitch: .* 10"),
+        ({"extra_body": {"seed": -1}}, openai.BadRequestError, "seed"),
+        ({"extra_body": {"steps": 51}}, openai.BadRequestError, "steps: .* 50"),
+        ({"extra_body": {"temperature": 2.5}}, openai.BadRequestError, "temperature: .* 2"),
+        ({"extra_body": {"sped": 1}}, openai.BadRequestError, "sped"),
+        ({"extra_body": {"timestamps": True}}, openai.BadRequestError, "stream_format"),
+        ({"extra_body": {"subtitles": "srt"}}, openai.BadRequestError, "stream_format"),
+        ({"extra_body": {"subtitles": "txt"}}, openai.BadRequestError, "subtitles: .* 'srt'"),
+        ({"extra_body": {"language": "de"}}, openai.BadRequestError, "speaks en-us"),
+        ({"extra_body": {"speaker": "eve"}}, openai.BadRequestError, "eve"),
+    ],
+)
+def test_wrong_requests_are_refused_in_the_shape_of_openai(server, fields, error, message):
+    given = {"model": "tts-1", "voice": "tiny", "input": TEXT} | fields
+    with pytest.raises(error, match=message) as caught:
+        server.client().audio.speech.create(**given)
+    assert set(caught.value.body) == {"message", "type", "param", "code"}
+    assert caught.value.type == "invalid_request_error"
+
+
+def test_text_that_is_no_unicode_is_refused(server):
+    for field in ("voice", "input", "speaker"):
+        body = json.dumps({"model": "tts-1", "voice": "tiny", "input": TEXT} | {field: "x\ud800"})
+        status, text = server.request(
+            "POST", "/v1/audio/speech", body, **{"Content-Type": "application/json"}
+        )
+        assert (status, set(json.loads(text))) == (400, {"error"})
+
+
+def test_models_voices_health_and_metrics(server):
+    assert "tts-1" in [model.id for model in server.client().models.list()]
+    rows = json.loads(server.request("GET", "/v1/audio/voices")[1])["data"]
+    voices = {row["id"]: row for row in rows}
+    two = {"two": "bert", "two/carl": "carl", "two/bert": "bert"}
+    three = {"three": None} | {f"three/{name}": name for name in ("anna", "bert", "carl")}
+    assert {id: row["speaker"] for id, row in voices.items()} == {"tiny": "one"} | three | two
+    assert voices["three"]["speakers"] == ["anna", "bert", "carl"]
+    assert voices["three/carl"]["speakers"] == ["carl"]
+    assert voices["three/carl"]["languages"] == ["en-gb"]
+    assert voices["three/carl"]["sample_rate"] == RATE
+    assert server.request("GET", "/health") == (200, '{"status":"ok"}')
+    before = server.metric("arion_sound_seconds_total")
+    samples = np.frombuffer(speak(server)[44:], dtype="<i2")
+    seconds = server.metric("arion_sound_seconds_total") - before
+    assert seconds == pytest.approx(len(samples) / RATE)
+    assert server.metric('arion_requests_total{status="200"}') >= 3
+    assert server.metric("arion_requests_active") == 0
+
+
+def test_a_voice_that_cannot_be_opened_is_an_error_without_its_path(folders, monkeypatch, caplog):
+    with running(folders) as server:
+        (server.voices._references["tiny"] / "model.safetensors").rename(
+            hidden := folders["tiny"] / "hidden"
+        )
+        try:
+            with pytest.raises(openai.InternalServerError, match="cannot be opened") as caught:
+                speak(server)
+        finally:
+            hidden.rename(folders["tiny"] / "model.safetensors")
+        assert str(folders["tiny"]) not in str(caught.value)
+        assert str(folders["tiny"]) in caplog.text
+        assert speak(server)
