@@ -21,6 +21,20 @@ _PERIOD_STRIDES, _PERIOD_KERNEL = (3, 3, 3, 3, 1), 5
 
 
 @dataclass(frozen=True)
+class PeriodsConfig:
+    """Keys of the period discriminators; the values here are those of HiFi-GAN V1."""
+
+    periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples; primes overlap as little as possible
+    period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
+
+    def __post_init__(self) -> None:
+        if (n := len(self.period_channels)) != len(_PERIOD_STRIDES):
+            raise ValueError(f"period_channels are {n} numbers, expected {len(_PERIOD_STRIDES)}")
+        if not self.periods or min(self.periods) < 1:
+            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
+
+
+@dataclass(frozen=True)
 class WaveGanConfig:
     """Keys that all of them have in the `model` section."""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.checks import require_at_least
-from models.vocoder._gan import WaveGanConfig
+from models.vocoder._gan import PeriodsConfig, WaveGanConfig
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,18 @@ class GeneratorConfig:
 
 
 @dataclass(frozen=True)
-class DiscriminatorConfig:
+class DiscriminatorConfig(PeriodsConfig):
     """Discriminators; the values here are the paper's. Fewer channels make them cheaper."""
 
-    periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples; primes overlap as little as possible
-    period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
     scales: int = 3  # of these, each averages over two samples of the one before; 0: none
     # of the seven layers of each
     scale_channels: tuple[int, ...] = (128, 128, 256, 512, 1024, 1024, 1024)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 0, "scales")
-        for key, expected in (("period_channels", 5), ("scale_channels", 7)):
-            if len(getattr(self, key)) != expected:
-                raise ValueError(
-                    f"{key} are {len(getattr(self, key))} numbers, expected {expected}"
-                )
-        if not self.periods or min(self.periods) < 1:
-            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
+        if (n := len(self.scale_channels)) != 7:
+            raise ValueError(f"scale_channels are {n} numbers, expected 7")
         if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
             raise ValueError(
                 f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "

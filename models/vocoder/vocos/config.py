@@ -3,24 +3,19 @@
 from dataclasses import dataclass, field
 
 from config.checks import require_at_least
-from models.vocoder._gan import WaveGanConfig
+from models.vocoder._gan import PeriodsConfig, WaveGanConfig
 
 
 @dataclass(frozen=True)
-class DiscriminatorConfig:
+class ResolutionsConfig(PeriodsConfig):
     """Discriminators; the values here are the published ones. Fewer channels make them cheaper."""
 
-    periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples
-    period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
     windows: tuple[int, ...] = (2048, 1024, 512)  # samples of the STFT, whose hop is a quarter
     resolution_channels: int = 32
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 1, "resolution_channels")
-        if len(self.period_channels) != 5:
-            raise ValueError(f"period_channels are {len(self.period_channels)} numbers, expected 5")
-        if not self.periods or min(self.periods) < 1:
-            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
         if not self.windows or any(n < 32 or n % 4 for n in self.windows):
             raise ValueError(
                 f"windows are {list(self.windows)}, expected one or more multiples of 4 from 32 on"
@@ -34,7 +29,7 @@ class VocosConfig(WaveGanConfig):
     channels: int = 512
     expanded: int = 1536  # channels inside a block
     n_layers: int = 8  # ConvNeXt blocks
-    discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+    discriminator: ResolutionsConfig = field(default_factory=ResolutionsConfig)
     lambda_resolution: float = 0.1  # of the resolution discriminators; that of the others is 1
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from models.base.adversarial import (
     SubDiscriminator,
 )
 from models.vocoder._gan import PeriodDiscriminator
-from models.vocoder.vocos.config import DiscriminatorConfig
+from models.vocoder.vocos.config import ResolutionsConfig
 
 _BANDS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # edges, as shares of half the sample rate
 _TIME_KERNEL, _BIN_KERNELS, _BIN_STRIDES = 3, (9, 9, 9, 9, 3), (1, 2, 2, 2, 1)
@@ -78,7 +78,7 @@ def _band_convs(channels: int) -> nn.ModuleList:
 class WaveDiscriminator(nn.Module):
     """Both kinds; the mean of each counts, that of the resolutions with its weight."""
 
-    def __init__(self, config: DiscriminatorConfig, lambda_resolution: float) -> None:
+    def __init__(self, config: ResolutionsConfig, lambda_resolution: float) -> None:
         super().__init__()
         self.periods = Discriminators(
             PeriodDiscriminator(period, config.period_channels, n_skipped=1)

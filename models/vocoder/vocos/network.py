@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -22,13 +22,6 @@ _KERNEL, _EPS = 7, 1e-6
 _LARGEST = 100.0  # magnitude
 _CHUNK_FRAMES = 512
 _BATCH_FRAMES = 65536  # of all items at a time on a GPU
-
-
-class Spectrum(NamedTuple):
-    """Magnitudes and phases in radians, (B, T, K) float32 each."""
-
-    magnitude: Tensor
-    phase: Tensor
 
 
 class Vocos(nn.Module):
@@ -70,9 +63,8 @@ class Vocos(nn.Module):
         context: Context = Context(),  # noqa: B008  (immutable)
     ) -> Tensor:
         """(B, M, left + T + right) -> (B, T * hop_length)."""
-        spectrum, context = self.spectrum(mel, mask, context)
-        real, imaginary = (part(spectrum.phase) for part in (torch.cos, torch.sin))
-        parts = torch.stack([real, imaginary], dim=3) * spectrum.magnitude[..., None]
+        magnitude, phase, context = self.spectrum(mel, mask, context)
+        parts = torch.stack([phase.cos(), phase.sin()], dim=3) * magnitude[..., None]
         with torch.autocast(mel.device.type, enabled=False):
             wav = self.inverse_stft(torch.view_as_complex(parts), mask)
         return context.upsampled(self.mel.hop_length).trim(wav, 0)[0]
@@ -82,8 +74,11 @@ class Vocos(nn.Module):
         mel: Tensor,
         mask: Tensor | None = None,
         context: Context = Context(),  # noqa: B008  (immutable)
-    ) -> tuple[Spectrum, Context]:
-        """Predicts the spectrum of a mel, (B, M, T), with the context that its inverse reads."""
+    ) -> tuple[Tensor, Tensor, Context]:
+        """Predicts magnitudes and phases, (B, T, K) float32 each, of a mel, (B, M, T).
+
+        Also returns the context that the inverse STFT reads.
+        """
         reach = self.reach - _KERNEL // 2
         hidden = self.first_norm(self.first_conv(mel.mT, mask))  # (B, T, C)
         for block in self.blocks:
@@ -92,7 +87,7 @@ class Vocos(nn.Module):
             reach -= _KERNEL // 2
         trimmed, context = context.trim(hidden.mT, reach)
         log_magnitude, phase = self.head(self.last_norm(trimmed.mT)).float().chunk(2, dim=2)
-        return Spectrum(log_magnitude.exp().clamp(max=_LARGEST), phase), context
+        return log_magnitude.exp().clamp(max=_LARGEST), phase, context
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
@@ -135,7 +130,7 @@ class VocosGraph(nn.Module):
 
     def forward(self, mel: Tensor) -> Tensor:
         """Synthesises one item: (1, M, T) -> (1, T * hop_length) in [-1, 1]."""
-        spectrum, _ = self.network.spectrum(mel)
+        spectrum = self.network.spectrum(mel)[:2]
         magnitude, phase = (part[0][:, self.dft.bins].transpose(0, 1) for part in spectrum)
         parts = phase.cos(), phase.sin() * self.dft.sign[:, None]  # (C, T, D)
         frames = self.dft.inverse(torch.cat([magnitude * part for part in parts], 2))

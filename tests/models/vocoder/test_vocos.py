@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from config.preprocess import PreprocessConfig
 from models.vocoder.vocos import MODEL, Vocos, VocosGraph
-from models.vocoder.vocos.config import DiscriminatorConfig, VocosConfig
+from models.vocoder.vocos.config import ResolutionsConfig, VocosConfig
 from models.vocoder.vocos.discriminators import ResolutionDiscriminator, WaveDiscriminator
 from modules.execution.chunks import by_batch
 from modules.mel import MelConfig
@@ -83,7 +83,7 @@ def test_losses_are_the_published_ones():
 
 def test_features_of_first_layers_are_not_compared():
     wav = 0.1 * torch.randn(1, 600, generator=torch.Generator().manual_seed(0))
-    sizes = DiscriminatorConfig(
+    sizes = ResolutionsConfig(
         periods=(3,), period_channels=(2,) * 5, windows=(64,), resolution_channels=2
     )
     small = WaveDiscriminator(sizes, 0.1)
@@ -105,7 +105,7 @@ def test_networks_that_cannot_be_built_are_refused():
         ({"windows": (30,)}, r"windows are \[30\], expected one or more multiples of 4"),
     ):
         with pytest.raises(ValueError, match=message):
-            replace(DiscriminatorConfig(), **change)
+            replace(ResolutionsConfig(), **change)
     with pytest.raises(ValueError, match="adversarial false needs lambda_mel or lambda_stft"):
         VocosConfig(adversarial=False, lambda_mel=0)
 
