@@ -6,7 +6,7 @@ from typing import Literal
 
 from config.checks import require_at_least, require_share
 from config.text import TextConfig
-from modules.mel import MelConfig, mel_filter_bank
+from modules.mel import MelConfig, MelScale, mel_filter_bank
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class PreprocessConfig:
     f_min: float = 0.0  # Hz
     f_max: float = 8000.0  # Hz
     mel_padding: Literal["centre", "hifigan"] = "centre"
+    # filters: Slaney's scale and equal areas, or HTK's scale and equal heights (Vocos at 24 kHz)
+    mel_scale: MelScale = "slaney"
     log_floor: float = 1e-5  # smallest band value of the mel before the logarithm
     min_seconds: float = 0.3  # shorter utterances are rejected
     max_seconds: float = 30.0  # longer utterances are rejected
@@ -173,4 +175,5 @@ class PreprocessConfig:
             f_max=self.f_max,
             padding=self.mel_padding,
             log_floor=self.log_floor,
+            scale=self.mel_scale,
         )

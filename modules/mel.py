@@ -1,14 +1,15 @@
 """The one mel definition of extraction, losses and vocoders.
 
-A mel is ln(max(F |STFT(wav)|, log_floor)) with F the filter bank of Slaney's Auditory Toolbox
-(triangles of equal area, mel scale linear below 1 kHz and logarithmic above), the default of
-`librosa.filters.mel`. It is computed here so that the path to speech does not import librosa.
+A mel is ln(max(F |STFT(wav)|, log_floor)) with F a filter bank: by default that of Slaney's
+Auditory Toolbox (triangles of equal area, mel scale linear below 1 kHz and logarithmic above), as
+`librosa.filters.mel` has it, or that of HTK (triangles of equal height, logarithmic scale), as
+torchaudio has it. It is computed here so that the path to speech does not import librosa.
 Also its inverse, to STFT magnitudes, and the conversion of mels to another definition.
 """
 
 import math
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 import torch
@@ -20,7 +21,10 @@ _BREAK_HZ = 1000.0
 _BREAK_MEL = _BREAK_HZ / _HZ_PER_MEL
 _LARGEST_FFT, _MAX_MELS = 32768, 1024  # the filter bank must fit into memory
 _LOG_STEP = math.log(6.4) / 27.0  # above the break: 27 mels from 1 kHz to 6.4 kHz
+_HTK_MELS, _HTK_HZ = 2595.0, 700.0  # mel = 2595 log10(1 + hz / 700)
 _UNCOVERED = 1e-5  # of the sum of the filters at a bin
+
+MelScale = Literal["slaney", "htk"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,9 @@ class MelConfig:
     # sample t * hop + hop / 2 (HiFi-GAN)
     padding: Literal["centre", "hifigan"] = "centre"
     log_floor: float = 1e-5  # smallest band value before the logarithm
+    # scale and height of the filters: "slaney", or "htk" (Vocos); files from before the field have
+    # "slaney"
+    scale: MelScale = field(default="slaney", metadata={"later": True})
 
     def __post_init__(self) -> None:
         if self.n_fft > _LARGEST_FFT or self.n_mels > _MAX_MELS:
@@ -68,7 +75,7 @@ class MelConfig:
     @property
     def magnitude_epsilon(self) -> float:
         """Added to the squared magnitude before the root: 1e-9 in HiFi-GAN, 0 elsewhere."""
-        return 1e-9 if self.padding == "hifigan" else 0.0
+        return 1e-9 if self.padding == "hifigan" and self.scale == "slaney" else 0.0
 
     @property
     def log_floor_value(self) -> float:
@@ -93,25 +100,30 @@ class MelConfig:
         ]
 
 
-def _mel_of_hz(hz: float) -> float:
+def _mel_of_hz(hz: float, scale: MelScale) -> float:
+    if scale == "htk":
+        return _HTK_MELS * math.log10(1 + hz / _HTK_HZ)
     if hz < _BREAK_HZ:
         return hz / _HZ_PER_MEL
     return _BREAK_MEL + math.log(hz / _BREAK_HZ) / _LOG_STEP
 
 
-def _hz_of_mel(mel: Tensor) -> Tensor:
+def _hz_of_mel(mel: Tensor, scale: MelScale) -> Tensor:
+    if scale == "htk":
+        return _HTK_HZ * (10 ** (mel / _HTK_MELS) - 1)
     above = _BREAK_HZ * torch.exp(_LOG_STEP * (mel - _BREAK_MEL))
     return torch.where(mel < _BREAK_MEL, mel * _HZ_PER_MEL, above)
 
 
 def mel_band_edges(config: MelConfig) -> Tensor:
     """Edges of the bands in Hz, (M + 2,) float64; band m reaches from m to m + 2, around m + 1."""
-    low, high = _mel_of_hz(config.f_min), _mel_of_hz(config.f_max)
-    return _hz_of_mel(torch.linspace(low, high, config.n_mels + 2, dtype=torch.float64))
+    low, high = (_mel_of_hz(hz, config.scale) for hz in (config.f_min, config.f_max))
+    mels = torch.linspace(low, high, config.n_mels + 2, dtype=torch.float64)
+    return _hz_of_mel(mels, config.scale)
 
 
 def mel_filter_bank(config: MelConfig) -> Tensor:
-    """Triangular filters of equal area on Slaney's mel scale, (M, n_fft // 2 + 1) float32.
+    """Triangular filters, (M, n_fft // 2 + 1) float32: of equal area, or of height 1 with "htk".
 
     Raises:
         ValueError: If a band is narrower than the distance of the STFT's bins and stays empty.
@@ -122,7 +134,9 @@ def mel_filter_bank(config: MelConfig) -> Tensor:
     distance = bins - edges[:, None]  # (M + 2, n_fft // 2 + 1) Hz
     rising = distance[:-2] / widths[:-1]
     falling = -distance[2:] / widths[1:]
-    filters = torch.minimum(rising, falling).clamp(min=0) * 2 / (edges[2:] - edges[:-2])[:, None]
+    filters = torch.minimum(rising, falling).clamp(min=0)
+    if config.scale == "slaney":
+        filters = filters * 2 / (edges[2:] - edges[:-2])[:, None]
     empty = int((filters.amax(dim=1) == 0).sum())
     if empty:
         raise ValueError(

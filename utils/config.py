@@ -94,10 +94,14 @@ def _without(values: Mapping[str, object], keys: Keys) -> dict[str, object]:
 
 
 def build_complete(cls: type[T], plain: object, path: Path) -> T:
-    """Builds a dataclass from a file that must hold every field, as `to_plain` gives it."""
+    """Builds a dataclass from a file that must hold every field, as `to_plain` gives it.
+
+    Fields with `later` in their metadata may be missing: files from before them mean the default.
+    """
     if not isinstance(plain, Mapping):
         raise ConfigError(f"{path}: it is {_shown(plain)}, expected a section {{ ... }}")
-    names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    names = [field.name for field in fields if not field.metadata.get("later")]
     if missing := [name for name in names if name not in plain]:
         raise ConfigError(f"{path}: missing key {missing[0]}")
     return build(cls, plain_tree(plain, path))

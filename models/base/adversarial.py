@@ -1,6 +1,6 @@
-"""Adversarial training: parts of discriminators, least squares, feature matching."""
+"""Adversarial training: parts of discriminators, adversarial losses, feature matching."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from models.base.task import LossTerm
 
-_SLOPE = 0.1  # of leaky ReLU
+SLOPE = 0.1  # of leaky ReLU
 
 Layer = tuple[tuple[int, int], tuple[int, int]]  # kernel and stride, over frequency and time
 
@@ -20,17 +20,37 @@ Layer = tuple[tuple[int, int], tuple[int, int]]  # kernel and stride, over frequ
 class DiscriminatorOutput(NamedTuple):
     """Output of one sub-discriminator for a batch."""
 
-    score: Tensor  # (B, L), 1 = real, 0 = generated
+    score: Tensor  # (B, L), high = real
     feature_distance: Tensor  # to the recordings' features, summed over layers and items
+    weight: float = 1.0  # in all losses
+
+
+class AdversarialLoss(NamedTuple):
+    """Losses of scores, element by element; the generator's is that of recordings."""
+
+    real: Callable[[Tensor], Tensor]
+    fake: Callable[[Tensor], Tensor]
+
+
+# Mao et al. 2017, arXiv:1611.04076: 1 for recordings, 0 for what is generated
+LEAST_SQUARES = AdversarialLoss(lambda score: (1 - score).square(), lambda score: score.square())
+# Lim and Ye 2017, arXiv:1705.02894: at least 1 for recordings, at most -1 for what is generated
+HINGE = AdversarialLoss(lambda score: F.relu(1 - score), lambda score: F.relu(1 + score))
 
 
 class SubDiscriminator(nn.Module):
-    """Convolutions over a view of the input, each but the last followed by a leaky ReLU."""
+    """Convolutions over a view of the input, each but the last followed by a leaky ReLU.
 
-    def __init__(self, convs: Sequence[nn.Module], conv_post: nn.Module) -> None:
+    Feature matching leaves out the first `n_skipped` layers.
+    """
+
+    def __init__(
+        self, convs: Sequence[nn.Module], conv_post: nn.Module, n_skipped: int = 0
+    ) -> None:
         super().__init__()
         self.convs = nn.ModuleList(convs)
         self.conv_post = conv_post
+        self.n_skipped = n_skipped
 
     def forward(self, signal: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
         """Scores signals, (B, ...), and compares with recordings, (B, ...), if there are any.
@@ -52,12 +72,12 @@ class SubDiscriminator(nn.Module):
         return DiscriminatorOutput(features[-1].flatten(1), distance)
 
     def _features(self, signal: Tensor) -> list[Tensor]:
-        """Computes the output of each layer, (B, C, ...); the last one is the score."""
+        """Computes what each layer to be matched gives, (B, C, ...); the last one is the score."""
         hidden, features = self._view(signal), []
         for conv in self.convs:
-            hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
+            hidden = F.leaky_relu(conv(hidden), SLOPE, inplace=True)
             features.append(hidden)
-        return [*features, self.conv_post(hidden)]
+        return [*features[self.n_skipped :], self.conv_post(hidden)]
 
     def _view(self, signal: Tensor) -> Tensor:
         """Returns the input of the first convolution; for waveforms, (B, S) -> (B, 1, S)."""
@@ -106,17 +126,17 @@ class Discriminators(nn.Module):
 
 
 def discriminator_losses(
-    discriminator: nn.Module, recorded: Tensor, generated: Tensor
+    discriminator: nn.Module,
+    recorded: Tensor,
+    generated: Tensor,
+    loss: AdversarialLoss = LEAST_SQUARES,
 ) -> dict[str, LossTerm]:
-    """Computes least squares: 1 for recordings, 0 for generated, detached signals; (B, ...).
-
-    Mao et al. 2017, arXiv:1611.04076.
-    """
+    """Computes the losses of recordings and of generated, detached signals; (B, ...) each."""
     outputs = discriminator(torch.cat([recorded, generated]))
-    real, fake = zip(*(output.score.chunk(2) for output in outputs), strict=True)
+    scores = [(*output.score.chunk(2), output.weight) for output in outputs]
     return {
-        "disc_real": mean_per_item([(1 - score).square() for score in real]),
-        "disc_fake": mean_per_item([score.square() for score in fake]),
+        "disc_real": mean_per_item([weight * loss.real(real) for real, _, weight in scores]),
+        "disc_fake": mean_per_item([weight * loss.fake(fake) for _, fake, weight in scores]),
     }
 
 
@@ -126,13 +146,14 @@ def adversarial_losses(
     generated: Tensor,
     weight: float,
     feature_weight: float,
+    loss: AdversarialLoss = LEAST_SQUARES,
 ) -> dict[str, LossTerm]:
-    """Computes the generator's least squares and feature matching (Larsen et al. 2016)."""
+    """Computes the generator's loss and feature matching (Larsen et al. 2016)."""
     outputs = discriminator(generated, recorded=recorded)
-    distance = torch.stack([output.feature_distance for output in outputs]).sum()
+    distances = [output.weight * output.feature_distance for output in outputs]
     return {
-        "gen_adv": mean_per_item([(1 - output.score).square() for output in outputs], weight),
-        "feature_matching": LossTerm(distance, "items", feature_weight),
+        "gen_adv": mean_per_item([o.weight * loss.real(o.score) for o in outputs], weight),
+        "feature_matching": LossTerm(torch.stack(distances).sum(), "items", feature_weight),
     }
 
 

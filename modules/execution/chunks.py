@@ -57,6 +57,33 @@ def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
         yield Window(start, held, Context(left, 0))
 
 
+def by_batch(
+    synthesise: Callable[[Tensor, Tensor | None], Tensor],
+    mel: Tensor,
+    mel_lengths: Tensor | None,
+    n_frames: int,
+    reach: int,
+    hop_length: int,
+) -> Tensor:
+    """Wavs, (B, T * hop_length), of mels (B, M, T), all items at a time in windows.
+
+    Args:
+        synthesise: Gives the wavs of a window of mels and of their lengths (None: all frames).
+        n_frames: Of a window, in all items together.
+        reach: Frames on either side that a sample depends on.
+    """
+    B, _, T = mel.shape
+    if mel_lengths is None:
+        mel_lengths = torch.full((B,), T, device=mel.device)
+    pieces = [mel.new_zeros(B, 0, dtype=torch.float32)]  # an empty mel has no window
+    for start, signal, context in windows([mel], max(1, n_frames // B), reach):
+        lengths = (mel_lengths - start + context.left).clamp(min=0)
+        full = bool((lengths >= signal.shape[2]).all())  # masks take time
+        piece = synthesise(signal, None if full else lengths)
+        pieces.append(context.upsampled(hop_length).trim(piece, 0)[0].float())
+    return torch.cat(pieces, dim=1)
+
+
 def by_item(
     generate: Callable[[Tensor], Iterable[Tensor]],
     mel: Tensor,

@@ -33,12 +33,18 @@ def clear_padding(frames: Tensor, mask: Tensor) -> Tensor:
     return frames * mask.unsqueeze(2)
 
 
-def convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
-    """Convolves over time: (B, T, H_in), weight (H_out, H_in, K) -> (B, T + 2 P - K + 1, H_out)."""
+def convolve(
+    frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0, groups: int = 1
+) -> Tensor:
+    """Convolves over time: (B, T, H_in), weight (H_out, H_in / groups, K) -> (B, T', H_out).
+
+    T' is T + 2 * padding - K + 1.
+    """
     image = frames.transpose(1, 2).unsqueeze(2)  # (B, H_in, 1, T)
     if _wide_gradient_is_slow(frames, weight):
         image = image.contiguous()
-    return F.conv2d(image, weight.unsqueeze(2), bias, padding=(0, padding)).squeeze(2).mT
+    kernel = weight.unsqueeze(2)
+    return F.conv2d(image, kernel, bias, padding=(0, padding), groups=groups).squeeze(2).mT
 
 
 def _wide_gradient_is_slow(frames: Tensor, weight: Tensor) -> bool:
@@ -70,11 +76,15 @@ class Linear(nn.Linear):
 
 
 class GeluLinear(Linear):
-    """`Linear`, then GELU by its approximation with tanh (Hendrycks and Gimpel 2016)."""
+    """`Linear`, then GELU (Hendrycks and Gimpel 2016): exact, or its approximation with tanh."""
+
+    def __init__(self, in_features: int, out_features: int, *, exact: bool = False) -> None:
+        super().__init__(in_features, out_features)
+        self.exact = exact
 
     def forward(self, input: Tensor) -> Tensor:
         """Maps (B, T, H_in) to (B, T, H_out)."""
-        return F.gelu(super().forward(input), approximate="tanh")
+        return F.gelu(super().forward(input), approximate="none" if self.exact else "tanh")
 
 
 class MaskedConv1d(nn.Conv1d):

@@ -23,6 +23,7 @@ from modules.waveform.griffin_lim import (
     first_phases,
     phase_steps,
 )
+from modules.waveform.inverse_stft import overlapped
 
 _Pair = tuple[Tensor, Tensor]
 _Past = tuple[Tensor, Tensor, Tensor]  # phases (K,), wav and weight (n_blocks - 1, hop_length)
@@ -205,12 +206,3 @@ class RealDft(nn.Module):
         columns = (spectrum @ self.to_columns).split(B, dim=2)  # 2 of (C, T, B)
         frames = self.to_rows @ torch.stack(columns).reshape(2 * C, T * B)
         return frames.view(A, T, B).transpose(0, 1).reshape(T, A * B)
-
-
-def overlapped(frames: Tensor, hop_length: int) -> Tensor:
-    """Adds overlapping frames: (T, N) -> blocks of the sum, (T + n_blocks - 1, hop_length)."""
-    T, n_fft = frames.shape
-    n = -(-n_fft // hop_length)
-    blocks = F.pad(frames, (0, n * hop_length - n_fft)).view(T, n, hop_length)
-    shifted = (F.pad(blocks[:, i], (0, 0, i, n - 1 - i)) for i in range(n))
-    return sum(shifted, torch.zeros(1))

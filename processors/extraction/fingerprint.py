@@ -45,6 +45,8 @@ _NAME_OF = {
     f"preprocess.{key}": f"preprocess.{name}" for key, name in zip(_KEYS, _NAMES, strict=True)
 }
 _KEY_OF = {name: key for key, name in _NAME_OF.items()}
+# keys that older stores do not hold, with the value that these were made with
+_LATER: dict[str, object] = {"preprocess.mel_scale": "slaney"}
 _DERIVED = re.compile(r"data/(tts|vocoder)_\w+_\d+_[0-9a-f]{8}")
 _LEXICON = "preprocess.text.lexicon_path"
 
@@ -110,7 +112,8 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
     flat = leaves({"preprocess": {name: plain[name] for name in kept}})
     keys = {".".join(path): value for path, value in flat}
     keys = {_NAME_OF.get(key, key): value for key, value in keys.items()}
-    return {key: value for key, value in keys.items() if key not in _WITHOUT_EFFECT_ON_TEXT}
+    without_effect = {*_WITHOUT_EFFECT_ON_TEXT, *(k for k, v in _LATER.items() if keys.get(k) == v)}
+    return {key: value for key, value in keys.items() if key not in without_effect}
 
 
 def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) -> str:
@@ -124,7 +127,7 @@ def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) ->
     if task == "tts":
         ignored -= ALIGNMENTS
     keys, defaults = _keys(config, ignored), _keys(PreprocessConfig(), ignored)
-    digest = _digest(sorted(item for item in keys.items() if item[1] != defaults[item[0]]))[:8]
+    digest = _digest(sorted(item for item in keys.items() if item[1] != defaults.get(item[0])))[:8]
     kind = config.aligner if task == "tts" else config.mel_padding
     return f"data/{task}_{kind}_{config.sample_rate}_{digest}"
 
@@ -218,12 +221,12 @@ def check_made_with(
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:
     """Returns the keys that data depend on and that have another value now, with both values."""
-    expected = _keys(config)
+    expected = _LATER | _keys(config)
     if Path(config.text.lexicon_path).is_file():
         expected |= lexicon_digest(config)
     elif config.text.lexicon_path:
         del expected[_LEXICON]
-    stored = made.features | made.finishing
+    stored = _LATER | made.features | made.finishing
     common = stored.keys() & expected.keys()
     common -= {"preprocess.max_bad_ratio"}  # may end the stage, and changes nothing that it writes
     stored, expected = ({key: keys[key] for key in common} for keys in (stored, expected))

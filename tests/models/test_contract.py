@@ -168,7 +168,10 @@ def test_every_parameter_gets_a_gradient(model, variant):
             assert all(is_valid), name
             # batch normalisation takes out what a bias before it adds
             parent = name.split(".convs.")[0]
-            if not (name.endswith("bias") and any(norm.startswith(parent) for norm in normalised)):
+            is_taken_out = any(norm.startswith(parent) for norm in normalised)
+            # and a hinge loss of small scores that of recorded and of generated audio
+            is_taken_out = is_taken_out or key == "discriminator"
+            if not (name.endswith("bias") and is_taken_out):
                 assert any(gradient.any() for gradient in found), name
 
 
@@ -332,7 +335,7 @@ def test_the_teacher_forced_mel_does_not_depend_on_the_batch(model, variant):
         assert (mel[item, :, T:] == subject.mel.log_floor_value).all()
 
 
-@marked([name for name in VOCODERS if name[1] in ("", "pairs")])
+@marked([name for name in VOCODERS if name[1] in ("", "pairs", "same")])
 @pytest.mark.parametrize("chunk_frames", [7, None])
 def test_a_vocoder_streams_what_it_synthesises_at_once(model, variant, chunk_frames):
     subject = subject_of(model, variant)

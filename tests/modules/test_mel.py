@@ -16,6 +16,8 @@ WIDE = MelConfig(
     sample_rate=24000, n_mels=100, f_min=20, f_max=12000, win_length=800, padding="hifigan"
 )
 
+VOCOS = MelConfig(24000, n_mels=100, f_max=12000, log_floor=1e-7, scale="htk")
+
 
 def noise(n_samples: int, n_items: int = 1) -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)
@@ -46,7 +48,35 @@ def test_filter_bank_is_librosas(config):
     assert np.abs(mel_filter_bank(config).numpy() - expected).max() < 1e-6
 
 
-@pytest.mark.parametrize("config", [CENTRE, HIFIGAN, WIDE])
+@pytest.mark.parametrize("config", [VOCOS, MelConfig(n_mels=40, f_min=80, f_max=7600, scale="htk")])
+def test_htks_filter_bank_is_librosas_and_torchaudios(config):
+    expected = librosa.filters.mel(
+        sr=config.sample_rate,
+        n_fft=config.n_fft,
+        n_mels=config.n_mels,
+        fmin=config.f_min,
+        fmax=config.f_max,
+        htk=True,
+        norm=None,
+    )
+    found = mel_filter_bank(config).numpy()
+    assert np.abs(found - expected).max() < 1e-6
+    # torchaudio.functional.melscale_fbanks with its defaults
+    bins = np.linspace(0, config.sample_rate / 2, config.n_fft // 2 + 1)
+    mels = 2595 * np.log10(1 + np.array([config.f_min, config.f_max]) / 700)
+    edges = 700 * (10 ** (np.linspace(*mels, config.n_mels + 2) / 2595) - 1)
+    slopes = edges - bins[:, None]  # (K, M + 2)
+    down, up = -slopes[:, :-2] / np.diff(edges)[:-1], slopes[:, 2:] / np.diff(edges)[1:]
+    assert np.abs(found - np.maximum(0, np.minimum(down, up)).T).max() < 1e-6
+
+
+def test_with_htks_scale_nothing_is_added_to_magnitudes():
+    assert MelConfig(padding="hifigan", scale="htk").magnitude_epsilon == 0
+    silence = MelSpectrogram(VOCOS)(torch.zeros(1, 2400))
+    assert torch.allclose(silence, torch.tensor(math.log(1e-7)))
+
+
+@pytest.mark.parametrize("config", [CENTRE, HIFIGAN, WIDE, VOCOS])
 def test_log_mel_and_energy_are_librosas(config):
     wav = noise(22050)
     mel, energy = MelSpectrogram(config).mel_and_energy(wav)

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from tests.commands import Done
 from tests.recipes.runs import DEMO, EGS, HELD_OUT, TRAINING, Place, lines_of, run_stages
-from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
+from tests.recipes.tiny import TWO_UPDATES, tiny_model
 
 RUN = EGS / "vocoder" / "HiFiGAN" / "run.sh"
 HOP, RATE = 256, 22050
@@ -36,7 +36,7 @@ def write_config(folder: Path) -> Path:
             "backend": "sequential",
             "split": {"valid": 0.1, "test": 0.25, "golden_size": 1},
         },
-        "model": TINY_HIFIGAN,
+        "model": tiny_model("hifigan"),
         "train": TWO_UPDATES,
     }
     path = folder / "exp config.json"

@@ -54,6 +54,10 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
         "pairs": ('model.generator.resblock="1"',),
         "no discriminators": ("model.adversarial=false",),
     },
+    "vocos": {
+        "same": ('preprocess.mel_padding="hifigan"',),
+        "no discriminators": ("model.adversarial=false",),
+    },
     "freevgl": {
         "discriminators": (
             *("model.band_channels=4", "model.lambda_adversarial=0.5", "model.adversarial_start=0"),

@@ -168,8 +168,8 @@ def check_one_pass(voice: ExportedVoice) -> None:
     if set(voice.graphs) != set(_GRAPHS) or "noise" in voice.graphs["vocoder"].inputs:
         raise InputError(
             f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
-            " without noise: FastSpeech 2, FastPitch or FlowSpeech, and FreeVGL, HiFi-GAN or"
-            " griffin_lim"
+            " without noise: FastSpeech 2, FastPitch or FlowSpeech, and FreeVGL, HiFi-GAN, Vocos"
+            " or griffin_lim"
         )
 
 

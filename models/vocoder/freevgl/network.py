@@ -5,39 +5,17 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
 from models.base.assets import Assets
 from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.layers.basic import Linear
+from modules.layers.convnext import ConvNeXtBlock
 from modules.mel import MelConfig, fit_mel, spread_mel
 from modules.waveform.griffin_lim import MagnitudeVocoder
 
 _MEL_MEAN, _MEL_STD = -5.0, 2.0  # approximate mean and standard deviation of log-mels of speech
 _FIRST_SCALE = 0.2  # of the residual branches
-
-
-class ConvNeXtBlock(nn.Module):
-    """Depthwise convolution over frames, LayerNorm and two linear layers, with a scaled residual.
-
-    Liu et al. 2022, arXiv:2201.03545, as in Vocos (Siuzdak 2023). There are `expansion` times as
-    many channels between the linear layers.
-    """
-
-    def __init__(self, config: FreeVGLConfig) -> None:
-        super().__init__()
-        channels, size = config.channels, config.kernel_size
-        self.conv = nn.Conv1d(channels, channels, size, padding=size // 2, groups=channels)
-        self.norm = nn.LayerNorm(channels)
-        self.up = Linear(channels, config.expansion * channels)
-        self.down = Linear(config.expansion * channels, channels)
-        self.scale = nn.Parameter(torch.full((channels,), _FIRST_SCALE))
-
-    def forward(self, frames: Tensor) -> Tensor:
-        """Transforms frames, (B, T, C) -> (B, T, C)."""
-        hidden = self.norm(self.conv(frames.mT).mT)
-        return frames + self.scale * self.down(F.gelu(self.up(hidden)))
 
 
 class FreeVGL(MagnitudeVocoder):
@@ -49,7 +27,11 @@ class FreeVGL(MagnitudeVocoder):
         self.config = config
         self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
         self.first_norm = nn.LayerNorm(channels)
-        self.blocks = nn.ModuleList(ConvNeXtBlock(config) for _ in range(config.n_layers))
+        expanded, size = config.expansion * channels, config.kernel_size
+        self.blocks = nn.ModuleList(
+            ConvNeXtBlock(channels, expanded, size, scale=_FIRST_SCALE)
+            for _ in range(config.n_layers)
+        )
         self.last_norm = nn.LayerNorm(channels)
         self.residual = Linear(channels, mel.n_fft // 2 + 1)
         nn.init.zeros_(self.residual.weight)

@@ -9,27 +9,25 @@ departs from that in that
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
+from models.base.adversarial import adversarial_losses, discriminator_losses, frozen
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
-from models.base.results.samples import resynthesis_samples
-from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
+from models.base.task import Update
+from models.vocoder._gan import WaveGanTask
 from models.vocoder.hifigan.config import HiFiGANConfig
 from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from models.vocoder.hifigan.generator import HiFiGAN
-from modules.losses import MultiResolutionStft
-from modules.mel import MelConfig, MelSpectrogram
+from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
 
 
@@ -40,13 +38,13 @@ def normalise_weights(network: nn.Module) -> None:
             weight_norm(module)
 
 
-class HiFiGANTask:
+class HiFiGANTask(WaveGanTask):
     """Training of a generator with weight normalisation (sections 2.4 and 2.5 of the paper).
 
-    Without a discriminator, it is trained on the mel and STFT losses alone.
+    Without a discriminator, it is trained on the mel (eq. 3) and STFT losses alone.
     """
 
-    exported = "generator"
+    config: HiFiGANConfig
 
     def __init__(
         self,
@@ -55,15 +53,9 @@ class HiFiGANTask:
         config: HiFiGANConfig,
         mel: MelConfig,
     ) -> None:
-        self.networks: dict[str, nn.Module] = {"generator": generator}
-        if discriminator is not None:
-            self.networks["discriminator"] = discriminator
-        self.config = config
         # the loss covers everything up to half the sample rate, whatever the input's band
         whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
-        self._mel = MelSpectrogram(whole_band)
-        self._input_mel = MelSpectrogram(mel)
-        self._stft = MultiResolutionStft()
+        super().__init__(generator, discriminator, config, mel, whole_band)
 
     @classmethod
     def build(cls, config: Config, assets: Assets) -> "HiFiGANTask":
@@ -73,10 +65,6 @@ class HiFiGANTask:
         normalise_weights(generator)
         discriminator = WaveDiscriminator(model.discriminator) if model.adversarial else None
         return cls(generator, discriminator, model, assets.mel)
-
-    def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
-        """Counts the valid elements of the batch, by unit."""
-        return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators (eq. 1), then of the generator (eq. 2 to 4)."""
@@ -91,39 +79,6 @@ class HiFiGANTask:
             adversarial = adversarial_losses(discriminator, batch.wav, wav_hat, 1.0, weight)
             reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
             yield Update("generator", adversarial | reconstruction)
-
-    def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Computes mel loss (eq. 3) and multi-resolution STFT loss if weighted; wavs (B, S)."""
-        losses = {}
-        if self.config.lambda_mel:
-            mel_of = self._mel.to(wav.device)
-            distance = (mel_of(wav) - mel_of(wav_hat)).abs()
-            losses["mel"] = mean_per_item([distance], self.config.lambda_mel)
-        if self.config.lambda_stft:
-            distance = self._stft.to(wav.device)(wav_hat.float(), wav)
-            losses["stft"] = mean_per_item([distance[:, None]], self.config.lambda_stft)
-        return losses
-
-    @torch.no_grad()
-    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
-        """Resynthesises whole recordings: L1 of the input mel, and STFT distance."""
-        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths).float()
-        mel_of = self._input_mel.to(wav_hat.device)
-        mel_total, stft_total = wav_hat.new_zeros(()), wav_hat.new_zeros(())
-        for item, T in enumerate(batch.mel_lengths.tolist()):
-            S = T * mel_of.config.hop_length
-            generated, recorded = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
-            mel_total += (mel_of(generated) - mel_of(recorded)).abs().mean() * T
-            stft_total += self._stft.to(wav_hat.device)(generated, recorded).sum()
-        return {
-            "mel_l1": LossTerm(mel_total, "frames"),
-            "stft": MetricTerm(float(stft_total), len(batch.ids)),
-        }
-
-    def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
-        """Resynthesises the batch."""
-        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
-        return resynthesis_samples(batch, wav_hat, self._input_mel)
 
 
 def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:

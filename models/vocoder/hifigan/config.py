@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.checks import require_at_least
+from models.vocoder._gan import PeriodsConfig, WaveGanConfig
 
 
 @dataclass(frozen=True)
@@ -45,24 +46,18 @@ class GeneratorConfig:
 
 
 @dataclass(frozen=True)
-class DiscriminatorConfig:
+class DiscriminatorConfig(PeriodsConfig):
     """Discriminators; the values here are the paper's. Fewer channels make them cheaper."""
 
-    periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples; primes overlap as little as possible
-    period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
     scales: int = 3  # of these, each averages over two samples of the one before; 0: none
     # of the seven layers of each
     scale_channels: tuple[int, ...] = (128, 128, 256, 512, 1024, 1024, 1024)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 0, "scales")
-        for key, expected in (("period_channels", 5), ("scale_channels", 7)):
-            if len(getattr(self, key)) != expected:
-                raise ValueError(
-                    f"{key} are {len(getattr(self, key))} numbers, expected {expected}"
-                )
-        if not self.periods or min(self.periods) < 1:
-            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
+        if (n := len(self.scale_channels)) != 7:
+            raise ValueError(f"scale_channels are {n} numbers, expected 7")
         if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
             raise ValueError(
                 f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "
@@ -71,19 +66,13 @@ class DiscriminatorConfig:
 
 
 @dataclass(frozen=True)
-class HiFiGANConfig:
+class HiFiGANConfig(WaveGanConfig):
     """The `model` section."""
 
     generator: GeneratorConfig = field(default_factory=GeneratorConfig)
     discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
-    adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
-    lambda_mel: float = 45.0  # weights of the generator's losses, the adversarial one having 1
-    lambda_feature: float = 2.0
-    lambda_stft: float = 0.0  # multi-resolution STFT; the paper has none
+    lambda_feature: float = 2.0  # that of the adversarial loss is 1
 
     def __post_init__(self) -> None:
-        require_at_least(self, 0, "lambda_mel", "lambda_feature", "lambda_stft")
-        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
-            raise ValueError(
-                "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
-            )
+        super().__post_init__()
+        require_at_least(self, 0, "lambda_feature")

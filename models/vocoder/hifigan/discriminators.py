@@ -10,9 +10,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 
-from models.base.adversarial import DiscriminatorOutput, Discriminators, SubDiscriminator
+from models.base.adversarial import (
+    DiscriminatorOutput,
+    Discriminators,
+    SubDiscriminator,
+)
+from models.vocoder._gan import PeriodDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
-from modules.execution.convolutions import RowConv2d, StridedConv1d
+from modules.execution.convolutions import StridedConv1d
 from modules.layers.normalisation import spectral_norm
 
 _SCALE_LAYERS = (  # kernel, stride, groups
@@ -24,30 +29,6 @@ _SCALE_LAYERS = (  # kernel, stride, groups
     (41, 1, 16),
     (5, 1, 1),
 )
-_PERIOD_STRIDES = (3, 3, 3, 3, 1)
-_PERIOD_KERNEL = 5
-
-
-class PeriodDiscriminator(SubDiscriminator):
-    """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ..."""
-
-    def __init__(self, period: int, channels: Sequence[int]) -> None:
-        size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
-        layers = zip((1, *channels), channels, _PERIOD_STRIDES, strict=False)
-        super().__init__(
-            [
-                weight_norm(RowConv2d(before, after, size, (stride, 1), margin))
-                for before, after, stride in layers
-            ],
-            weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0))),
-        )
-        self.period = period
-
-    def _view(self, signal: Tensor) -> Tensor:
-        """Folds the signal by its period, (B, S) -> (B, 1, p, S / p)."""
-        B, S = signal.shape
-        wav = F.pad(signal[:, None], (0, -S % self.period), mode="reflect")
-        return wav.view(B, 1, -1, self.period).transpose(2, 3)
 
 
 class ScaleDiscriminator(SubDiscriminator):

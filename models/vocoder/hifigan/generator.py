@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from config.schema import VocoderPrecision
 from models.base.assets import Assets
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
-from modules.execution.chunks import Context, Window, by_item, windows
+from modules.execution.chunks import Context, Window, by_batch, by_item, windows
 from modules.layers.basic import length_mask
 from modules.layers.signal import SignalConv1d, SignalConvTranspose1d
 
@@ -162,20 +162,7 @@ class HiFiGAN(nn.Module):
         """
         if mel.device.type == "cpu":
             return by_item(self.generate, mel, mel_lengths, self.hop_length)
-        B, _, T = mel.shape
-        if mel_lengths is None:
-            mel_lengths = torch.full((B,), T, device=mel.device)
-        return self._infer_batch(mel, mel_lengths)
-
-    def _infer_batch(self, mel: Tensor, mel_lengths: Tensor) -> Tensor:
-        """Computes all items at a time: (B, T * hop_length)."""
-        pieces = [mel.new_zeros(len(mel), 0, dtype=torch.float32)]  # an empty mel has no window
-        for window in windows([mel], max(1, _BATCH_FRAMES // len(mel)), self.reach[0]):
-            lengths = (mel_lengths - window.start + window.context.left).clamp(min=0)
-            full = bool((lengths >= window.signal.shape[2]).all())  # masks take time
-            piece = self(window.signal, None if full else lengths)
-            pieces.append(window.context.upsampled(self.hop_length).trim(piece, 0)[0].float())
-        return torch.cat(pieces, dim=1)
+        return by_batch(self, mel, mel_lengths, _BATCH_FRAMES, self.reach[0], self.hop_length)
 
     @torch.no_grad()
     def generate(

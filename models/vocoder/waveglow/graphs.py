@@ -6,7 +6,8 @@ from torch.nn import functional as F
 
 from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
 from models.vocoder.waveglow.network import WaveGlow
-from modules.waveform.griffin_lim_graph import RealDft, overlapped
+from modules.waveform.griffin_lim_graph import RealDft
+from modules.waveform.inverse_stft import overlapped
 
 
 class WaveGlowGraph(nn.Module):

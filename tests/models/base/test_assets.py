@@ -48,6 +48,13 @@ def test_a_vocoder_needs_only_a_mel_definition(tmp_path):
     assert Assets.load(tmp_path) == Assets(MelConfig())
 
 
+def test_a_mel_definition_from_before_its_scale_has_slaneys(tmp_path):
+    plain = asdict(MelConfig())
+    del plain["scale"]
+    (tmp_path / "audio.json").write_text(json.dumps(plain))
+    assert Assets.load(tmp_path).mel == MelConfig(scale="slaney")
+
+
 def test_a_folder_without_assets_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"audio\.json: No such file"):
         Assets.load(tmp_path)
@@ -57,6 +64,7 @@ def test_a_folder_without_assets_is_refused(tmp_path):
     ("name", "content"),
     [
         ("audio.json", {}),
+        ("audio.json", asdict(MelConfig()) | {"scale": "htq"}),
         ("audio.json", []),
         ("audio.json", asdict(MelConfig()) | {"padding": "centve"}),
         ("audio.json", asdict(MelConfig()) | {"sample_rate": "16000"}),

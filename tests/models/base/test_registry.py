@@ -33,7 +33,7 @@ def write(folder, **values):
 
 def test_a_name_is_a_file_name():
     assert "fastspeech2" in registry.model_names("tts")
-    assert registry.model_names("vocoder") == ["freevgl", "hifigan", "waveglow"]
+    assert registry.model_names("vocoder") == ["freevgl", "hifigan", "vocos", "waveglow"]
 
 
 def test_a_model_is_found_in_any_case():

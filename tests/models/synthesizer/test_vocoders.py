@@ -33,7 +33,7 @@ SETTINGS = InferenceConfig(griffin_lim_iterations=4, vocoder_precision="fp32")
 
 def preprocess_of(mel: MelConfig) -> dict[str, object]:
     keys = dataclasses.asdict(mel)
-    keys["mel_padding"] = keys.pop("padding")
+    keys |= {f"mel_{name}": keys.pop(name) for name in ("padding", "scale")}
     return keys
 
 
@@ -54,7 +54,7 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
         "dataset": ["tiny"],
         "dataset_path": {"tiny": "data/tiny"},
         "log_dir": "ckpts/vocoder",
-        "model": to_plain(HiFiGANConfig(generator)),
+        "model": to_plain(HiFiGANConfig(generator=generator)),
         "preprocess": preprocess,
         "train": {"max_steps": 1},
     }

@@ -45,6 +45,7 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "FlowSpeech with learned durations": ("flowspeech", ("preprocess.aligner=learned",)),
     "Tacotron 2": ("tacotron2", ()),
     "HiFi-GAN": ("hifigan", ()),
+    "Vocos": ("vocos", ()),
     "WaveGlow": ("waveglow", ()),
     "FreeVGL": ("freevgl", ("model.gain_db=0", "model.blurred=0")),
     "FreeVGL with discriminators": (

@@ -109,7 +109,7 @@ def make_batch(*numbers: int) -> VocoderBatch:
 
 def make_gan(**changes: object) -> HiFiGANTask:
     """The same networks each time; `changes` are those of HiFiGANConfig."""
-    config = replace(HiFiGANConfig(GENERATOR, DISCRIMINATOR), **changes)
+    config = replace(HiFiGANConfig(generator=GENERATOR, discriminator=DISCRIMINATOR), **changes)
     torch.manual_seed(0)
     generator = HiFiGAN(config.generator, MEL.n_mels)
     normalise_weights(generator)
@@ -133,7 +133,7 @@ def write_vocoder_config(root: Path, **train: object) -> Path:
         "dataset": ["mini"],
         "dataset_path": {"mini": "corpus"},
         "log_dir": str(root / "ckpts"),
-        "model": to_plain(HiFiGANConfig(GENERATOR, DISCRIMINATOR)),
+        "model": to_plain(HiFiGANConfig(generator=GENERATOR, discriminator=DISCRIMINATOR)),
         "preprocess": to_plain(replace(PREPROCESS, processed_dir=str(root / "data"))),
         "train": to_plain(gan_config(**(steps | train))),
     }

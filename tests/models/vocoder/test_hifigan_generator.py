@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from models.vocoder.hifigan import generator
 from models.vocoder.hifigan.config import GeneratorConfig
 from models.vocoder.hifigan.generator import HiFiGAN, _cleared, _upsampled, reach_of
+from modules.execution.chunks import by_batch
 
 N_MELS, HOP = 8, 12
 CONFIGS = {
@@ -123,11 +123,10 @@ def test_a_piece_has_at_least_one_frame(network):
 @pytest.mark.parametrize("together", [False, True])
 def test_items_of_a_batch_are_spoken_as_if_alone(network, monkeypatch, together):
     monkeypatch.setattr(network, "chunk_frames", 16)
-    monkeypatch.setattr(generator, "_BATCH_FRAMES", 64)
     mel, lengths = make_mel(70, n_items=4), torch.tensor([70, 33, 1, 16])
     if together:  # as on a GPU
         with torch.no_grad():
-            wav = network._infer_batch(mel, lengths)
+            wav = by_batch(network, mel, lengths, 64, network.reach[0], HOP)
     else:
         wav = network.infer(mel, lengths)
     for item, T in enumerate(lengths.tolist()):

@@ -104,7 +104,9 @@ MASK = length_mask(LENGTHS)  # (2, 9)
 def way(request, monkeypatch):
     """The ways in which a packed layer computes."""
     if request.param == "as on other devices":
-        monkeypatch.setattr(prepared, "_can_pack", lambda device, dtype: False)
+        monkeypatch.setattr(prepared, "_can_pack", lambda weight: False)
+    else:
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     if request.param == "many frames":
         monkeypatch.setattr(prepared, "_MANY_FRAMES", 3)
     return request.param

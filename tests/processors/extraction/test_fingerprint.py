@@ -17,6 +17,7 @@ from processors.dataset.store import FeatureStore
 from processors.extraction.features import feature_dependence
 from processors.extraction.fingerprint import (
     Fingerprint,
+    _changed,
     changes,
     check_made_with,
     check_prepared,
@@ -305,11 +306,23 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
         ("vocoder", {"f0_max": 500.0, "aligner": "hmm"}, True),
         ("vocoder", {"f_max": 7600.0}, False),
         ("vocoder", {"mel_padding": "hifigan"}, False),
+        ("tts", {"mel_scale": "slaney"}, True),
+        ("vocoder", {"mel_scale": "htk"}, False),
     ],
 )
 def test_a_derived_folder_differs_if_and_only_if_the_keys_of_features_do(task, keys, same):
     folders = [derived_folder(task, PreprocessConfig(**given)) for given in ({}, keys)]
     assert (folders[0] == folders[1]) == same
+
+
+def test_a_store_from_before_the_scale_of_mels_has_slaneys():
+    made = fingerprint(PreprocessConfig(), UTTERANCE)
+    assert "preprocess.mel_scale" not in made.features
+    assert _changed(made, PreprocessConfig()) == ""
+    changed = _changed(made, PreprocessConfig(mel_scale="htk"))
+    assert changed == "preprocess.mel_scale was 'slaney', is 'htk'"
+    made = fingerprint(PreprocessConfig(mel_scale="htk"), UTTERANCE)
+    assert _changed(made, PreprocessConfig()).endswith("was 'htk', is 'slaney'")
 
 
 def test_data_of_acoustic_models_and_vocoders_never_share_a_derived_folder():

@@ -10,6 +10,7 @@ from torch import nn
 from models.base.graphs import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
 from models.programs.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
+from models.vocoder.vocos import MODEL as VOCOS
 from models.vocoder.waveglow.graphs import WaveGlowGraph, waveglow_graphs
 from models.vocoder.waveglow.network import WaveGlow
 from modules.layers.transformer import FFTStack
@@ -19,6 +20,9 @@ from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from tests.models.tts.batches import MEL as SMALL_MEL
 from tests.models.tts.batches import N_PHONES, TWO_PITCHES
 from tests.models.tts.test_fastpitch import SMALL, VERSION_1_0
+from tests.models.vocoder.small_hifigan import MEL as SAME_MEL
+from tests.models.vocoder.small_vocos import CENTRE as VOCOS_MEL
+from tests.models.vocoder.small_vocos import make_network as make_vocos
 from tests.models.vocoder.small_waveglow import SIZES, make_mel, make_network
 from tests.modules.waveform.test_griffin_lim_graph import mel_of
 from utils.errors import InputError
@@ -75,6 +79,17 @@ def test_stored_positions_are_used_where_there_are_enough():
         frames, mask = (tensor[:, :n_frames] for tensor in inputs.values())
         (found,) = session.run(None, {"frames": frames.numpy(), "mask": mask.numpy()})
         np.testing.assert_allclose(found, stack(frames, mask).numpy(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mel", [VOCOS_MEL, SAME_MEL], ids=["center", "same"])
+def test_vocos_computes_the_same_in_onnxruntime(mel):
+    network = make_vocos(mel)
+    session = session_of(VOCOS.graphs(network)["vocoder"])
+    for n_frames in (1, 70):
+        part = torch.randn(1, mel.n_mels, n_frames)
+        (found,) = session.run(["wav"], {"mel": part.numpy()})
+        np.testing.assert_allclose(found, network.infer(part).numpy(), rtol=0, atol=1e-4)
 
 
 def with_noise(network: WaveGlow, mel: torch.Tensor) -> dict[str, torch.Tensor]:
