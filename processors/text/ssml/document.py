@@ -228,12 +228,12 @@ class _Handler(ContentHandler):
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element) -> tuple[str, ...]:
-        extractor = self._voice.text.phone_extractor
-        if extractor == "letters":
+        if self._voice.text.phone_extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
         written, alphabet = self._required(element, "ph"), element.attributes.get("alphabet", "ipa")
         known = self._voice.known_phones
-        return values.phones_of(written, alphabet, in_ipa=extractor == "espeak", known=known)
+        in_ipa = self._voice.text.has_espeak
+        return values.phones_of(written, alphabet, in_ipa=in_ipa, known=known)
 
     def _said(self, element: _Element, shown: str) -> str:
         language = element.language or self._voice.language
