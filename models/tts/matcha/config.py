@@ -75,11 +75,13 @@ class MatchaConfig:
             raise ValueError(f"mel_std is {self.mel_std:g}, expected more than 0")
         if self.out_size % FRAMES_AT_ONCE:
             raise ValueError(f"out_size is {self.out_size}, expected a multiple of 4")
-        if self.encoder.hidden % self.encoder.heads:
-            raise ValueError(
-                f"encoder.hidden is {self.encoder.hidden}, expected a multiple of encoder.heads,"
-                f" {self.encoder.heads}"
-            )
+        for name, size in (
+            ("encoder.hidden", self.encoder.hidden), ("speaker_size", self.speaker_size)
+        ):  # fmt: skip
+            if size % self.encoder.heads:
+                raise ValueError(
+                    f"{name} is {size}, expected a multiple of encoder.heads, {self.encoder.heads}"
+                )
         if self.steps > MAX_STEPS or self.temperature > MAX_TEMPERATURE:
             raise ValueError(
                 f"steps are {self.steps} and temperature is {self.temperature:g}, expected at most"

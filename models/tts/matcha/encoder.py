@@ -95,9 +95,7 @@ class TextEncoder(nn.Module):
 
 
 def _block(config: EncoderConfig, hidden: int) -> FFTBlock:
-    head_size = hidden // config.heads
-    attention = SelfAttention(
-        hidden, config.heads, dropout=config.dropout, rotary_channels=head_size // 2
-    )
+    rotary = hidden // config.heads // 4 * 2  # half of the channels, or one less: an even number
+    attention = SelfAttention(hidden, config.heads, dropout=config.dropout, rotary_channels=rotary)
     kernels = config.kernel_size, config.kernel_size
     return FFTBlock(attention, hidden, config.filter_size, kernels, config.dropout)

@@ -263,6 +263,11 @@ def test_samples_show_the_alignment():
             {"encoder": EncoderConfig(hidden=33)},
             "encoder.hidden is 33, expected a multiple of encoder.heads, 2",
         ),
+        (
+            MatchaConfig,
+            {"speaker_size": 3},
+            "speaker_size is 3, expected a multiple of encoder.heads, 2",
+        ),
         (EncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
         (DecoderConfig, {"channels": (12,)}, r"channels are \[12\], expected .* multiples of 8"),
     ],
