@@ -7,7 +7,7 @@ from typing import get_args
 from bins._flags import values as v
 from bins._flags.table import FLAGS, Flag
 from bins._flags.values import choice, matching, number, whole
-from models.checkpoint.voices import BUNDLED
+from models.voices import BUNDLED
 from processors.durations import ATTENTION_PATHS, EXPORT_FORMATS, IMPORT_FORMATS
 from processors.text.markup import Format
 from utils.files import user_path

@@ -17,7 +17,7 @@ from torch import nn
 from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
-from models.checkpoint.voices import find_voice
+from models.voices import find_voice
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.joining import (
     SpeechStream,

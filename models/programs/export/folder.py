@@ -16,7 +16,7 @@ from models.base.graphs import Graph, vocoder_graphs
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.publish import CARD
-from models.checkpoint.voices import find_voice
+from models.voices import find_voice
 from models.programs.export import reader
 from models.programs.export.onnx_file import WeightType, to_onnx
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options

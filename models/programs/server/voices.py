@@ -9,7 +9,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from models.checkpoint.loading import open_model
-from models.checkpoint.voices import find_voice, installed_voices, licence_in, voices_in
+from models.voices import find_voice, installed_voices, licence_in, voices_in
 from models.programs.server.requests import ApiError, SpeechRequest
 from models.synthesizer.synthesizer import Synthesizer
 from utils.errors import InputError, nearest

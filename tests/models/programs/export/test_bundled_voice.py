@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.checkpoint.voices import FOLDERS
+from models.voices import FOLDERS
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelSpectrogram
 from tests.models.programs.export.voices import TEXTS, export, runner_in
