@@ -17,7 +17,6 @@ from torch import nn
 from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
-from models.voices import find_voice
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.joining import (
     SpeechStream,
@@ -31,6 +30,7 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
+from models.voices import find_voice
 from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english

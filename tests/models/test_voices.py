@@ -8,8 +8,8 @@ import pytest
 from models.base.assets import Assets, Speaker
 from models.base.registry import load_config
 from models.checkpoint.history import Card, History, write_card
-from models.voices import FOLDERS, find_voice, voices_in
 from models.synthesizer import Synthesizer
+from models.voices import FOLDERS, find_voice, voices_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 

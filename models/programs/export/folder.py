@@ -16,10 +16,10 @@ from models.base.graphs import Graph, vocoder_graphs
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.publish import CARD
-from models.voices import find_voice
 from models.programs.export import reader
 from models.programs.export.onnx_file import WeightType, to_onnx
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
+from models.voices import find_voice
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.text.g2p import CMUDICT_PATH
