@@ -6,6 +6,7 @@ Plain NumPy.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import takewhile
 
 import numpy as np
@@ -31,7 +32,7 @@ class SpeechStream(Iterator[np.ndarray]):
 
     def __init__(self, clauses: Iterable[Clause], n_faded: int, text: str | None = None) -> None:
         self.words: list[TimedWord] = []
-        self._text = None if text is None else WrittenText(text)
+        self._text = text
         self._clauses: list[tuple[str, Sequence[TimedWord]]] = []  # to be found in the text
         self._spans: list[CharacterSpan] = []
         self.sentences: list[TimedSentence] = []
@@ -45,9 +46,13 @@ class SpeechStream(Iterator[np.ndarray]):
     def spans(self) -> list[CharacterSpan]:
         """Characters of the text that each of `words` was read from; empty for SSML."""
         clauses, self._clauses = self._clauses, []
-        if self._text is not None:
-            self._spans += [span for clause in clauses for span in self._text.spans(*clause)]
+        if self._written is not None:
+            self._spans += [span for clause in clauses for span in self._written.spans(*clause)]
         return self._spans
+
+    @cached_property
+    def _written(self) -> WrittenText | None:
+        return None if self._text is None else WrittenText(self._text)
 
     def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:
         for clause, pieces in clauses:

@@ -243,7 +243,7 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        source = text if isinstance(text, str) else text.source
+        source = text.source if isinstance(text, Ssml | Markup) else text
         check_text(source)
         if isinstance(text, str) and not PAUSE.search(text):
             return speaker, self._plain(text, language, settings)
