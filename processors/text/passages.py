@@ -138,9 +138,8 @@ def pitched_passages(
 def seconds(number: str, unit: str) -> float:
     """Returns the length of a pause; without unit, more than the longest is in milliseconds."""
     length = float(number)
-    return (
-        length / 1000 if unit.startswith("m") or (not unit and length > LONGEST_BREAK_S) else length
-    )
+    is_ms = unit.startswith("m") or (not unit and length > LONGEST_BREAK_S)
+    return length / 1000 if is_ms else length
 
 
 def paused_runs(text: str) -> list[TextRun]:
@@ -161,9 +160,12 @@ def marked_up_passages(
     reader: TextReader, blocks: Sequence[Sequence[TextRun]], language: str
 ) -> list[Passage]:
     """Reads the passages of blocks of runs; no sentence continues in the next block."""
-    sentences = [
-        _clauses(reader, runs, language) for block in blocks for runs in _cut_sentences(block)
-    ]
+    sentences = []
+    for block in blocks:
+        text = "".join(run.text for run in block)
+        pieces = merge_wordless(split_sentences(text))
+        rows = cut_runs(block, pieces) if has_word(text) else [block]
+        sentences += [_clauses(reader, runs, language) for runs in rows]
     clauses = [item[0] for items in sentences for item in items if not isinstance(item, TextRun)]
     if not clauses:
         raise InputError("there is no word to say in the text")
@@ -193,11 +195,6 @@ def marked_up_passages(
         passages.append(Passage(NOTHING, starts_sentence=False, break_s=break_s))
     passages[-1] = _marked(passages[-1], marks)
     return passages
-
-
-def _cut_sentences(block: Sequence[TextRun]) -> Sequence[Sequence[TextRun]]:
-    text = "".join(run.text for run in block)
-    return cut_runs(block, merge_wordless(split_sentences(text))) if has_word(text) else [block]
 
 
 def _marked(passage: Passage, marks: Sequence[str]) -> Passage:

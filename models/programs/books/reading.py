@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.ElementTree import fromstring
 
-from models.programs.books.book import Book, book_of, with_chapters_at_headings
+from models.programs.books.book import Book, book_of
 from processors.text.markup.blocks import PLAIN, Block, blocks_of, markdown_blocks
 from utils.errors import InputError
 from utils.files import read_text
@@ -116,8 +116,6 @@ def _of_epub(files: _Files, stem: str) -> Book:
     ]
     contents = [item.get("path", "") for item in navs or ncxs]
     blocks = list(_documents(files, paths, _starts(files, contents[0]) if contents else {}))
-    if not any(block.chapter for block in blocks):
-        blocks = with_chapters_at_headings(blocks)
     titles = map(_text, package.iterfind("{*}metadata//{*}title"))
     return book_of(next(filter(None, titles), stem), blocks)
 
@@ -218,7 +216,7 @@ def _of_text(text: str, name: str) -> Book:
     blocks = []
     for paragraph in empty_line.split(text) if is_wrapped else text.split("\n"):
         blocks += _blocks([line for line in map(str.strip, paragraph.splitlines()) if line])
-    return book_of(name, with_chapters_at_headings(blocks))
+    return book_of(name, blocks)
 
 
 def _blocks(lines: list[str]) -> list[Block]:
@@ -239,4 +237,4 @@ def _blocks(lines: list[str]) -> list[Block]:
 def _of_markdown(text: str, name: str) -> Book:
     blocks = markdown_blocks(text)
     top = [block.text for block in blocks if block.level == 1]
-    return book_of(top[0] if len(top) == 1 else name, with_chapters_at_headings(blocks))
+    return book_of(top[0] if len(top) == 1 else name, blocks)

@@ -45,7 +45,7 @@ _BREAKS_S = {
 PARAGRAPH_S = _BREAKS_S["strong"]
 _QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})(%|st|dB|m?s)")
 _LOOSE_QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})\s*([a-z%]*)")
-_KINDS_ELSEWHERE = {
+_MEANINGS_ELSEWHERE = {
     **dict.fromkeys(
         ["spell-out", "spell", "spellout", "verbatim", "letters", "character"], "characters"
     ),
@@ -110,7 +110,7 @@ def mended(attribute: str, text: str) -> str:
     if text in _NAMED.get(attribute, _BREAKS_S if attribute == "strength" else ()):
         return text
     if attribute == "interpret-as":
-        return _KINDS_ELSEWHERE.get(text, "")
+        return _MEANINGS_ELSEWHERE.get(text, "")
     if attribute == "alphabet":
         return "arpabet" if "arpabet" in text else ""
     if attribute == "xml:lang":
