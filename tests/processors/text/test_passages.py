@@ -28,8 +28,7 @@ def test_phones_are_listed_with_the_pauses_between_sentences():
 
 
 @pytest.mark.parametrize(
-    ("pauses", "rows"),
-    [(True, [(0, 1, 2), (3, 4), (6, 7)]), (False, [(0, 1, 2), (3, 4), (5, 6)])],
+    ("pauses", "rows"), [(True, [(0, 1, 2), (3, 4), (6, 7)]), (False, [(0, 1, 2), (3, 4), (5, 6)])]
 )
 def test_given_pitch_is_shared_out_as_phones_are_listed(pauses, rows):
     pitch = range(len(phone_names(SENTENCES, pauses=pauses)))
