@@ -71,10 +71,6 @@ def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
     assert second == [TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")]
 
 
-def test_nested_prosody_multiplies():
-    assert ProsodyFactors(2, 0.5, 3).times(ProsodyFactors(2, 4, 0.5)) == ProsodyFactors(4, 2, 1.5)
-
-
 @pytest.mark.parametrize(
     "question",
     [
