@@ -257,12 +257,12 @@ def _passage(spoken: SpokenText, runs: Sequence[TextRun], starts_sentence: bool)
     words: list[Word] = []
     prosody = [runs[0].prosody] * len(spoken.phones)
     for run, (first, end) in zip(runs, pairwise((0, *ends)), strict=True):
-        said = spoken.words[first:end]
+        in_run = spoken.words[first:end]
         if run.shown and run.text.startswith("{"):  # phones in braces; its name is that word
-            said = tuple(word._replace(text=run.shown) for word in said)
-        words += said
-        if said:  # a pause goes with the word before it
-            prosody[said[0].start :] = [run.prosody] * (len(spoken.phones) - said[0].start)
+            in_run = tuple(word._replace(text=run.shown) for word in in_run)
+        words += in_run
+        if in_run:  # a pause goes with the word before it
+            prosody[in_run[0].start :] = [run.prosody] * (len(spoken.phones) - in_run[0].start)
     shown = "".join(run.text if run.shown is None else run.shown for run in runs)
     marks = [(run.mark, before) for run, before in zip(runs, (0, *ends), strict=False) if run.mark]
     return Passage(

@@ -82,7 +82,7 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
         raise InputError(f"the SSML has {n} characters; at most {MAX_CHARACTERS} are read")
     if doctype := re.search("<!doctype", source, re.IGNORECASE):  # it could declare entities
         fault = "a document type (DOCTYPE) is not allowed; remove it"
-        raise InputError(f"{_place(doctype)}: {fault}")
+        raise InputError(f"{_position(doctype)}: {fault}")
     fault = _xml_fault(source)
     if fault and text.strict:
         raise InputError(fault)
@@ -90,7 +90,7 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     try:
         reader.read(source)
     except InputError as error:
-        raise InputError(f"{reader.place}: {error}") from error
+        raise InputError(f"{reader.position}: {error}") from error
     warnings = reader.warnings or ([f"{fault}; mended"] if fault else [])
     for warning in warnings[:_MAX_WARNINGS]:
         get_logger(__name__).warning("%s", warning)
@@ -105,12 +105,12 @@ def _xml_fault(source: str) -> str:
         expat.ParserCreate().Parse(source, True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        place = f"line {error.lineno}, column {error.offset + 1}"
-        return f"{place}: not well-formed SSML: {reason}"
+        position = f"line {error.lineno}, column {error.offset + 1}"
+        return f"{position}: not well-formed SSML: {reason}"
     return ""
 
 
-def _place(part: re.Match[str]) -> str:
+def _position(part: re.Match[str]) -> str:
     before = part.string[: part.start()]
     return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
 
@@ -151,7 +151,7 @@ class _Reader(HTMLParser):
         self._parts_paragraphs = False  # the next run is in another paragraph
 
     @property
-    def place(self) -> str:
+    def position(self) -> str:
         """Line and column of what is read, for messages."""
         line, offset = self.getpos()
         return f"line {line}, column {offset + 1}"
@@ -168,8 +168,8 @@ class _Reader(HTMLParser):
             self._warn(f"<{self._open[-1].tag}> has no end")
             self._close()
 
-    def _warn(self, fault: str, place: str = "") -> None:
-        self.warnings.append(f"{place or self.place}: {fault}")
+    def _warn(self, fault: str, position: str = "") -> None:
+        self.warnings.append(f"{position or self.position}: {fault}")
         if len(self.warnings) > _MAX_FAULTS:
             raise InputError(f"more than {_MAX_FAULTS} faults; is it SSML?")
 
@@ -195,7 +195,7 @@ class _Reader(HTMLParser):
 
     def _without_tag(self, tag: re.Match[str]) -> str:
         """Returns what is read of a tag without its end, with as many characters."""
-        self._warn(f"{tag[0][:40]!r} has no >; left out", _place(tag))
+        self._warn(f"{tag[0][:40]!r} has no >; left out", _position(tag))
         return _blank(tag) if tag[1] in (None, *ATTRIBUTES) else f" {tag[0][1:]}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

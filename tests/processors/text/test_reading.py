@@ -77,7 +77,7 @@ def test_empty_text_has_no_sentences(text):
 
 def test_nothing_is_lost_by_splitting():
     generator = random.Random(0)
-    pieces = ["word", "Mr.", "U.S.", "no.", ".", "!", "?", "...", "5.", "I.", "。", ")", "\n\n"]
+    pieces = ["word", "Mr.", "U.S.", "no.", "...", "5.", "I.", "\n\n", *'.!?。")']
     for _ in range(500):
         text = "".join(generator.choice(pieces) + generator.choice(["", " "]) for _ in range(12))
         assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())

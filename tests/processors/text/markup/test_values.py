@@ -1,7 +1,7 @@
 import pytest
 
 from processors.text.markup import values
-from processors.text.markup.values import KINDS, phones_of, say_as
+from processors.text.markup.values import MEANINGS, phones_of, say_as
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
@@ -89,7 +89,7 @@ def test_other_languages_get_figures_that_espeak_reads(kind, text, spoken):
     assert say_as(kind, text, "", in_english=False) == spoken
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "characters"])
+@pytest.mark.parametrize("kind", [kind for kind in MEANINGS if kind != "characters"])
 def test_a_text_of_another_kind_is_refused(kind):
     with pytest.raises(InputError, match=f"'hello' is no {kind}"):
         say_as(kind, "hello", "", in_english=True)
