@@ -20,11 +20,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     setup_logging()
 
     from models.synthesizer.runs import text_synthesis
-    from models.synthesizer.runs.synthesis_run import (
-        best_checkpoint,
-        default_output,
-        experiment_of,
-    )
+    from models.synthesizer.runs.synthesis_run import best_checkpoint, default_output, experiment_of
     from models.synthesizer.runs.text_files import InputText, read_input_texts
 
     transform = _pitch_transform(flags)

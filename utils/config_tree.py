@@ -201,7 +201,7 @@ def _key_paths(values: Mapping[str, object]) -> Iterator[Keys]:
 
 
 def _shown(path: Path) -> str:
-    """A path for messages: relative to the working folder if it is inside."""
+    """Returns a path for messages: relative to the working folder if it is inside."""
     path = path.resolve()
     folder = Path.cwd()
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

@@ -13,7 +13,7 @@ from utils.errors import InputError
 
 
 def user_path(path: str | Path) -> Path:
-    """A path from a user, with a leading `~` or `~name` expanded."""
+    """Returns a path from a user, with a leading `~` or `~name` expanded."""
     if "\0" in str(path):  # as in a damaged table
         raise InputError(f"{str(path)!r}: a file name cannot contain the character U+0000")
     try:
@@ -79,7 +79,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def _named(error: OSError, path: Path, temporary: Path) -> OSError:
-    """The same error with the name of the target instead of the temporary name."""
+    """Returns the same error with the name of the target instead of the temporary name."""
     name = str(error.filename or temporary)
     if error.errno is None or not name.startswith(str(temporary)):
         return error
@@ -192,13 +192,13 @@ def decoded(content: bytes) -> str:
 
 
 def is_utf_16(content: bytes) -> bool:
-    """Whether a text is UTF-16: by its byte-order mark, or by zeros in its first two letters."""
+    """Detects UTF-16, by the byte-order mark or by zeros in the first two letters."""
     zeros = [content[i:4:2] == b"\0\0" for i in range(2)]  # high bytes, or low ones
     return content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or zeros[0] != zeros[1]
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of the content of a file, in hexadecimal; memory use is bounded."""
+    """Computes the SHA-256 of the content of a file, in hexadecimal; memory use is bounded."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -207,7 +207,7 @@ def sha256_of(path: Path) -> str:
 
 
 def source_digest(root: Path, files: Iterable[Path]) -> str:
-    """SHA-256 of small files and of their paths below a folder, in hexadecimal."""
+    """Computes the SHA-256 of small files and of their paths below a folder, in hexadecimal."""
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
@@ -215,7 +215,7 @@ def source_digest(root: Path, files: Iterable[Path]) -> str:
 
 
 def size_and_time(path: Path) -> tuple[int, int]:
-    """Size in bytes and modification time in ns, to detect changes; -1 without a file."""
+    """Returns size in bytes and modification time in ns, to detect changes; -1 without a file."""
     try:
         status = path.stat()
     except OSError:

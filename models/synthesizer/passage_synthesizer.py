@@ -181,10 +181,7 @@ class PassageSynthesizer:
         return out, attention
 
     def _prosody(
-        self,
-        passages: Sequence[Passage],
-        settings: Settings,
-        spans: Sequence[tuple[float, float]],
+        self, passages: Sequence[Passage], settings: Settings, spans: Sequence[tuple[float, float]]
     ) -> dict[str, Any]:
         """Arguments of `infer` for the controls that are asked for."""
         asked = settings.changed_controls()

@@ -130,7 +130,7 @@ def collect_assets(config: Config) -> Assets:
 
 
 def _generated_assets(config: Config) -> Assets:
-    """Assets of a model that is trained on generated data: a speaker for each dataset."""
+    """Builds the assets of a model trained on generated data: a speaker for each dataset."""
     mel, text = config.preprocess.mel, config.preprocess.text
     languages = {name: config.preprocess.corpus_of(name).language for name in config.dataset}
     speakers = tuple(Speaker(*item) for item in sorted(languages.items()))

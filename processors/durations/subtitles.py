@@ -109,20 +109,20 @@ class WrittenText:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._place = 0  # up to which it was spoken
+        self._n_spoken = 0  # characters up to the last word
 
     def spans(self, clause: str, words: Sequence[TimedWord]) -> list[CharacterSpan]:
         """Returns the characters of each word of the next clause, without marks at their ends."""
         spans: list[CharacterSpan] = []
         for parts, first, end in _groups(clause, words):
-            places: list[int] = []
+            indices: list[int] = []
             for part in [part for part in parts if has_word(part)] or parts:
-                limit = self._place + len(part) + _MAX_SKIPPED
-                if (place := self._text.find(part, self._place, limit)) >= 0:
-                    self._place = place + len(part)
-                    places += range(place, self._place)
-            told = [n for n in places if self._text[n].isalnum() or is_sign(self._text[n])]
-            span = (told[0], told[-1] + 1) if told else (self._place, self._place)
+                limit = self._n_spoken + len(part) + _MAX_SKIPPED
+                if (start := self._text.find(part, self._n_spoken, limit)) >= 0:
+                    self._n_spoken = start + len(part)
+                    indices += range(start, self._n_spoken)
+            spoken = [n for n in indices if self._text[n].isalnum() or is_sign(self._text[n])]
+            span = (spoken[0], spoken[-1] + 1) if spoken else (self._n_spoken, self._n_spoken)
             spans += [span] * (end - first)
         return spans
 

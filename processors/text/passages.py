@@ -138,9 +138,8 @@ def pitched_passages(
 def seconds(number: str, unit: str) -> float:
     """Returns the length of a pause; without unit, more than the longest is in milliseconds."""
     length = float(number)
-    return (
-        length / 1000 if unit.startswith("m") or (not unit and length > LONGEST_BREAK_S) else length
-    )
+    is_ms = unit.startswith("m") or (not unit and length > LONGEST_BREAK_S)
+    return length / 1000 if is_ms else length
 
 
 def paused_runs(text: str) -> list[TextRun]:
@@ -161,9 +160,12 @@ def marked_up_passages(
     reader: TextReader, blocks: Sequence[Sequence[TextRun]], language: str
 ) -> list[Passage]:
     """Reads the passages of blocks of runs; no sentence continues in the next block."""
-    sentences = [
-        _clauses(reader, runs, language) for block in blocks for runs in _cut_sentences(block)
-    ]
+    sentences = []
+    for block in blocks:
+        text = "".join(run.text for run in block)
+        pieces = merge_wordless(split_sentences(text))
+        rows = cut_runs(block, pieces) if has_word(text) else [block]
+        sentences += [_clauses(reader, runs, language) for runs in rows]
     clauses = [item[0] for items in sentences for item in items if not isinstance(item, TextRun)]
     if not clauses:
         raise InputError("there is no word to say in the text")
@@ -193,11 +195,6 @@ def marked_up_passages(
         passages.append(Passage(NOTHING, starts_sentence=False, break_s=break_s))
     passages[-1] = _marked(passages[-1], marks)
     return passages
-
-
-def _cut_sentences(block: Sequence[TextRun]) -> Sequence[Sequence[TextRun]]:
-    text = "".join(run.text for run in block)
-    return cut_runs(block, merge_wordless(split_sentences(text))) if has_word(text) else [block]
 
 
 def _marked(passage: Passage, marks: Sequence[str]) -> Passage:
@@ -260,12 +257,12 @@ def _passage(spoken: SpokenText, runs: Sequence[TextRun], starts_sentence: bool)
     words: list[Word] = []
     prosody = [runs[0].prosody] * len(spoken.phones)
     for run, (first, end) in zip(runs, pairwise((0, *ends)), strict=True):
-        said = spoken.words[first:end]
+        in_run = spoken.words[first:end]
         if run.shown and run.text.startswith("{"):  # phones in braces; its name is that word
-            said = tuple(word._replace(text=run.shown) for word in said)
-        words += said
-        if said:  # a pause goes with the word before it
-            prosody[said[0].start :] = [run.prosody] * (len(spoken.phones) - said[0].start)
+            in_run = tuple(word._replace(text=run.shown) for word in in_run)
+        words += in_run
+        if in_run:  # a pause goes with the word before it
+            prosody[in_run[0].start :] = [run.prosody] * (len(spoken.phones) - in_run[0].start)
     shown = "".join(run.text if run.shown is None else run.shown for run in runs)
     marks = [(run.mark, before) for run, before in zip(runs, (0, *ends), strict=False) if run.mark]
     return Passage(

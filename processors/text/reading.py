@@ -253,9 +253,9 @@ class TextReader:
         """Names signs in the log that it has not named before, and the place of the first."""
         if new := [sign for sign in unspoken if sign not in self._unspoken]:
             self._unspoken.update(new)
-            place = text[max(text.find(new[0]) - _CONTEXT, 0) :][: 2 * _CONTEXT]
+            context = text[max(text.find(new[0]) - _CONTEXT, 0) :][: 2 * _CONTEXT]
             shown = " ".join(new)
-            get_logger(__name__).warning("signs that are not spoken: %s in %r", shown, place)
+            get_logger(__name__).warning("signs that are not spoken: %s in %r", shown, context)
 
     def link(self, clauses: Sequence[SpokenText]) -> list[SpokenText]:
         """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""

@@ -97,15 +97,10 @@ _CONSONANTS = {
 IPA_OF_ARPABET = {names: ipa for ipa, names in reversed((_VOWELS | _CONSONANTS).items())}
 
 
-def _with_stress(names: str, stress: str) -> tuple[str, ...]:
-    vowel, *rest = names.split()
-    return (vowel + stress, *rest)
-
-
 # by espeak's phone with its stress mark
 ARPABET_OF_IPA: dict[str, tuple[str, ...]] = {
     **{
-        mark + phone: _with_stress(names, stress)
+        mark + phone: (names.split()[0] + stress, *names.split()[1:])
         for mark, stress in (("", "0"), ("ˈ", "1"), ("ˌ", "2"))
         for phone, names in _VOWELS.items()
     },

@@ -101,7 +101,7 @@ class PhoneSet:
         """Finds the phones of this set that are nearest to a phone or pause, usually one.
 
         A diphthong or affricate that has no near counterpart becomes the phones of its segments.
-        None if no phone of the set can be compared with it.
+        Empty if no phone of the set can be compared with it.
         """
         if phone in self._phones:
             return (phone,)
@@ -333,7 +333,7 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
 
 
 def espeak_characters_vocabulary() -> Vocabulary:
-    """The 178 symbols of Matcha-TTS in the order of their ids; `<pad>` is also the blank."""
+    """Returns the 178 symbols of Matcha-TTS by their ids; `<pad>` is also the blank."""
     names = [PAD, *map(mark_name, ESPEAK_CHARACTERS)]
     names[names.index(APOSTROPHE)] = "<unused>"
     return Vocabulary(names)

@@ -188,10 +188,7 @@ TTS_FAULTS = [
         "test_recipe.py': is a file, expected a folder",
     ),
     (("-s", "4", "-n", "a", "--metrics", "none"), "--metrics none: no such metric"),
-    (
-        ("-s", "4", "-n", "a", "--checks", "words,quiet"),
-        "--checks quiet: no such check (known: ",
-    ),
+    (("-s", "4", "-n", "a", "--checks", "words,quiet"), "--checks quiet: no such check (known: "),
     (("-s", "4", "-n", "a", "--checks", "clipping,none"), "--checks none: no such check"),
 ]
 VOCODER_FAULTS = [

@@ -38,10 +38,7 @@ def test_the_command_trains_and_reports_faults_in_one_line(root):
 
 @pytest.mark.parametrize(
     ("flag", "setting"),
-    [
-        ("--synthetic", "train.synthetic_utterances=0"),
-        ("--profile", "train.profile.steps=[]"),
-    ],
+    [("--synthetic", "train.synthetic_utterances=0"), ("--profile", "train.profile.steps=[]")],
 )
 def test_a_flag_that_a_setting_takes_back_is_refused(root, flag, setting):
     config = write_voice_config(root)

@@ -339,10 +339,7 @@ TARGETS = {
     ),
     "ssml": Target(5, _write_ssml, ("*",), _read_ssml, rejects=(UtteranceError,)),
     "lexicon": Target(
-        1,
-        _write_lexicon,
-        ("*",),
-        lambda folder: read_lexicon(folder / "lexicon.txt", is_arpabet),
+        1, _write_lexicon, ("*",), lambda folder: read_lexicon(folder / "lexicon.txt", is_arpabet)
     ),
     "durations": Target(5, _write_durations, ("*",), _read_durations, rejects=(AlignmentError,)),
     "TensorFlowTTS voice": Target(2, _write_tensorflowtts, ("*",), _read_tensorflowtts),

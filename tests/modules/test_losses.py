@@ -5,13 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from modules.layers.basic import length_mask
-from modules.losses import (
-    MultiResolutionStft,
-    Resolution,
-    guided_attention_sum,
-    l1_sum,
-    mse_sum,
-)
+from modules.losses import MultiResolutionStft, Resolution, guided_attention_sum, l1_sum, mse_sum
 
 MASK = length_mask(torch.tensor([2, 1]), 3)
 
@@ -118,12 +112,7 @@ def magnitude(wav, resolution):
     edge = (n_fft - win) // 2
     window = np.pad(scipy.signal.get_window("hann", win), (edge, n_fft - win - edge))
     _, _, spectrum = scipy.signal.stft(
-        wav,
-        window=window,
-        nperseg=n_fft,
-        noverlap=n_fft - hop,
-        boundary="even",
-        padded=False,
+        wav, window=window, nperseg=n_fft, noverlap=n_fft - hop, boundary="even", padded=False
     )
     return np.abs(spectrum) * window.sum()  # without its normalisation
 

@@ -74,11 +74,7 @@ def test_quotes_are_removed_where_only_the_cells_that_need_them_have_them(corpus
 
 @pytest.mark.parametrize(
     "lines",
-    [
-        ['a|"One," he said, "two."', 'b|"Three."'],
-        ['a|"One."', 'b|"Two'],
-        ['a|5" pipe', 'b|"Two."'],
-    ],
+    [['a|"One," he said, "two."', 'b|"Three."'], ['a|"One."', 'b|"Two'], ['a|5" pipe', 'b|"Two."']],
 )
 def test_quotes_of_the_text_are_kept(corpus, lines):
     assert quoted_table(corpus, lines) == dict(line.split("|") for line in lines)

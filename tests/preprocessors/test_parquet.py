@@ -37,10 +37,7 @@ def test_recordings_are_unpacked_once_and_called_by_their_paths(write, tmp_path)
     write("data/train-0.parquet", audio=audio, text=["One.", "Two.", "Three."], age=[1, 2, 3])
     found = listing(tmp_path)
     contents = {u.text: (u.name, u.audio.suffix, u.audio.read_bytes()) for u in found.utterances}
-    assert contents == {
-        "One.": ("clip 1.wav", ".wav", RIFF),
-        "Two.": ("b.flac", ".flac", b"fLaC"),
-    }
+    assert contents == {"One.": ("clip 1.wav", ".wav", RIFF), "Two.": ("b.flac", ".flac", b"fLaC")}
     assert "train-0.parquet:3: no audio file c" in found.rejected[0].reason
     assert "columns that are not read: age" in found.notices[0]
     times = {u.audio: u.audio.stat().st_mtime_ns for u in found.utterances}

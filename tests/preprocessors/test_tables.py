@@ -25,8 +25,7 @@ def files_of(root, **options):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["Recording (3)", "clip 2", "take[1]", "Été", "录音 7", "it's, well; fine", "-x"],
+    "name", ["Recording (3)", "clip 2", "take[1]", "Été", "录音 7", "it's, well; fine", "-x"]
 )
 def test_a_name_that_is_no_id_gets_one_and_is_stored_beside_it(corpus, tmp_path, name):
     table = f"{name}|One.\nb|Two.\n"

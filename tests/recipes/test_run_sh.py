@@ -295,12 +295,7 @@ def test_a_signal_reaches_training_through_the_shell(stopped):
 
 @pytest.mark.parametrize(
     ("stages", "number"),
-    [
-        ("2", signal.SIGHUP),
-        ("2", signal.SIGINT),
-        ("2-3", signal.SIGTERM),
-        ("2-3", signal.SIGHUP),
-    ],
+    [("2", signal.SIGHUP), ("2", signal.SIGINT), ("2-3", signal.SIGTERM), ("2-3", signal.SIGHUP)],
 )
 def test_training_that_is_stopped_may_save_before_the_script_ends(stopped, stages, number):
     assert stopped(stages, number) == (143, "saved")

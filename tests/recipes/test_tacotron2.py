@@ -21,12 +21,7 @@ TINY = {
         "postnet": {"channels": 16},
         "guided_attention": 1.0,
     },
-    "train": {
-        "batch_size": 2,
-        "max_steps": 2,
-        "valid_samples": 1,
-        "dataloader": {"num_worker": 0},
-    },
+    "train": {"batch_size": 2, "max_steps": 2, "valid_samples": 1, "dataloader": {"num_worker": 0}},
     "inference": {"griffin_lim_iterations": 1, "attention_attempts": 1, "save_plots": True},
 }
 

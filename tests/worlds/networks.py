@@ -61,7 +61,7 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     "freevgl": {
         "discriminators": (
             *("model.band_channels=4", "model.lambda_adversarial=0.5", "model.adversarial_start=0"),
-        ),
+        )
     },
 }
 _FEW = ("train.synthetic_utterances=8", 'train.tracker="none"', "train.dataloader.num_worker=0")

@@ -24,22 +24,17 @@ class Book(NamedTuple):
     chapters: tuple[Chapter, ...]
 
 
-def with_chapters_at_headings(blocks: Sequence[Block]) -> list[Block]:
-    """Starts chapters at the headings of the first level that is there twice, and above it."""
-    counts = Counter(block.level for block in blocks if block.level)
-    level = min((n for n in counts if counts[n] > 1), default=min(counts, default=0))
-    return [
-        replace(block, chapter=block.text) if 0 < block.level <= level else block
-        for block in blocks
-    ]
-
-
 def book_of(title: str, blocks: Sequence[Block]) -> Book:
     """Divides a text where chapters start; what comes before the first has the title of the book.
 
-    Chapters without text, such as the title of a part, go with the next one. Titles that follow
-    each other and come again are a table of contents, and are left out.
+    Where no block starts a chapter, headings do: those of the first level that occurs twice, and
+    above it. Chapters without text, such as the title of a part, go with the next one. Titles that
+    follow each other and come again are a table of contents, and are left out.
     """
+    if not any(block.chapter for block in blocks):
+        counts = Counter(block.level for block in blocks if block.level)
+        level = min((n for n in counts if counts[n] > 1), default=min(counts, default=0))
+        blocks = [replace(b, chapter=b.text) if 0 < b.level <= level else b for b in blocks]
     blocks = [block for block in blocks if has_word(block.text)]
     if not blocks:
         raise InputError("there is no word in it")

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.ElementTree import fromstring
 
-from models.programs.books.book import Book, book_of, with_chapters_at_headings
+from models.programs.books.book import Book, book_of
 from processors.text.markup.blocks import PLAIN, Block, blocks_of, markdown_blocks
 from utils.errors import InputError
 from utils.files import read_text
@@ -92,16 +92,16 @@ class _Files:
 
 
 def _of_epub(files: _Files, stem: str) -> Book:
-    """The documents in reading order, divided by the table of contents."""
+    """Reads the documents in reading order, divided by the table of contents."""
     _refuse_drm(files)
     root = files.xml("META-INF/container.xml").find(".//{*}rootfile")
     if root is None:
         raise InputError("META-INF/container.xml names no book")
-    place = root.get("full-path", "")
-    package = files.xml(place)
+    package_path = root.get("full-path", "")
+    package = files.xml(package_path)
     items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
     for item in items.values():
-        item.set("path", _resolved(place, item.get("href", ""))[0])
+        item.set("path", _resolved(package_path, item.get("href", ""))[0])
     navs = [item for item in items.values() if _is_nav(item)]
     ncxs = [item for item in items.values() if "dtbncx" in item.get("media-type", "")]
     spine = [
@@ -116,19 +116,17 @@ def _of_epub(files: _Files, stem: str) -> Book:
     ]
     contents = [item.get("path", "") for item in navs or ncxs]
     blocks = list(_documents(files, paths, _starts(files, contents[0]) if contents else {}))
-    if not any(block.chapter for block in blocks):
-        blocks = with_chapters_at_headings(blocks)
     titles = map(_text, package.iterfind("{*}metadata//{*}title"))
     return book_of(next(filter(None, titles), stem), blocks)
 
 
 def _is_nav(item: Element) -> bool:
-    """Whether an item of the manifest is the table of contents of EPUB 3."""
+    """Returns whether an item of the manifest is the table of contents of EPUB 3."""
     return "nav" in item.get("properties", "").split()
 
 
 def _text(element: Element | None) -> str:
-    """The text of an element, with single spaces."""
+    """Returns the text of an element, with single spaces."""
     return "" if element is None else " ".join("".join(element.itertext()).split())
 
 
@@ -141,14 +139,14 @@ def _refuse_drm(files: _Files) -> None:
 
 
 def _resolved(base: str, href: str) -> tuple[str, str]:
-    """Name in the archive and fragment of a link in the file `base`."""
+    """Returns the name in the archive and the fragment of a link in the file `base`."""
     link, _, fragment = href.partition("#")
     path = posixpath.join(posixpath.dirname(base), unquote(link)) if link else base
     return posixpath.normpath(path), unquote(fragment)
 
 
 def _starts(files: _Files, contents: str) -> _Starts:
-    """What starts where, by a navigation document or an NCX."""
+    """Reads what starts where, by a navigation document or an NCX."""
     root = files.xml(contents)
     navs = [e for e in root.iterfind(".//{*}nav") if "toc" in e.get(_TYPE, "").split()]
     starts: _Starts = {}
@@ -161,7 +159,7 @@ def _starts(files: _Files, contents: str) -> _Starts:
 
 
 def _entries(parent: Element, depth: int) -> Iterator[tuple[str, str]]:
-    """Title and link of the entries in an element, and of `depth` levels."""
+    """Yields title and link of the entries in an element, down to `depth` levels."""
     if depth == 0:
         return
     for entry in (*parent.iterfind("{*}ol/{*}li"), *parent.iterfind("{*}navPoint")):
@@ -174,7 +172,7 @@ def _entries(parent: Element, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Block]:
-    """The blocks of documents, with the chapters that start there.
+    """Yields the blocks of documents, with the chapters that start there.
 
     Titles of a document without text, such as a picture, go with the next block.
     """
@@ -184,12 +182,12 @@ def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Blo
         waiting += entries.get("", [])
         blocks = blocks_of(files.text(path).translate(PLAIN))
         for block in blocks:
-            found = sorted([*waiting, *(e for id in block.ids for e in entries.get(id, []))])
-            titles = dict.fromkeys(title for _, title in found)
+            here = sorted([*waiting, *(e for id in block.ids for e in entries.get(id, []))])
+            titles = dict.fromkeys(title for _, title in here)
             yield replace(block, chapter=". ".join(titles)) if titles else block
             waiting = []
         if not blocks:
-            waiting += (e for id, found in entries.items() if id for e in found)
+            waiting += (e for id, titled in entries.items() if id for e in titled)
 
 
 def read_book(path: Path) -> Book:
@@ -207,7 +205,7 @@ def read_book(path: Path) -> Book:
 
 
 def _of_text(text: str, name: str) -> Book:
-    """Plain text; of Project Gutenberg without its header and licence."""
+    """Divides a plain text; removes header and licence of Project Gutenberg."""
     title, start = _GUTENBERG_TITLE.search(text), _GUTENBERG_START.search(text)
     if start is not None:
         name = title[1].strip() if title and title.start() < start.start() else name
@@ -218,11 +216,11 @@ def _of_text(text: str, name: str) -> Book:
     blocks = []
     for paragraph in empty_line.split(text) if is_wrapped else text.split("\n"):
         blocks += _blocks([line for line in map(str.strip, paragraph.splitlines()) if line])
-    return book_of(name, with_chapters_at_headings(blocks))
+    return book_of(name, blocks)
 
 
 def _blocks(lines: list[str]) -> list[Block]:
-    """The blocks of lines without an empty one between them."""
+    """Makes blocks of lines without an empty one between them."""
     headings = [n for n, line in enumerate(lines) if _HEADING.fullmatch(line)]
     n_kinds = len({lines[n].split()[0].lower() for n in headings})  # "PART ONE", "CHAPTER I": two
     is_contents = len(headings) > n_kinds and 2 * len(headings) >= len(lines)
@@ -239,4 +237,4 @@ def _blocks(lines: list[str]) -> list[Block]:
 def _of_markdown(text: str, name: str) -> Book:
     blocks = markdown_blocks(text)
     top = [block.text for block in blocks if block.level == 1]
-    return book_of(top[0] if len(top) == 1 else name, with_chapters_at_headings(blocks))
+    return book_of(top[0] if len(top) == 1 else name, blocks)

@@ -218,7 +218,7 @@ def _master(source: Path, target: Path, sample_rate: int) -> float | None:
 
 
 def _times(narrator: _Narrator, sentences: Sequence[_Sentence], path: Path) -> dict[str, Any]:
-    """Times of a chapter, its paragraphs and sentences, in seconds from its start."""
+    """Lists the times of a chapter, its paragraphs and sentences, in seconds from its start."""
     start = 0  # sample
     paragraphs: list[dict[str, Any]] = []
     rate = narrator.sample_rate

@@ -153,7 +153,7 @@ class _Synthesis:
                 self._counters.synthesis_s += time.monotonic() - start
 
     def _parts(self, voice: Synthesizer, request: SpeechRequest) -> Iterator[bytes]:
-        """Parts of the body, each after a piece of the wav; some are empty."""
+        """Returns parts of the body, each after a piece of the wav; some are empty."""
         format = "ssml" if request.ssml else request.format
         text = Markup(request.input, format, request.strict)
         pieces = voice.generate(text, _settings(request, voice))
@@ -176,8 +176,8 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
         speakers = [s for s in voice.speakers if request.speaker in (None, s.name)]
         spoken = [s.name for s in speakers if s.language == request.language]
         if not spoken:
-            known = ", ".join(sorted({s.language for s in speakers}))
-            message = f"language: not {request.language!r}; this voice speaks {known}"
+            languages = ", ".join(sorted({s.language for s in speakers}))
+            message = f"language: not {request.language!r}; this voice speaks {languages}"
             raise ApiError(400, message, param="language")
         speaker = voice.default_speaker if voice.default_speaker in spoken else spoken[0]
     return Settings(

@@ -30,7 +30,7 @@ class Counters:
     synthesis_s: float = 0.0
 
     def text(self, *, n_open: int, open_mb: float) -> str:
-        """All counters, in the format of Prometheus."""
+        """Returns all counters in the format of Prometheus."""
         values = {
             "requests_active": self.active,
             "sound_seconds_total": self.sound_s,
@@ -108,8 +108,8 @@ class Guard:
         token = self._limits.token
         if token is None or scope["path"] in _OPEN_PATHS:
             return
-        given = dict(scope["headers"]).get(b"authorization", b"")
-        if not secrets.compare_digest(given, f"Bearer {token}".encode()):
+        authorization = dict(scope["headers"]).get(b"authorization", b"")
+        if not secrets.compare_digest(authorization, f"Bearer {token}".encode()):
             message = "this server needs its token as the API key"
             raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
 
@@ -172,7 +172,7 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
-    """Uvicorn's protocol that ends connections whose headers do not arrive in time."""
+    """Returns uvicorn's protocol that ends connections whose headers do not arrive in time."""
 
     class PatientProtocol(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -34,7 +34,7 @@ class ApiError(Exception):
         self._error = {"message": message, "type": kind, "param": param, "code": None}
 
     def response(self) -> Response:
-        """The error as a response; ASCII, since a request may hold what is no Unicode."""
+        """Returns the error in ASCII, since a request may hold what is no Unicode."""
         body = json.dumps({"error": self._error})
         return Response(body, self.status, self._headers, "application/json")
 

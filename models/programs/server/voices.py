@@ -44,10 +44,10 @@ class VoiceStore:
         self._references: dict[str, str | Path] = {}
         self._files: dict[str, Files] = {}  # of each voice when it was last read
         self._refused: dict[str, Files] = {}  # that cannot be read; the voice before them goes on
-        self._kept: OrderedDict[tuple[str, Files], Synthesizer] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, Files], Synthesizer] = OrderedDict()
         # those that a request still uses, too: they are neither opened twice nor forgotten
         self._alive: WeakValueDictionary[tuple[str, Files], Synthesizer] = WeakValueDictionary()
-        self._lock = Lock()  # of `_kept`
+        self._lock = Lock()  # of `_recent`
         self.descriptions: dict[str, Description] = {}
         if (fault := self.refresh()) and not self.descriptions:
             raise fault
@@ -95,28 +95,26 @@ class VoiceStore:
             yield {"id": name, **about._asdict()}
             if len(about.speakers) > 1:
                 for speaker, language in zip(about.speakers, about.languages, strict=True):
-                    alone = about._replace(
-                        speaker=speaker, speakers=(speaker,), languages=(language,)
-                    )
-                    yield {"id": f"{name}/{speaker}", **alone._asdict()}
+                    facts = {"speaker": speaker, "speakers": (speaker,), "languages": (language,)}
+                    yield {"id": f"{name}/{speaker}", **about._asdict(), **facts}
 
     def resolved(self, request: SpeechRequest) -> SpeechRequest:
         """Returns the request with the voice and the speaker that its `voice` stands for."""
         self.refresh()
-        id, found = request.voice, [(request.voice, request.speaker)]
+        id, matches = request.voice, [(request.voice, request.speaker)]
         if id not in self.descriptions:
             pairs = ((name, s) for name, about in self.descriptions.items() for s in about.speakers)
-            found = [(name, s) for name, s in pairs if id in (s, f"{name}/{s}")]
-        if len(found) != 1:
-            known = [f"{name}/{s}" for name, s in found] or [str(row["id"]) for row in self.rows()]
-            no_voice = f"no voice {id!r}{nearest(id, known)}"
-            fault = f"several voices have a speaker {id!r}" if found else no_voice
-            message = f"{fault} (expected one of {', '.join(known)})"
-            if not found and self.descriptions and not nearest(id, known):
+            matches = [(name, s) for name, s in pairs if id in (s, f"{name}/{s}")]
+        if len(matches) != 1:
+            ids = [f"{name}/{s}" for name, s in matches] or [str(row["id"]) for row in self.rows()]
+            no_voice = f"no voice {id!r}{nearest(id, ids)}"
+            fault = f"several voices have a speaker {id!r}" if matches else no_voice
+            message = f"{fault} (expected one of {', '.join(ids)})"
+            if not matches and self.descriptions and not nearest(id, ids):
                 voice = next(iter(self.descriptions))
                 message += f"; to serve one by this name: arion serve {id}={voice}"
             raise ApiError(400, message, param="voice")
-        [(name, speaker)] = found
+        [(name, speaker)] = matches
         if request.speaker not in (None, speaker):
             message = f"speaker: {request.speaker!r}, but the voice {id!r} is that of {speaker!r}"
             raise ApiError(400, f"{message}; leave one of them out", param="speaker")
@@ -133,12 +131,12 @@ class VoiceStore:
                 except InputError as error:
                     get_logger(__name__).error("voice %s: %s", name, error)
                     raise ApiError(500, f"the voice {name} cannot be opened") from error
-                for replaced in [kept for kept in self._kept if kept[0] == name]:
-                    del self._kept[replaced]
-            self._kept[key] = voice
-            self._kept.move_to_end(key)
-            while len(self._kept) > 1 and self.open_mb > self._memory_mb:
-                self._kept.popitem(last=False)
+                for replaced in [key for key in self._recent if key[0] == name]:
+                    del self._recent[replaced]
+            self._recent[key] = voice
+            self._recent.move_to_end(key)
+            while len(self._recent) > 1 and self.open_mb > self._memory_mb:
+                self._recent.popitem(last=False)
             return voice
 
 

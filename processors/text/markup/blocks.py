@@ -31,8 +31,8 @@ _CROSS_REFERENCE = re.compile(
 )
 _LINE_END, _NOTE, _CELL_END = "\0", "\1", "\2"  # signs that no text holds
 _CELL_ENDS = re.compile(rf"(?<![\s{_LINE_END}])[\s{_LINE_END}]*{_CELL_END}[\s{_LINE_END}]*")
-_ROW = rf"{_NOTE}(?:[\s,;–-]*{_NOTE})*"
-_NOTES = rf"(?:\[\s*{_ROW}\s*\]|\(\s*{_ROW}\s*\)|{_ROW})"
+_NOTE_LIST = rf"{_NOTE}(?:[\s,;–-]*{_NOTE})*"
+_NOTES = rf"(?:\[\s*{_NOTE_LIST}\s*\]|\(\s*{_NOTE_LIST}\s*\)|{_NOTE_LIST})"
 _NOTES_IN_TEXT = re.compile(rf"(?<!\s)\s*{_NOTES}(?=[\s.,;:!?)]|\Z)|{_NOTES}")
 _MAX_NESTED = 500
 # in texts for Arion, phones are between braces, and control characters are refused
@@ -163,31 +163,32 @@ class _BlockParser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Opens an element; those of `_BLOCK` begin a block."""
-        given = {name: value or "" for name, value in attrs}
-        left_out = self._is_left_out() or _is_left_out(tag, given)
+        attributes = {name: value or "" for name, value in attrs}
+        left_out = self._is_left_out() or _is_left_out(tag, attributes)
         if _BLOCK.fullmatch(tag):
             self.end_block()
         if re.fullmatch("h[1-6]", tag):
             self._level = int(tag[1])
-        self._ids |= {value for name, value in given.items() if name in ("id", "name") and value}
+        self._ids |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
         self.n_code += tag == "pre"
         if not left_out:
-            self._begin(tag, given)
+            self._begin(tag, attributes)
         if not _VOID.fullmatch(tag):
-            self._open.append(_Open(tag, left_out, len(self._text), given.get("href", "")))
+            target = attributes.get("href", "")
+            self._open.append(_Open(tag, left_out, len(self._text), target))
         if len(self._open) > _MAX_NESTED:
             raise InputError(f"more than {_MAX_NESTED} elements inside each other")
 
-    def _begin(self, tag: str, given: dict[str, str]) -> None:
+    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
         """Does what the start of an element asks for."""
         if tag == "br":
             self._text.append(_LINE_END if self._lines else " ")
         elif tag == "hr":
             self._after_rule = True
         elif tag == "img" and self._lines:
-            self._text.append(f" {given.get('alt', '')} ")
+            self._text.append(f" {attributes.get('alt', '')} ")
         elif tag in ("ol", "ul"):
-            start = given.get("start", "")
+            start = attributes.get("start", "")
             number = int(start) if re.fullmatch(r"[0-9]{1,9}", start) else 1
             self._next_numbers.append(number if tag == "ol" else 0)
         elif tag == "li" and self._next_numbers and self._next_numbers[-1]:
@@ -199,19 +200,16 @@ class _BlockParser(HTMLParser):
         if tag in (element.tag for element in self._open):
             while (element := self._open.pop()).tag != tag:
                 pass
-            if not element.left_out:
-                self._end(element)
+            if element.left_out:
+                pass
+            elif tag in ("ol", "ul") and self._next_numbers:
+                self._next_numbers.pop()
+            elif tag in ("td", "th"):
+                self._text.append(_CELL_END)
+            elif tag == "a" and self._refers_to_note(element):
+                self._text[element.n_texts :] = [_NOTE]
         if _BLOCK.fullmatch(tag):
             self.end_block()
-
-    def _end(self, element: _Open) -> None:
-        """Does what the end of an element asks for."""
-        if element.tag in ("ol", "ul") and self._next_numbers:
-            self._next_numbers.pop()
-        elif element.tag in ("td", "th"):
-            self._text.append(_CELL_END)
-        elif element.tag == "a" and self._refers_to_note(element):
-            self._text[element.n_texts :] = [_NOTE]
 
     def _refers_to_note(self, link: _Open) -> bool:
         """Returns whether a link shows only digits or marks, and leads to the same text."""
@@ -236,13 +234,13 @@ class _BlockParser(HTMLParser):
         return bool(self._open) and self._open[-1].left_out
 
 
-def _is_left_out(tag: str, given: dict[str, str]) -> bool:
+def _is_left_out(tag: str, attributes: dict[str, str]) -> bool:
     """Returns whether an element is not for the eye, or not for the ear."""
-    types = " ".join(given.get(name, "") for name in ("epub:type", "role", "class")).split()
+    types = " ".join(attributes.get(name, "") for name in ("epub:type", "role", "class")).split()
     return (
         bool(_LEFT_OUT.fullmatch(tag))
         or any(map(_LEFT_OUT_TYPE.fullmatch, types))
-        or "hidden" in given
-        or given.get("aria-hidden", "").lower() == "true"
-        or bool(_NOT_SHOWN.search(given.get("style", "")))
+        or "hidden" in attributes
+        or attributes.get("aria-hidden", "").lower() == "true"
+        or bool(_NOT_SHOWN.search(attributes.get("style", "")))
     )

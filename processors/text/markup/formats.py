@@ -99,11 +99,11 @@ def recognised(text: str) -> Format:
 
 def _runs(blocks: list[Block]) -> list[list[TextRun]]:
     """Returns blocks as runs, with a pause after headings and in place of horizontal rules."""
-    rows: list[list[TextRun]] = []
+    run_lists: list[list[TextRun]] = []
     follows_heading = False
     for block in blocks:
         break_s = max(_RULE_S * block.after_rule, values.PARAGRAPH_S * follows_heading)
-        rows.append([TextRun("", break_s=break_s)] if rows and break_s else [])
-        rows[-1] += paused_runs(block.text)
+        pause = [TextRun("", break_s=break_s)] if run_lists and break_s else []
+        run_lists.append(pause + paused_runs(block.text))
         follows_heading = block.level > 0
-    return rows
+    return run_lists

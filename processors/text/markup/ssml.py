@@ -1,22 +1,19 @@
 """Documents of SSML to runs of text."""
 
 import html
-import io
 import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from html.parser import HTMLParser
 from typing import NamedTuple, TypeVar
-from xml.sax import SAXParseException
-from xml.sax.handler import ContentHandler
-from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
+from xml.parsers import expat
 
 from config.checks import CONTROL_RANGE
 from config.text import TextConfig
 from processors.text.markup import values
 from processors.text.normalisation.english import is_english
-from processors.text.passages import ProsodyFactors, TextRun
+from processors.text.passages import PLAIN, ProsodyFactors, TextRun
 from utils.errors import InputError, nearest
 from utils.logging import get_logger
 
@@ -40,11 +37,12 @@ _TEXT_ONLY = ("sub", "phoneme", "say-as")  # elements that hold text and nothing
 _ENDING = re.compile(r"['’]\w+")  # as in <sub>W3C</sub>'s
 _MARK_AT_END = re.compile(r"[.!?…]\W*$")
 _EMPTY = ("break", "mark")
-_IGNORED = ("version", "xml:id", "xml:base", "xsi:schemalocation")
+_IGNORED = re.compile("version|xml:id|xml:base|xsi:schemalocation|xmlns.*")  # attributes
 _BREAK_S = values.break_s("strength", "medium")
-_NO_TEXT = re.compile(r"<!--(?:(?:(?!<!--).)*?-->)?|<!\[CDATA\[|\]\]>", re.DOTALL)
+_CDATA = re.compile(r"<!\[CDATA\[((?:(?!<!\[CDATA\[).)*?)\]\]>", re.DOTALL)
+_COMMENT = re.compile(r"(?<=<!--)(?:(?!<!--).)*?(?=-->)", re.DOTALL)
+_NO_TEXT = re.compile(r"<!--(?!\s*-->)|<!\[CDATA\[|\]\]>")  # comments and CDATA without end
 _UNFINISHED_TAG = re.compile(r"<(?:/?([a-zA-Z][\w:-]*)|[?!]|/?\Z)[^<>]*(?=<|\Z)")
-_NO_DOCTYPE = "a document type (DOCTYPE) is not allowed; remove it"
 _MAX_WARNINGS = 10
 _MAX_FAULTS = 1000
 T = TypeVar("T")
@@ -75,170 +73,76 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     language models mean it, or left out, with a warning that has line and column.
 
     Raises:
-        InputError: If it declares a document type or entities, is too long or too deep; if strict,
-            also for each of the above. The message has line and column.
+        InputError: If it declares a document type, is too long or too deep; if strict, also for
+            each of the above. The message has line and column.
     """
-    if len(text.source) > MAX_CHARACTERS:
-        n = len(text.source)
-        raise InputError(f"the SSML has {n} characters; at most {MAX_CHARACTERS} are read")
     source = text.source.removeprefix("\ufeff")
-    handler = _Handler(voice, strict=text.strict)
+    if len(source) > MAX_CHARACTERS:
+        n = len(source)
+        raise InputError(f"the SSML has {n} characters; at most {MAX_CHARACTERS} are read")
+    if doctype := re.search("<!doctype", source, re.IGNORECASE):  # it could declare entities
+        fault = "a document type (DOCTYPE) is not allowed; remove it"
+        raise InputError(f"{_position(doctype)}: {fault}")
+    fault = _xml_fault(source)
+    if fault and text.strict:
+        raise InputError(fault)
+    reader = _Reader(voice, strict=text.strict, is_well_formed=not fault)
     try:
-        fault = _parse(source, handler)
-        if fault and text.strict:
-            raise InputError(fault)
-        if fault:
-            found = f"{handler.place}: {fault}; mended"
-            handler = _Handler(voice, strict=False)
-            _Mender(handler, source)
-            handler.warnings = handler.warnings or [found]
+        reader.read(source)
     except InputError as error:
-        raise InputError(f"{handler.place}: {error}") from error
-    for warning in handler.warnings[:_MAX_WARNINGS]:
+        raise InputError(f"{reader.position}: {error}") from error
+    warnings = reader.warnings or ([f"{fault}; mended"] if fault else [])
+    for warning in warnings[:_MAX_WARNINGS]:
         get_logger(__name__).warning("%s", warning)
-    if (n := len(handler.warnings) - _MAX_WARNINGS) > 0:
+    if (n := len(warnings) - _MAX_WARNINGS) > 0:
         get_logger(__name__).warning("SSML: %d more such places", n)
-    return [block for block in handler.blocks if block]
+    return [block for block in reader.blocks if block]
 
 
-def _parse(source: str, handler: "_Handler") -> str:
-    """Reads a document; returns why it is not well-formed, or nothing."""
-    from defusedxml.common import DefusedXmlException
-    from defusedxml.expatreader import DefusedExpatParser
-
-    handler.parser = parser = DefusedExpatParser(forbid_dtd=True)
-    parser.setContentHandler(handler)
-    stream = InputSource()
-    stream.setCharacterStream(io.StringIO(source))
+def _xml_fault(source: str) -> str:
+    """Returns where and why a document is not well-formed, or nothing."""
     try:
-        parser.parse(stream)
-    except SAXParseException as error:
-        handler.mark_place()
-        return f"not well-formed SSML: {error.getMessage()}"
-    except DefusedXmlException as error:
-        handler.mark_place()
-        raise InputError(_NO_DOCTYPE) from error
+        expat.ParserCreate().Parse(source, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        position = f"line {error.lineno}, column {error.offset + 1}"
+        return f"{position}: not well-formed SSML: {reason}"
     return ""
 
 
-class _Mender(HTMLParser):
-    """Reads a document that is not well-formed, as browsers read HTML."""
-
-    def __init__(self, handler: "_Handler", source: str) -> None:
-        super().__init__(convert_charrefs=False)
-        self._handler = handler
-        self._tags: list[str] = []
-        handler.parser = self
-        self._has_root = bool(re.search(r"<speak[\s>]", source))
-        if not self._has_root:
-            handler.startElement("speak", AttributesImpl({}))
-        source = _NO_TEXT.sub(_blank, source)
-        if doctype := re.search("<!doctype", source, re.IGNORECASE):
-            handler.place = _place(doctype)
-            raise InputError(_NO_DOCTYPE)
-        self.feed(_UNFINISHED_TAG.sub(self._without_tag, source))
-        self.close()
-        while self._tags:
-            self._warn(f"<{self._tags[-1]}> has no end")
-            self._close()
-
-    def getLineNumber(self) -> int:  # noqa: N802
-        """Returns the line, from 1, like a parser of XML."""
-        return self.getpos()[0]
-
-    def getColumnNumber(self) -> int:  # noqa: N802
-        """Returns the column, from 0."""
-        return self.getpos()[1]
-
-    def _warn(self, fault: str) -> None:
-        self._handler.mark_place()
-        self._handler.warn(fault)
-
-    def _without_tag(self, tag: re.Match[str]) -> str:
-        """Returns what is read of a tag without its end, with as many characters."""
-        self._handler.place = _place(tag)
-        self._handler.warn(f"{tag[0][:40]!r} has no >; left out")
-        return _blank(tag) if tag[1] in (None, *ATTRIBUTES) else f" {tag[0][1:]}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Opens an element; one that holds nothing ends there."""
-        attributes = AttributesImpl({name: value or "" for name, value in attrs})
-        self._handler.startElement(tag, attributes)
-        self._tags.append(tag)
-        if tag in _EMPTY:
-            self._close()
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Opens and closes an element."""
-        self.handle_starttag(tag, attrs)
-        if tag not in _EMPTY:
-            self._close()
-
-    def handle_endtag(self, tag: str) -> None:
-        """Closes an element, and those in it that are still open."""
-        if tag not in self._tags:
-            if tag not in _EMPTY:
-                self._warn(f"</{tag}> ends nothing")
-            return
-        while self._tags[-1] != tag:
-            self._warn(f"<{self._tags[-1]}> has no end before </{tag}>")
-            self._close()
-        self._close()
-
-    def _close(self) -> None:
-        self._handler.endElement(self._tags.pop())
-
-    def handle_data(self, data: str) -> None:
-        """Adds text; around the root there is none."""
-        if data in ("&", "<"):
-            self._warn(f"a bare {data}")
-        if self._tags or not self._has_root:
-            self._handler.characters(data)
-        elif data.strip():
-            self._warn(f"{' '.join(data.split())[:40]!r} outside of <speak> is left out")
-
-    def handle_entityref(self, name: str) -> None:
-        """Adds the character of a name of HTML, or the text as it is."""
-        text = html.unescape(f"&{name};")
-        if text.endswith(";"):
-            self._warn("a bare &")
-        elif name not in ("amp", "lt", "gt", "quot", "apos"):
-            self._warn(f"&{name}; is no entity of XML")
-        self.handle_data(text.removesuffix(";") if len(text) > 1 else text)
-
-    def handle_charref(self, name: str) -> None:
-        """Adds a character by its number."""
-        self.handle_data(html.unescape(f"&#{name};"))
-
-
-def _place(part: re.Match[str]) -> str:
-    line = part.string.count("\n", 0, part.start()) + 1
-    return f"line {line}, column {part.start() - part.string.rfind(chr(10), 0, part.start())}"
+def _position(part: re.Match[str]) -> str:
+    before = part.string[: part.start()]
+    return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
 
 
 def _blank(part: re.Match[str]) -> str:
-    """Returns spaces and line breaks in the place of a part of a document."""
+    """Returns spaces and line breaks in place of a part of a document."""
     return re.sub(r"[^\n]", " ", part[0])
 
 
 class _Element(NamedTuple):
-    name: str  # empty: unknown and skipped
-    attributes: dict[str, str]
-    prosody: ProsodyFactors
-    language: str | None
+    tag: str = ""
+    name: str = ""  # its tag, or empty if only its content is read
+    attributes: dict[str, str] = {}  # noqa: RUF012
+    prosody: ProsodyFactors = PLAIN
+    language: str | None = None
 
 
-class _Handler(ContentHandler):
-    """Collects runs in `blocks`; no sentence continues from one list to the next."""
+class _Reader(HTMLParser):
+    """Collects runs in `blocks`; no sentence continues from one list to the next.
 
-    def __init__(self, voice: SsmlVoice, *, strict: bool) -> None:
-        super().__init__()
+    It reads what is not well-formed as browsers read HTML.
+    """
+
+    CDATA_CONTENT_ELEMENTS = ()  # no element of SSML holds text in which tags are text
+
+    def __init__(self, voice: SsmlVoice, *, strict: bool, is_well_formed: bool) -> None:
+        super().__init__(convert_charrefs=False)
         self.blocks: list[list[TextRun]] = [[]]
         self.warnings: list[str] = []
-        self.place = ""  # of what is read, for messages
-        self.parser: Locator | _Mender = Locator()
         self._voice = voice
         self._strict = strict
+        self._is_well_formed = is_well_formed
         self._open: list[_Element] = []
         self._content: str | None = None  # of an element that holds only text
         self._has_text = False
@@ -246,14 +150,26 @@ class _Handler(ContentHandler):
         self._follows_break = False
         self._parts_paragraphs = False  # the next run is in another paragraph
 
-    def mark_place(self) -> None:
-        """Keeps the place of the parser."""
-        column = (self.parser.getColumnNumber() or 0) + 1
-        self.place = f"line {self.parser.getLineNumber()}, column {column}"
+    @property
+    def position(self) -> str:
+        """Line and column of what is read, for messages."""
+        line, offset = self.getpos()
+        return f"line {line}, column {offset + 1}"
 
-    def warn(self, fault: str) -> None:
-        """Keeps a warning about the present place."""
-        self.warnings.append(f"{self.place}: {fault}")
+    def read(self, source: str) -> None:
+        """Reads a document; without an element `speak`, it is the content of one."""
+        if not re.search(r"<speak[\s>]", source):
+            self._open.append(_Element())
+        source = _CDATA.sub(lambda match: html.escape(match[1], quote=False), source)
+        source = _NO_TEXT.sub(_blank, _COMMENT.sub(_blank, source))
+        self.feed(_UNFINISHED_TAG.sub(self._without_tag, source))
+        self.close()
+        while self._open and self._open[-1].tag:
+            self._warn(f"<{self._open[-1].tag}> has no end")
+            self._close()
+
+    def _warn(self, fault: str, position: str = "") -> None:
+        self.warnings.append(f"{position or self.position}: {fault}")
         if len(self.warnings) > _MAX_FAULTS:
             raise InputError(f"more than {_MAX_FAULTS} faults; is it SSML?")
 
@@ -261,7 +177,7 @@ class _Handler(ContentHandler):
         """Raises InputError if the document is read strictly, and warns otherwise."""
         if self._strict:
             raise InputError(str(fault))
-        self.warn(f"{fault}; {outcome}")
+        self._warn(f"{fault}; {outcome}")
 
     def _value(self, read: Callable[[str], T], attribute: str, text: str, default: T) -> T:
         """Reads a value, or what it stands for elsewhere; the default if it is neither."""
@@ -271,50 +187,93 @@ class _Handler(ContentHandler):
             mended = "" if self._strict else values.mended(attribute, text)
             with suppress(InputError):
                 if mended and mended != text:
-                    found = read(mended)
-                    self.warn(f"{error}; read as {mended}")
-                    return found
+                    value = read(mended)
+                    self._warn(f"{error}; read as {mended}")
+                    return value
             self._tolerate(error)
         return default
 
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
-        """Opens an element."""
-        self.mark_place()
+    def _without_tag(self, tag: re.Match[str]) -> str:
+        """Returns what is read of a tag without its end, with as many characters."""
+        self._warn(f"{tag[0][:40]!r} has no >; left out", _position(tag))
+        return _blank(tag) if tag[1] in (None, *ATTRIBUTES) else f" {tag[0][1:]}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Opens an element; one that is always empty may lack its end."""
+        self._begin(tag, attrs)
+        if tag in _EMPTY and not self._is_well_formed:
+            self._close()
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Opens and closes an element."""
+        self._begin(tag, attrs)
+        self._close()
+
+    def handle_endtag(self, tag: str) -> None:
+        """Closes an element, and those in it that are still open."""
+        if tag not in (element.tag for element in self._open):
+            if tag not in _EMPTY:
+                self._warn(f"</{tag}> ends nothing")
+            return
+        while (inner := self._open[-1].tag) != tag:
+            self._warn(f"<{inner}> has no end before </{tag}>")
+            self._close()
+        self._close()
+
+    def handle_data(self, data: str) -> None:
+        """Adds text; around the root there is none."""
+        if data in ("&", "<"):
+            self._tolerate(f"a bare {data}", "read as it is")
+        self._add_text(data)
+
+    def handle_entityref(self, name: str) -> None:
+        """Adds the character of a name of HTML, or the text as it is."""
+        text = html.unescape(f"&{name};")
+        if text.endswith(";") and len(text) > 1:
+            self._warn("a bare &")
+            text = text[:-1]
+        elif name not in ("amp", "lt", "gt", "quot", "apos"):
+            self._warn(f"&{name}; is no entity of XML")
+        self._add_text(text)
+
+    def handle_charref(self, name: str) -> None:
+        """Adds a character by its number."""
+        self._add_text(html.unescape(f"&#{name};"))
+
+    def _begin(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if len(self._open) >= MAX_DEPTH:
             raise InputError(f"elements are nested more than {MAX_DEPTH} deep")
-        outer = self._open[-1] if self._open else _Element("", {}, ProsodyFactors(), None)
-        fault = self._misplaced(name)
-        if not fault and name not in ATTRIBUTES:
-            known = f" (known: {', '.join(ATTRIBUTES)})" if self._strict else ""
-            fault = f"unknown tag <{name}>{nearest(name, ATTRIBUTES)}{known}"
-        if fault:
+        outer = self._open[-1] if self._open else _Element()
+        element = unread = outer._replace(tag=tag, name="", attributes={})
+        if fault := self._tag_fault(tag):
             self._tolerate(fault, "only its content is read")
-            self._open.append(outer._replace(name="", attributes={}))
-            return
-        names = ATTRIBUTES[name]
-        attributes = dict(attrs.items())
-        for key in attributes:
-            if key not in names and key.lower() not in _IGNORED and not key.startswith("xmlns"):
-                listed = ", ".join(names) or "none"
-                self._tolerate(f"unknown attribute {key} of <{name}> (known: {listed})")
-        given = {key: attributes[key] for key in names if key in attributes}
-        element = outer._replace(name=name, attributes=given)
-        try:
-            self._open.append(self._opened(element))
-        except InputError as error:
-            self._tolerate(error)
-            self._open.append(outer._replace(name="", attributes={}))
+        else:
+            names, attributes = ATTRIBUTES[tag], {}
+            for key, value in attrs:
+                if key in names:
+                    attributes[key] = value or ""
+                elif not _IGNORED.fullmatch(key):
+                    listed = ", ".join(names) or "none"
+                    self._tolerate(f"unknown attribute {key} of <{tag}> (known: {listed})")
+            try:
+                element = self._styled(unread._replace(name=tag, attributes=attributes))
+            except InputError as error:
+                self._tolerate(error)
+        self._open.append(element)
 
-    def _misplaced(self, name: str) -> str:
-        """Returns why an element cannot be here, or nothing."""
-        outer = self._open[-1].name if self._open else ""
+    def _tag_fault(self, tag: str) -> str:
+        """Returns why an element is unknown or cannot be here, or nothing."""
+        outer = self._open[-1].tag if self._open else ""
         if self._content is not None or outer in _EMPTY:
-            return f"<{name}> in <{outer or 'another'}>, which holds no elements"
-        if (name == "speak") == bool(self._open):
-            return f"<{name}>; the root of the document, and only it, is <speak>"
+            return f"<{tag}> in <{outer}>, which holds no elements"
+        if (tag == "speak") == bool(self._open):
+            return f"<{tag}>; the root of the document, and only it, is <speak>"
+        if tag not in ATTRIBUTES:
+            known = f" (known: {', '.join(ATTRIBUTES)})" if self._strict else ""
+            return f"unknown tag <{tag}>{nearest(tag, ATTRIBUTES)}{known}"
         return ""
 
-    def _opened(self, element: _Element) -> _Element:
+    def _styled(self, element: _Element) -> _Element:
         """Does what the start of an element asks for; returns it with its style."""
         name, attributes = element.name, element.attributes
         if attributes.get("xml:lang") or name == "lang":
@@ -331,15 +290,13 @@ class _Handler(ContentHandler):
         elif name in _TEXT_ONLY:
             self._content = ""
         elif name in ("prosody", "emphasis"):
-            given = attributes if name == "prosody" else {"level": "moderate", **attributes}
-            for key, value in given.items():
-                read = partial(self._styled, element, key)
-                element = self._value(read, key, value, element)
+            defaults = {"level": "moderate"} if name == "emphasis" else {}
+            for key, value in (defaults | attributes).items():
+                combine = partial(self._with_prosody, element, key)
+                element = self._value(combine, key, value, element)
         return element
 
-    def endElement(self, _name: str) -> None:  # noqa: N802
-        """Closes an element."""
-        self.mark_place()
+    def _close(self) -> None:
         element = self._open.pop()
         if element.name in ("p", "s"):
             self._begin_block()
@@ -353,23 +310,26 @@ class _Handler(ContentHandler):
                 self._tolerate(error)
                 self._add(TextRun(shown, None, element.prosody, element.language))
 
-    def characters(self, content: str) -> None:
-        """Adds text."""
-        self.mark_place()
+    def _add_text(self, text: str) -> None:
+        if not self._open:
+            if text.strip():
+                shown = " ".join(text.split())[:40]
+                self._warn(f"{shown!r} outside of <speak> is left out")
+            return
         if self._content is not None:
-            self._content += content
+            self._content += text
             return
         element = self._open[-1]
-        if element.name in _EMPTY and content.strip():
+        if element.name in _EMPTY and text.strip():
             self._tolerate(f"text in <{element.name}>, which is empty")
-        content = re.sub(r"\s+", " ", content)  # line breaks of a document have no meaning
+        text = re.sub(r"\s+", " ", text)  # line breaks of a document have no meaning
         last = self.blocks[-1][-1] if self.blocks[-1] else TextRun("")
-        if last.shown and not last.text.startswith("{") and (ending := _ENDING.match(content)):
-            glued = f"{last.text}{ending[0]}", f"{last.shown}{ending[0]}"
-            self.blocks[-1][-1] = last._replace(text=glued[0], shown=glued[1])
-            content = content[ending.end() :]
-        if content:
-            self._add(TextRun(content, None, element.prosody, element.language))
+        if last.shown and not last.text.startswith("{") and (ending := _ENDING.match(text)):
+            joined = f"{last.text}{ending[0]}", f"{last.shown}{ending[0]}"
+            self.blocks[-1][-1] = last._replace(text=joined[0], shown=joined[1])
+            text = text[ending.end() :]
+        if text:
+            self._add(TextRun(text, None, element.prosody, element.language))
 
     def _add(self, run: TextRun) -> None:
         """Adds a run; text of the same style continues the last one, with single spaces."""
@@ -404,8 +364,11 @@ class _Handler(ContentHandler):
             alphabet = element.attributes.get("alphabet", "ipa")
             spoken = self._value(partial(self._phones, element), "alphabet", alphabet, shown)
         else:
-            kind = self._required(element, "interpret-as")
-            spoken = self._value(partial(self._said, element, shown), "interpret-as", kind, shown)
+            meaning, say = (
+                self._required(element, "interpret-as"),
+                partial(self._say_as, element, shown),
+            )
+            spoken = self._value(say, "interpret-as", meaning, shown)
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element, alphabet: str) -> str:
@@ -416,39 +379,39 @@ class _Handler(ContentHandler):
         phones = values.phones_of(written, alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
 
-    def _said(self, element: _Element, shown: str, kind: str) -> str:
+    def _say_as(self, element: _Element, shown: str, meaning: str) -> str:
         language = element.language or self._voice.language
         in_english = self._voice.text.normalizer == "english" and is_english(language)
         format = element.attributes.get("format", "")
-        return values.say_as(kind, shown, format, in_english=in_english)
+        return values.say_as(meaning, shown, format, in_english=in_english)
 
     def _begin_block(self) -> None:
         if self.blocks[-1]:
             self.blocks.append([])
 
-    def _styled(self, element: _Element, key: str, value: str) -> _Element:
+    def _with_prosody(self, element: _Element, key: str, value: str) -> _Element:
         """Combines the prosody of an attribute with the prosody of the others and of parents."""
         voice, prosody = self._voice, values.prosody(key, value)
         for control in ("duration", "pitch"):
             if getattr(prosody, control) != 1 and control not in voice.controls:
                 raise InputError(f"<{element.name}>: {voice.model} has no control of {control}")
-        both = element.prosody.times(prosody)
+        product = element.prosody.times(prosody)
         low, high = CONTROL_RANGE
-        if min(both[:2]) < low or max(both) > high + 1e-6:  # two of +10dB are a little more
+        if min(product[:2]) < low or max(product) > high + 1e-6:  # two of +10dB are a little more
             reason = f"rate or pitch changes by more than {high:g} times, or volume rises by 20 dB"
             raise InputError(f"<{element.name}>: {reason}, in all")
-        return element._replace(prosody=both)
+        return element._replace(prosody=product)
 
     def _language(self, tag: str) -> str | None:
         """Finds the language that a tag of BCP 47 names; None: the speaker's."""
-        wanted, known = tag.strip().lower(), sorted(self._voice.languages)
+        wanted, codes = tag.strip().lower(), sorted(self._voice.languages)
         primary, _, region = wanted.partition("-")
-        same = [code for code in known if code.lower().split("-")[0] == primary]
-        exact = [code for code in same if code.lower() == wanted]
-        found = exact or [code for code in same if not region or "-" not in code]
-        if not found:
-            raise InputError(f"language {tag[:40]!r}: this voice speaks {', '.join(known)}")
-        return None if self._voice.language in found else found[0]
+        exact = [code for code in codes if code.lower() == wanted]
+        similar = [code for code in codes if code.lower().split("-")[0] == primary]
+        matching = exact or [code for code in similar if not region or "-" not in code]
+        if not matching:
+            raise InputError(f"language {tag[:40]!r}: this voice speaks {', '.join(codes)}")
+        return None if self._voice.language in matching else matching[0]
 
     def _break_s(self, attributes: dict[str, str]) -> float:
         attribute = "time" if "time" in attributes else "strength"

@@ -45,7 +45,7 @@ _BREAKS_S = {
 PARAGRAPH_S = _BREAKS_S["strong"]
 _QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})(%|st|dB|m?s)")
 _LOOSE_QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})\s*([a-z%]*)")
-_KINDS_ELSEWHERE = {
+_MEANINGS_ELSEWHERE = {
     **dict.fromkeys(
         ["spell-out", "spell", "spellout", "verbatim", "letters", "character"], "characters"
     ),
@@ -110,7 +110,7 @@ def mended(attribute: str, text: str) -> str:
     if text in _NAMED.get(attribute, _BREAKS_S if attribute == "strength" else ()):
         return text
     if attribute == "interpret-as":
-        return _KINDS_ELSEWHERE.get(text, "")
+        return _MEANINGS_ELSEWHERE.get(text, "")
     if attribute == "alphabet":
         return "arpabet" if "arpabet" in text else ""
     if attribute == "xml:lang":
@@ -133,24 +133,24 @@ def _expected(attribute: str, text: str, *values: str) -> str:
     return f"{attribute}: {text[:40]!r}; expected {', '.join(values)}"
 
 
-def say_as(kind: str, text: str, format: str, *, in_english: bool) -> str:
-    """Reads a text of one of KINDS; the format of a date is the order of its parts ("dmy").
+def say_as(meaning: str, text: str, format: str, *, in_english: bool) -> str:
+    """Reads a text of one of MEANINGS; the format of a date is the order of its parts ("dmy").
 
     Other languages than English have characters, digits, telephone and cardinal, whose figures the
     front end reads.
     """
-    if kind not in KINDS:
-        raise InputError(_expected("interpret-as", kind, *KINDS))
-    if format and kind != "date":
-        raise InputError(f"say-as: {kind} has no format")
-    say = (_ENGLISH if in_english else _ANY_LANGUAGE).get(kind)
+    if meaning not in MEANINGS:
+        raise InputError(_expected("interpret-as", meaning, *MEANINGS))
+    if format and meaning != "date":
+        raise InputError(f"say-as: {meaning} has no format")
+    say = (_ENGLISH if in_english else _ANY_LANGUAGE).get(meaning)
     if say is None:
-        raise InputError(f"say-as: {kind} is for English only; write it in words")
+        raise InputError(f"say-as: {meaning} is for English only; write it in words")
     text = text.strip()
-    is_kind = re.fullmatch(_FORMS.get(kind, ".+"), text, re.ASCII | re.DOTALL)
-    spoken = is_kind and (_date_in_figures(text, format) if format else say(text))
+    fits = re.fullmatch(_FORMS.get(meaning, ".+"), text, re.ASCII | re.DOTALL)
+    spoken = fits and (_date_in_figures(text, format) if format else say(text))
     if not spoken:
-        raise InputError(f"say-as: {text[:40]!r} is no {kind}{f' {format}' if format else ''}")
+        raise InputError(f"say-as: {text[:40]!r} is no {meaning}{f' {format}' if format else ''}")
     return spoken[0].upper() + spoken[1:]  # a sentence may begin here
 
 
@@ -159,8 +159,8 @@ def _spaced(text: str) -> str:
 
 
 def _characters(text: str) -> str:
-    said = (f" {_MARKS[char]} " if char in _MARKS else char for char in _spaced(text))
-    words = say_signs("".join(said)).split()
+    named = (f" {_MARKS[char]} " if char in _MARKS else char for char in _spaced(text))
+    words = say_signs("".join(named)).split()
     return " ".join(["Ay", *words[1:]] if words[:1] == ["A"] else words)  # not the article
 
 
@@ -197,7 +197,7 @@ def _by_rules(rules: Collection[Rule]) -> Callable[[str], str]:
 
 def _date_in_figures(text: str, format: str) -> str:
     figures = re.findall(r"[0-9]{1,4}", text)
-    wrong = sorted(format) not in [sorted(known) for known in ("dmy", "dm", "my", "d", "m", "y")]
+    wrong = sorted(format) not in [sorted(parts) for parts in ("dmy", "dm", "my", "d", "m", "y")]
     if wrong or len(figures) != len(format) or re.search(r"[^0-9\s./-]", text):
         return ""
     parts = dict(zip(format, figures, strict=True))
@@ -232,7 +232,7 @@ _ANY_LANGUAGE = {
     "telephone": _telephone,
     "cardinal": _figures,
 }
-KINDS = tuple(_ENGLISH)
+MEANINGS = tuple(_ENGLISH)
 
 
 def phones_of(
@@ -269,10 +269,10 @@ def _split(text: str, symbols: Collection[str]) -> tuple[str, ...]:
     longest = max(map(len, symbols), default=1)
     phones: list[str] = []
     stress = ""
-    place = 0
-    while place < len(text):
-        n = next((n for n in range(longest, 0, -1) if text[place : place + n] in symbols), 1)
-        symbol, place = text[place : place + n], place + n
+    start = 0
+    while start < len(text):
+        n = next((n for n in range(longest, 0, -1) if text[start : start + n] in symbols), 1)
+        symbol, start = text[start : start + n], start + n
         is_mark = n == 1 and unicodedata.category(symbol) in ("Mn", "Lm", "Sk")
         if symbol in _STRESSES:
             stress = symbol

@@ -59,8 +59,7 @@ def _era(match: re.Match[str]) -> str:
 _WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
 NAMES = (
     rule(
-        rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?",
-        lambda m: f"{_whole(m[1])} to {_whole(m[2])}",
+        rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?", lambda m: f"{_whole(m[1])} to {_whole(m[2])}"
     ),
     rule(
         rf"\b{_WEEKDAY}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",

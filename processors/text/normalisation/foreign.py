@@ -61,19 +61,19 @@ def _loan_word(word: str, own_words: Collection[str]) -> str:
         return word
     stem = lower.removesuffix("s")
     if lower in _RESPELT or stem in _RESPELT:
-        said = _RESPELT.get(lower) or _RESPELT[stem] + "s"
+        respelt = _RESPELT.get(lower) or _RESPELT[stem] + "s"
     elif (match := _ACUTE.search(lower)) and not _AS_ACUTE.search(
         " ".join(lookup(bare) or lookup(bare.removesuffix("s")) or ())
     ):
         soft = re.sub("c$", "s", lower[: match.start()])
-        said = f"{soft}ay{match[1]}"
+        respelt = f"{soft}ay{match[1]}"
     elif "ñ" in lower and lookup(bare) is None:
-        said = lower.replace("ñ", "ny")
+        respelt = lower.replace("ñ", "ny")
     elif "ö" in lower and lookup(german := lower.replace("ö", "oe")) is not None:
-        said = german
+        respelt = german
     else:
         return word
-    return said.capitalize() if word[0].isupper() else said
+    return respelt.capitalize() if word[0].isupper() else respelt
 
 
 def in_latin(text: str, unknown: UnknownCharacters = "speak") -> str:

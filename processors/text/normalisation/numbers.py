@@ -80,7 +80,7 @@ def year(digits: str) -> str:
 
 
 def two_digits(digits: str) -> str:
-    """Minutes or the end of a year: "05" is "oh five"."""
+    """Spells out minutes or the end of a year: "05" is "oh five"."""
     return f"oh {DIGITS[int(digits)]}" if digits[0] == "0" else cardinal(digits)
 
 

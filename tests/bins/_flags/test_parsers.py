@@ -135,18 +135,10 @@ def test_flags_that_go_together_are_accepted(command, words):
         ("evaluate", [], "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"),
         ("evaluate", ["--infer_output_dir", "o"], "without --infer_expt_dir needs --config"),
         ("evaluate", [*MODEL, "--name", "n"], "--infer_expt_dir and --name exclude each other"),
-        (
-            "evaluate",
-            [*MODEL, "--infer_testing_set", "test"],
-            "--infer_testing_set needs --inf",
-        ),
+        ("evaluate", [*MODEL, "--infer_testing_set", "test"], "--infer_testing_set needs --inf"),
         ("evaluate", [*MODEL, "--resample"], "--resample needs --vocoder_dir"),
         ("evaluate", [*MODEL, "--metrics", "wer,mel"], "--metrics mel: no such metric; did you me"),
-        (
-            "evaluate",
-            [*MODEL, "--checks", "none,words"],
-            r"none: no such check \(known: all, ",
-        ),
+        ("evaluate", [*MODEL, "--checks", "none,words"], r"none: no such check \(known: all, "),
     ],
 )
 def test_flags_that_do_not_go_together_are_named(command, words, message):

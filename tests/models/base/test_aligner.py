@@ -1,10 +1,7 @@
 import pytest
 import torch
 
-from models.base.aligner import (
-    JointAligner,
-    JointAlignerConfig,
-)
+from models.base.aligner import JointAligner, JointAlignerConfig
 from models.base.assets import Assets
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch, TtsItem, collate

@@ -33,9 +33,7 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     scale_discriminators,
     write_authors,
 )
-from tests.models.checkpoint.importers.hifigan_originals import (
-    synthesise as synthesise_mel,
-)
+from tests.models.checkpoint.importers.hifigan_originals import synthesise as synthesise_mel
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
 from tests.utils.hub_server import OWNER, READER

@@ -195,11 +195,7 @@ def test_nothing_that_could_be_computed_is_an_error(copies, monkeypatch):
 def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
     wav = np.full(3000, 0.1)
     write_wav_of_another(tmp_path, wav)
-    chosen = {
-        None: 3,
-        ("Anna", None): 2,
-        ("Anna", "test"): 2,
-    }
+    chosen = {None: 3, ("Anna", None): 2, ("Anna", "test"): 2}
     for choice, n in chosen.items():
         dataset, split = choice or (None, None)
         selection = EvaluationOptions(("mel_l1",), dataset, split)

@@ -21,7 +21,7 @@ def say(voice, content, **settings):
 
 def frames(speech, word):
     """First frame of a word, and one past its last."""
-    timed = next(one for one in speech.words if one.text == word)
+    timed = next(timed for timed in speech.words if timed.text == word)
     return round(timed.start_s / speech.frame_s), round(timed.end_s / speech.frame_s)
 
 
@@ -214,12 +214,6 @@ def test_a_language_is_read_by_its_front_end_in_a_clause_of_its_own(tmp_path):
     assert [word.text for word in speech.words] == ["Say", "ja", "now"]
 
 
-def test_an_alias_starts_a_sentence(voice):
-    speech = say(voice, 'So it was. <sub alias="the end">End</sub> was so.')
-    assert speech.phone_names == voice("So it was. The end was so.").phone_names
-    assert len(speech.sentences) == 2
-
-
 def test_what_cannot_be_spoken_is_refused(voice):
     with pytest.raises(InputError, match="no word to say in the text"):
         say(voice, '<break time="1s"/><mark name="a"/> ... ')
@@ -227,4 +221,3 @@ def test_what_cannot_be_spoken_is_refused(voice):
         say(voice, "One.", pitch=[100.0] * 5)
     with pytest.raises(InputError, match="the text holds control characters"):
         say(voice, "One \x85\x01")
-    assert "<speak>" not in voice("A <speak> tag.").text.replace("A <speak> tag.", "")

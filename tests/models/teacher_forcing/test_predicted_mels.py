@@ -316,10 +316,7 @@ def test_the_data_of_the_acoustic_model_must_be_there(place):
 
 @pytest.mark.parametrize(
     ("keys", "message"),
-    [
-        ({"n_mels": 100}, "n_mels 80 and 100"),
-        ({"f_max": 11025.0}, "f_max 8000.0 and 11025.0"),
-    ],
+    [({"n_mels": 100}, "n_mels 80 and 100"), ({"f_max": 11025.0}, "f_max 8000.0 and 11025.0")],
 )
 def test_another_mel_is_refused_with_both_values(keys, message, place):
     with pytest.raises(InputError, match=message):

@@ -8,12 +8,7 @@ import torch
 from torch import nn
 
 from models.training import processes
-from models.training.processes import (
-    Interrupts,
-    check_agreement,
-    sum_gradients,
-    sum_over_processes,
-)
+from models.training.processes import Interrupts, check_agreement, sum_gradients, sum_over_processes
 from tests.models.training.small_tasks import make_processed
 from tests.processes import Process, run_together
 from utils.errors import InputError

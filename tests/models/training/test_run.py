@@ -170,8 +170,7 @@ def test_keys_that_change_the_updates_cannot_change_on_resume(root):
     run(root)
 
     with pytest.raises(
-        InputError,
-        match=r"\.n_encoder_layers was 1, is 2; train\.batch_size was 3, is 4; undo",
+        InputError, match=r"\.n_encoder_layers was 1, is 2; train\.batch_size was 3, is 4; undo"
     ):
         run(
             root,
@@ -184,10 +183,7 @@ def test_keys_that_change_the_updates_cannot_change_on_resume(root):
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"resume": True}, "no checkpoint to continue from"),
-    ],
+    ("flags", "message"), [({"resume": True}, "no checkpoint to continue from")]
 )
 def test_flags_that_do_not_fit_are_refused(root, flags, message):
     with pytest.raises(InputError, match=message):

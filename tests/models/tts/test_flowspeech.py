@@ -19,15 +19,7 @@ from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
-from tests.models.tts.batches import (
-    MEL,
-    N_MELS,
-    N_PHONES,
-    PITCH,
-    batch_of,
-    losses_of,
-    pad,
-)
+from tests.models.tts.batches import MEL, N_MELS, N_PHONES, PITCH, batch_of, losses_of, pad
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[3]

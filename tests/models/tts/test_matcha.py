@@ -129,8 +129,7 @@ def test_losses_are_those_of_the_paper_over_valid_frames():
     network.begin_update(5)
     drawn = network.draw(batch.phone_ids, batch.mel.shape[2])
     torch.testing.assert_close(
-        drawn.noise,
-        frame_noise(seeds_of_phones(batch.phone_ids, 6), drawn.noise.shape[1], N_MELS),
+        drawn.noise, frame_noise(seeds_of_phones(batch.phone_ids, 6), drawn.noise.shape[1], N_MELS)
     )
     phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
     output = network(drawn, batch.mel, batch.mel_lengths, *phones, batch.durations)

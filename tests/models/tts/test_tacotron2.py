@@ -5,12 +5,7 @@ import torch
 
 from models.base.assets import Assets
 from models.tts.tacotron2 import Tacotron2, Tacotron2Task
-from models.tts.tacotron2.config import (
-    DecoderConfig,
-    EncoderConfig,
-    PostNetConfig,
-    Tacotron2Config,
-)
+from models.tts.tacotron2.config import DecoderConfig, EncoderConfig, PostNetConfig, Tacotron2Config
 from models.tts.tacotron2.network import _prenet_masks
 from modules.layers.basic import length_mask
 from modules.losses import guided_attention_sum

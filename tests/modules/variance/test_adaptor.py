@@ -39,8 +39,7 @@ def test_gaps_are_bridged_by_straight_lines_and_edges_are_held():
     f0 = torch.tensor([[0.0, 100, 0, 0, 130, 0], [0, 0, 200, 0, 77, 77]])
     contour = interpolate_unvoiced(f0, torch.tensor([6, 4]))
     torch.testing.assert_close(
-        contour,
-        torch.tensor([[100.0, 100, 110, 120, 130, 130], [200, 200, 200, 200, 0, 0]]),
+        contour, torch.tensor([[100.0, 100, 110, 120, 130, 130], [200, 200, 200, 200, 0, 0]])
     )
 
 

@@ -83,11 +83,7 @@ def test_an_object_of_another_form_is_named_with_what_was_expected(tmp_path, row
 @pytest.mark.parametrize(
     ("names", "members", "message"),
     [
-        (
-            WHOLE,
-            {"text": "Hi, them!"},
-            r"it is of the text 'Hi, them!', not 'Hi, you!'",
-        ),
+        (WHOLE, {"text": "Hi, them!"}, r"it is of the text 'Hi, them!', not 'Hi, you!'"),
         (WHOLE, {"recording_s": 2.0}, r"it lasts 2.00 s, the recording 1.00 s"),
         (
             WHOLE,

@@ -52,10 +52,7 @@ def reference(id):
     """MFA's start of each phone, and its words as a text."""
     grid = read_textgrid(DEMO / f"TextGrid/{id}.TextGrid")
     words = [
-        (
-            word.text,
-            " ".join(p.name for p in grid.phones if word.start_s <= p.start_s < word.end_s),
-        )
+        (word.text, " ".join(p.name for p in grid.phones if word.start_s <= p.start_s < word.end_s))
         for word in grid.words
     ]
     return np.array([phone.start_s for phone in grid.phones]), spoken_of(words)

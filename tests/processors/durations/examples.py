@@ -44,10 +44,7 @@ def json_of(phones):
     return json.dumps({"id": "u1", "phones": rows})
 
 
-TIMED = {
-    "textgrid": ("u1.TextGrid", textgrid),
-    "json": ("u1.json", json_of),
-}
+TIMED = {"textgrid": ("u1.TextGrid", textgrid), "json": ("u1.json", json_of)}
 COUNTED = {"npy": "u1.npy", "pt": "u1.pt"}
 FILES = {format: name for format, (name, _) in TIMED.items()} | COUNTED
 

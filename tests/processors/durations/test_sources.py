@@ -9,12 +9,7 @@ import torch
 
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.textgrid import Tiers
-from processors.durations.sources import (
-    DurationSource,
-    SourceEntry,
-    durations_in,
-    match_names,
-)
+from processors.durations.sources import DurationSource, SourceEntry, durations_in, match_names
 from tests.processors.durations.examples import (
     COUNTED,
     DEMO,

@@ -5,13 +5,7 @@ import pytest
 import torch
 
 from processors.alignment.aligner import AlignmentError
-from processors.durations.tokens import (
-    FrameRate,
-    Tokens,
-    correct_sum,
-    find_pitch,
-    read_table,
-)
+from processors.durations.tokens import FrameRate, Tokens, correct_sum, find_pitch, read_table
 from utils.errors import InputError
 
 OWN = FrameRate(256, 22050)

@@ -10,12 +10,7 @@ from config.preprocess import PreprocessConfig, SplitConfig
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import IndexRow
 from processors.extraction.fingerprint import Fingerprint
-from processors.extraction.plan import (
-    DatasetRun,
-    allowed_faults,
-    choose_dataset,
-    list_corpus,
-)
+from processors.extraction.plan import DatasetRun, allowed_faults, choose_dataset, list_corpus
 from processors.extraction.run import usable_splits, write_speakers
 from processors.extraction.shards import ShardReport
 from tests.processors.small_corpus import IDS, config_of, copy_corpus

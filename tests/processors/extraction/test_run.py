@@ -391,14 +391,7 @@ def test_more_faults_than_allowed_end_the_stage_with_the_first_reasons(broken_co
 
 @pytest.mark.parametrize(
     ("id", "split", "stages"),
-    [
-        (
-            "LJ002-0020",
-            "valid",
-            "stage 2",
-        ),
-        ("LJ002-0035", "test", "stages 3 and 4"),
-    ],
+    [("LJ002-0020", "valid", "stage 2"), ("LJ002-0035", "test", "stages 3 and 4")],
 )
 def test_a_split_that_is_left_empty_is_warned_of_at_the_end_of_every_run(
     corpus, tmp_path, caplog, id, split, stages

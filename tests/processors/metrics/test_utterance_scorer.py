@@ -9,13 +9,7 @@ import soundfile
 from modules.mel import MelConfig
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import (
-    Check,
-    Copy,
-    Metric,
-    MetricValue,
-    NotApplicableError,
-)
+from processors.metrics.records import Check, Copy, Metric, MetricValue, NotApplicableError
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
 from processors.metrics.utterance_scorer import (

@@ -28,8 +28,7 @@ def test_phones_are_listed_with_the_pauses_between_sentences():
 
 
 @pytest.mark.parametrize(
-    ("pauses", "rows"),
-    [(True, [(0, 1, 2), (3, 4), (6, 7)]), (False, [(0, 1, 2), (3, 4), (5, 6)])],
+    ("pauses", "rows"), [(True, [(0, 1, 2), (3, 4), (6, 7)]), (False, [(0, 1, 2), (3, 4), (5, 6)])]
 )
 def test_given_pitch_is_shared_out_as_phones_are_listed(pauses, rows):
     pitch = range(len(phone_names(SENTENCES, pauses=pauses)))
@@ -70,10 +69,6 @@ def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
     )
     assert first == [TextRun("a")]
     assert second == [TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")]
-
-
-def test_nested_prosody_multiplies():
-    assert ProsodyFactors(2, 0.5, 3).times(ProsodyFactors(2, 4, 0.5)) == ProsodyFactors(4, 2, 1.5)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@ import pytest
 
 from processors.text.g2p import is_arpabet, lookup
 from processors.text.symbols import ARPABET, MARKS, PAUSES, to_arpabet
-from processors.text.voice_phones import (
-    arpabet_vocabulary,
-)
+from processors.text.voice_phones import arpabet_vocabulary
 from tests.processors.text.test_espeak import speak
 
 

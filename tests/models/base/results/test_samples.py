@@ -84,9 +84,7 @@ def test_samples_of_an_acoustic_model_have_audio_and_labelled_figures():
     assert labels == list(vocabulary.symbols[1:5])
 
 
-def test_samples_have_timed_phones_and_figures_are_drawn_on_demand(
-    monkeypatch,
-):
+def test_samples_have_timed_phones_and_figures_are_drawn_on_demand(monkeypatch):
     def draw(*_positional, **_named):
         raise AssertionError
 

@@ -126,10 +126,7 @@ def table(length: int) -> Tensor:
 
 
 def synthesise(
-    tensors: dict[str, Tensor],
-    ids: list[int],
-    speaker: int | None = None,
-    levels: Levels = PHONES,
+    tensors: dict[str, Tensor], ids: list[int], speaker: int | None = None, levels: Levels = PHONES
 ) -> Spoken:
     """One utterance, all controls 1."""
     x = tensors["encoder.src_word_emb.weight"][ids]  # (N, H)

@@ -89,10 +89,7 @@ TRANSFORMS = {  # in Hz, and as NVIDIA's options act on normalised pitch
     "invert": (PitchTransform(invert=True), lambda p: -p),
     "amplify": (PitchTransform(amplify=2.5), lambda p: 2.5 * p),
     "shift": (PitchTransform(shift_hz=-30), lambda p: p - 30 / STD),
-    "all": (
-        PitchTransform(invert=True, amplify=1.5, shift_hz=20),
-        lambda p: 1.5 * -p + 20 / STD,
-    ),
+    "all": (PitchTransform(invert=True, amplify=1.5, shift_hz=20), lambda p: 1.5 * -p + 20 / STD),
     "custom": (
         PitchTransform(custom=lambda hz, _: hz * torch.linspace(0.5, 1.5, hz.shape[1])),
         lambda p: ((p * STD + MEAN) * torch.linspace(0.5, 1.5, len(p)) - MEAN) / STD,
@@ -314,18 +311,9 @@ def test_code_in_a_file_does_not_run(tmp_path, monkeypatch):
         ({"pitch_std": torch.ones(0)}, r"pitch_std are \[\d.*\], expected two numbers"),
         ({"pitch_std": torch.tensor([torch.nan])}, r"\.pt: .*, nan\], expected"),
         ({"pitch_mean": torch.tensor([torch.nan])}, r"\.pt: .* \[nan, .*, expected"),
-        (
-            {"pitch_std": -torch.ones(1)},
-            r"pitch_std are \[.*-1\.0\], .* 0 or more",
-        ),
-        (
-            {"encoder.word_emb.weight": torch.tensor(1.0)},
-            r"word_emb\.weight is of the shape \(\)",
-        ),
-        (
-            {"speaker_emb.weight": torch.tensor(1.0)},
-            r"speaker_emb\.weight is of the shape \(\)",
-        ),
+        ({"pitch_std": -torch.ones(1)}, r"pitch_std are \[.*-1\.0\], .* 0 or more"),
+        ({"encoder.word_emb.weight": torch.tensor(1.0)}, r"word_emb\.weight is of the shape \(\)"),
+        ({"speaker_emb.weight": torch.tensor(1.0)}, r"speaker_emb\.weight is of the shape \(\)"),
     ],
 )
 def test_tensors_that_do_not_fit_are_named(tmp_path, change, message):

@@ -53,10 +53,7 @@ class Layout:
         self.weights, self.settings, self.data = weights, settings, data
 
 
-LAYOUTS = {
-    "one folder": Layout(".", ".", "."),
-    "settings one up": Layout("ckpt", ".", "."),
-}
+LAYOUTS = {"one folder": Layout(".", ".", "."), "settings one up": Layout("ckpt", ".", ".")}
 
 
 def write(root, tensors, layout="one folder", preprocess=PREPROCESS, model=MODEL, stats=None):
@@ -279,11 +276,7 @@ def test_a_missing_file_is_named(tmp_path, tensors, name, message):
         ("model.yaml", "a: [", r"model.yaml: not YAML"),
         ("model.yaml", "- a", r"model.yaml: expected keys with values, found list"),
         ("model.yaml", "2020-13-45: 1", r"model.yaml: not YAML: month must be in 1..12"),
-        (
-            "model.yaml",
-            "max_seq_len: 9",
-            r"model.yaml: model.transformer.encoder_layer, model.tr",
-        ),
+        ("model.yaml", "max_seq_len: 9", r"model.yaml: model.transformer.encoder_layer, model.tr"),
         (
             "model.yaml",
             yaml.safe_dump(MODEL | {"transformer": {"encoder_head": 2}}),

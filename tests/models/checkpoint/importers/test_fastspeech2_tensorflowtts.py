@@ -82,10 +82,7 @@ def test_other_symbols_are_refused(tmp_path, arrays):
         ),
         ({"f0_embeddings/bias:0": None}, "pitch.embedding.bias"),
         ({"f0_embeddings/kernel:0": None}, "pitch.embedding.weight is missing"),
-        (
-            {"encoder/layer_._0/intermediate/conv1d_1/kernel:0": None},
-            "conv_1.weight is missing",
-        ),
+        ({"encoder/layer_._0/intermediate/conv1d_1/kernel:0": None}, "conv_1.weight is missing"),
         ({"mel_before/kernel:0": np.array(1, "f4")}, r"mel_linear.weight is of the shape \(\)"),
         (
             {"embeddings/charactor_embeddings/weight:0": np.array(1, "f4")},

@@ -136,10 +136,7 @@ def test_imported_discriminators_score_as_the_originals_do(tmp_path, small_discr
     for own, original in zip(ours, theirs, strict=True):
         scores = (score.sort(dim=1).values for score in (own.score, original))
         assert torch.allclose(*scores, atol=1e-5)  # in whatever order of phase and time
-    assert others.unused == (
-        "do_00000100: optim_d",
-        "do_00000100: steps",
-    )
+    assert others.unused == ("do_00000100: optim_d", "do_00000100: steps")
 
 
 @pytest.mark.usefixtures("small_discriminator")

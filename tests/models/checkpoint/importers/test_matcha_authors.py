@@ -8,11 +8,7 @@ from models.checkpoint.foreign import find
 from models.checkpoint.importers import matcha_authors
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
-from tests.models.checkpoint.importers.matcha_checkpoint import (
-    N_MELS,
-    weights_of,
-    write_checkpoint,
-)
+from tests.models.checkpoint.importers.matcha_checkpoint import N_MELS, weights_of, write_checkpoint
 from utils.errors import InputError
 
 IDS, LENGTHS = torch.tensor([[0, 61, 0, 72, 0, 5, 0]]), torch.tensor([7])

@@ -80,11 +80,7 @@ def test_a_name_that_no_row_fits_has_none_in_arion(name):
 @pytest.mark.parametrize(
     ("importer", "theirs", "own"),
     [
-        (
-            fastpitch_nvidia,
-            "energy_predictor.layers.1.norm.bias",
-            "energy.predictor.norm_2.bias",
-        ),
+        (fastpitch_nvidia, "energy_predictor.layers.1.norm.bias", "energy.predictor.norm_2.bias"),
         (
             fastpitch_nvidia,
             "encoder.layers.5.dec_attn.o_net.weight",

@@ -92,10 +92,7 @@ def test_settings_are_those_of_nvidias_code(tmp_path):
 
 @pytest.mark.parametrize(
     ("other", "tensor"),
-    [
-        ("nvidia_fastpitch_210824.pt", "pitch_predictor.w"),
-        ("waveglow_256channels.pt", "WN.0.w"),
-    ],
+    [("nvidia_fastpitch_210824.pt", "pitch_predictor.w"), ("waveglow_256channels.pt", "WN.0.w")],
 )
 def test_a_folder_with_another_model_of_nvidia_is_not_guessed(tmp_path, other, tensor):
     path = write(tmp_path / "checkpoint_Tacotron2_1500.pt")

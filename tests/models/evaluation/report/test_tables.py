@@ -122,7 +122,4 @@ def test_the_tables_as_text_are_those_of_the_page(evaluation):
         "good - bad      unit  difference",
         "mcd             dB    -1.0 (-1.5 .. -0.5)   too few utterances",
     ]
-    assert flags.splitlines() == [
-        "flagged          bad",
-        "clipped samples  3",
-    ]
+    assert flags.splitlines() == ["flagged          bad", "clipped samples  3"]

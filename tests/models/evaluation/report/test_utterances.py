@@ -53,11 +53,7 @@ def test_scores_of_recordings_are_values_of_the_recording_and_no_columns(evaluat
     assert names == ["mcd", "pesq", "wer", "wer_difference"]
     assert [column.label for column in columns][-1] == "wer difference"
     a, b = utterances_of(evaluation)
-    assert a.values == [
-        [None, None, 0.0, None],
-        [5.0, 2.75, 50.0, 50.0],
-        [2.0, 3.5, 50.0, 50.0],
-    ]
+    assert a.values == [[None, None, 0.0, None], [5.0, 2.75, 50.0, 50.0], [2.0, 3.5, 50.0, 50.0]]
     assert b.values[2] is None
 
 

@@ -2,12 +2,7 @@ import pytest
 import torch
 
 from models.programs.benchmark.run import generated_config, known_models
-from models.programs.benchmark.subjects import (
-    cut,
-    durations_of,
-    synthesis_step,
-    training_step,
-)
+from models.programs.benchmark.subjects import cut, durations_of, synthesis_step, training_step
 from models.training.data import ProcessRank, collect_assets, load_data
 from processors.dataset.sampler import Draw
 

@@ -232,10 +232,7 @@ def test_a_folder_of_something_else_is_left_alone(voice, tmp_path):
     assert list(files_of(tmp_path)) == ["holiday.jpg"]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [lambda m: m.pop("chapters"), lambda m: m.clear()],
-)
+@pytest.mark.parametrize("damage", [lambda m: m.pop("chapters"), lambda m: m.clear()])
 def test_a_manifest_that_is_not_whole_is_one_clear_error(voice, loud, tmp_path, damage):
     speak(voice, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())

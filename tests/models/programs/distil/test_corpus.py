@@ -132,10 +132,7 @@ def test_every_voice_speaks_the_texts_of_every_and_the_same_texts_if_asked(tmp_p
         assert (
             {row[2] for row in rows[:2]}
             == {row[2] for row in rows[5:7]}
-            == {
-                "Hello there, my friend!",
-                "Is it you?",
-            }
+            == {"Hello there, my friend!", "Is it you?"}
         )
         assert len({row[2] for row in rows}) == n_different
 

@@ -244,10 +244,7 @@ FOREIGN = r"was not written by stage 3 \({}\); move it away and run stage 3 agai
             FOREIGN.format("a: start_s is None, expected a number"),
         ),
         ({"phones": ["k"]}, FOREIGN.format("a: .*")),
-        (
-            {"sample_rate": "22050"},
-            FOREIGN.format("a: sample_rate is '22050', expected a number"),
-        ),
+        ({"sample_rate": "22050"}, FOREIGN.format("a: sample_rate is '22050', expected a number")),
         ({"hop_length": None}, FOREIGN.format("a: hop_length is None, expected a number")),
     ],
 )

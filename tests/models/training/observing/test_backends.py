@@ -174,10 +174,7 @@ def test_a_full_disk_ends_training_with_one_error_and_no_traceback_of_another_th
 def test_a_log_that_cannot_be_opened_is_an_error_that_names_the_experiment(tmp_path, monkeypatch):
     monkeypatch.setitem(backends_module._OPENING, "jsonl", failing)
     message = r"the log of train\.tracker jsonl cannot be written: No space left on device"
-    with (
-        pytest.raises(InputError, match=message),
-        open_backends(["jsonl"], run_in(tmp_path)),
-    ):
+    with pytest.raises(InputError, match=message), open_backends(["jsonl"], run_in(tmp_path)):
         pass
 
 

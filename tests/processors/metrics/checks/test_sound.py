@@ -1,11 +1,7 @@
 import numpy as np
 import pytest
 
-from processors.metrics.checks.sound import (
-    check_clipping,
-    check_silence,
-    flat_tops,
-)
+from processors.metrics.checks.sound import check_clipping, check_silence, flat_tops
 from tests.processors.metrics.checks.signals import RATE, silence, speech, voice
 
 

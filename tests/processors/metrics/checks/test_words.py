@@ -3,12 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from processors.metrics.checks.words import (
-    Fault,
-    check_words,
-    faults_in,
-    faults_of,
-)
+from processors.metrics.checks.words import Fault, check_words, faults_in, faults_of
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.recognition.word_grammar import RecognisedWord

@@ -6,12 +6,7 @@ import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from processors.metrics.families import copies
-from processors.metrics.families.copies import (
-    PESQ_SECONDS,
-    mel_l1,
-    piece_spans,
-    stoi,
-)
+from processors.metrics.families.copies import PESQ_SECONDS, mel_l1, piece_spans, stoi
 from processors.metrics.records import Copy, missing_packages
 from processors.metrics.registry import METRICS
 

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from processors.metrics.families.pairs import (
-    correlation,
-    f1,
-    mel_cepstral_distortion,
-    rmse,
-)
+from processors.metrics.families.pairs import correlation, f1, mel_cepstral_distortion, rmse
 from processors.metrics.registry import METRICS
 from processors.metrics.signals.acoustic_features import AcousticFeatures
 from processors.metrics.signals.aligned_pair import AlignedPair

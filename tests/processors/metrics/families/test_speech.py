@@ -8,11 +8,7 @@ import soundfile
 import soxr
 import torch
 
-from processors.metrics.families.speech import (
-    MODEL_RATE,
-    _distillmos,
-    opinions,
-)
+from processors.metrics.families.speech import MODEL_RATE, _distillmos, opinions
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.registry import METRICS

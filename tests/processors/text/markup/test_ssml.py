@@ -135,19 +135,15 @@ def test_the_attributes_of_real_documents_are_allowed():
         ("<mark/>", "<mark> needs the attribute name"),
         ("<lang>a</lang>", "<lang> needs the attribute xml:lang"),
         ("<phoneme ph='a'/>", "nothing is in <phoneme>"),
-        ("<phoneme ph='ʘ'>a</phoneme>", "ph: no sound of English: ʘ"),
-        ("<say-as interpret-as='date'>a</say-as>", "say-as: 'a' is no date"),
         ("<prosody rate='0%'>a</prosody>", "rate: '0%'; expected"),
         ("<prosody rate='1000%'><prosody rate='200%'>a</prosody></prosody>", "more than 10 times"),
         (
-            "<prosody volume='+10dB'>" * 3,
+            "<prosody volume='+10dB'>" * 3 + "</prosody>" * 3,
             "column 56: <prosody>: rate or pitch changes by more than 10",
         ),
         ("<break time='10s'/>" * 361, "column 6848: the breaks last more than 1 h in all"),
-        ("<break time='1h'/>", "time: '1h'; expected a time"),
-        ("<emphasis level='x'>a</emphasis>", "level: 'x'; expected strong"),
         ("<lang xml:lang='fr'>a</lang>", "language 'fr': this voice speaks de, en-us"),
-        ("<p>" * 32, "column 101: elements are nested more than 32 deep"),
+        (f"{'<p>' * 32}{'</p>' * 32}", "column 101: elements are nested more than 32 deep"),
     ],
 )
 def test_wrong_documents_are_refused_at_their_place(content, message):
@@ -184,7 +180,6 @@ def runs_of(source):
         ("a <break time='700'/>b", "a |0.7 s|b", ["read as 0.7s"]),
         ("a <break time='long'/>b", "a |0.5 s|b", ["time: 'long'; .*left out"]),
         ("<say-as interpret-as='spell-out'>ab</say-as>", "Ay B", ["'spell-out'; .*as characters"]),
-        ("<say-as interpret-as='verbatim'>ab</say-as>", "Ay B", ["as characters"]),
         ("<say-as interpret-as='name'>Al</say-as>", "Al", ["'name'; expected .*; left out"]),
         ("<say-as interpret-as='date'>soon</say-as>", "soon", ["'soon' is no date; left out"]),
         ("Tom & Jo, R&D.", "Tom & Jo, R&D.", ["column 12: a bare &", "column 19: a bare &"]),
@@ -200,7 +195,7 @@ def runs_of(source):
         ("a</p>b", "ab", ["column 9: </p> ends nothing"]),
         ("a <break time='1s'>b", "a |1 s|b", ["mismatched tag; mended"]),
         ("<sub alias='x'><b>a</b></sub> <sub>c</sub>", "x| c", ["<b> in <sub>", "alias"]),
-        ("a & <![CDATA[b]]><!-- & -->", "a & b", ["column 10: a bare &"]),
+        ("a & <![CDATA[<b>]]>&amp;<!-- & -->", "a & <b>&", ["column 10: a bare &"]),
     ],
 )  # fmt: skip
 def test_documents_are_mended_with_a_warning_at_each_place(source, expected, warnings, caplog):

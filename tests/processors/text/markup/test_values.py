@@ -1,46 +1,29 @@
 import pytest
 
 from processors.text.markup import values
-from processors.text.markup.values import KINDS, phones_of, say_as
+from processors.text.markup.values import MEANINGS, phones_of, say_as
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("text", "duration"),
-    [("50%", 2), ("+25%", 0.8), ("-20%", 1.25), ("slow", 4 / 3), ("x-fast", 2 / 3), ("default", 1)],
+    ("attribute", "factor", "expected"),
+    [
+        ("rate", "duration", {"50%": 2, "+25%": 0.8, "-20%": 1.25, "slow": 4 / 3, "default": 1}),
+        ("pitch", "pitch", {"+12st": 2, "-12st": 0.5, "+10%": 1.1, "-.5%": 0.995, "x-low": 0.75}),
+        ("volume", "gain", {"+6.0206dB": 2, "-20dB": 0.1, "silent": 0, "soft": 0.5012, "0dB": 1}),
+    ],
 )
-def test_rates_become_factors_on_durations(text, duration):
-    assert values.prosody("rate", text).duration == pytest.approx(duration)
-
-
-@pytest.mark.parametrize(
-    ("text", "factor"),
-    [("+12st", 2), ("-12st", 0.5), ("+10%", 1.1), ("-.5%", 0.995), ("x-low", 0.75)],
-)
-def test_pitches_become_factors_on_hertz(text, factor):
-    assert values.prosody("pitch", text).pitch == pytest.approx(factor)
-
-
-@pytest.mark.parametrize(
-    ("text", "gain"), [("+6.0206dB", 2), ("-20dB", 0.1), ("silent", 0), ("soft", 0.501), ("0dB", 1)]
-)
-def test_volumes_become_gains(text, gain):
-    assert values.prosody("volume", text).gain == pytest.approx(gain, abs=1e-3)
+def test_values_of_prosody_become_factors(attribute, factor, expected):
+    factors = {text: getattr(values.prosody(attribute, text), factor) for text in expected}
+    assert factors == pytest.approx(expected, abs=1e-4)
 
 
 def test_breaks_are_in_seconds():
-    assert [values.break_s("time", text) for text in ("1.5s", "300ms", "0s", ".5s")] == [
-        1.5,
-        0.3,
-        0,
-        0.5,
-    ]
-    assert [values.break_s("strength", text) for text in ("none", "medium", "x-strong")] == [
-        0,
-        0.5,
-        1,
-    ]
+    expected = {"1.5s": 1.5, "300ms": 0.3, "0s": 0, ".5s": 0.5}
+    assert {text: values.break_s("time", text) for text in expected} == expected
+    expected = {"none": 0, "medium": 0.5, "x-strong": 1}
+    assert {text: values.break_s("strength", text) for text in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +89,7 @@ def test_other_languages_get_figures_that_espeak_reads(kind, text, spoken):
     assert say_as(kind, text, "", in_english=False) == spoken
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "characters"])
+@pytest.mark.parametrize("kind", [kind for kind in MEANINGS if kind != "characters"])
 def test_a_text_of_another_kind_is_refused(kind):
     with pytest.raises(InputError, match=f"'hello' is no {kind}"):
         say_as(kind, "hello", "", in_english=True)
