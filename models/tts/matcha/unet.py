@@ -1,7 +1,7 @@
 """Matcha's velocity estimator: a U-Net of residual convolutions and transformer blocks over time.
 
-Group normalisation and attention of the original also read the frames by which a mel is padded to a
-multiple of 4: these are part of its computation, further padding is not. `FrameMasks` tells both.
+Group normalisation and attention of the authors' code also read the frames by which a mel is padded
+to a multiple of 4. Here they read the same frames, and no further padding.
 """
 
 from typing import NamedTuple, cast
@@ -17,14 +17,14 @@ from modules.layers.transformer import SelfAttention
 
 _TIME_EXPANSION = 4  # channels of the time, as a multiple of those of the first level
 _FILTER_EXPANSION = 4  # channels inside a transformer block
-_SMALLEST = 1e-9  # of a divisor
+_SMALLEST = 1e-9  # added to a divisor
 
 
 class FrameMasks(NamedTuple):
     """Frames of each item, (B, T) bool."""
 
-    valid: Tensor  # those of the mel
-    read: Tensor  # also those up to a multiple of 4: norms and attention read them
+    valid: Tensor  # of the mel
+    read: Tensor  # of the mel padded to a multiple of 4, by norms and attention
 
     @classmethod
     def of_lengths(cls, lengths: Tensor, n_frames: int) -> "FrameMasks":
@@ -37,12 +37,12 @@ class FrameMasks(NamedTuple):
         return FrameMasks(*(mask.unflatten(1, (-1, 2))[:, :, 0] for mask in self))
 
     def scores(self) -> Tensor:
-        """Returns what is added to the scores of attention, (B, T): e times less for padding."""
+        """Returns the bias of attention scores, (B, T): the authors add their mask, 1 and 0."""
         return self.valid.float().masked_fill(~self.read, -torch.inf)
 
 
 class GroupNorm(nn.GroupNorm):
-    """Group normalisation of frames (Wu and He 2018, arXiv:1803.08494) by those that are read."""
+    """Group normalisation over the frames that are read (Wu and He 2018, arXiv:1803.08494)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(GROUPS, channels)
@@ -126,23 +126,18 @@ class TransformerBlock(nn.Module):
 
 
 class Stage(nn.Module):
-    """A residual block and transformer blocks."""
+    """A residual block and a transformer block."""
 
     def __init__(self, config: DecoderConfig, in_channels: int, channels: int) -> None:
         super().__init__()
         time_channels = _TIME_EXPANSION * config.channels[0]
         self.residual = ResidualBlock(in_channels, channels, time_channels)
-        self.blocks = nn.ModuleList(
-            TransformerBlock(config, channels) for _ in range(config.n_blocks)
-        )
+        self.transformer = TransformerBlock(config, channels)
 
     def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
         """Transforms (B, T, C_in) -> (B, T, C), padding not cleared."""
         frames = self.residual(frames, masks, time)
-        scores = masks.scores()
-        for block in self.blocks:
-            frames = block(frames, scores)
-        return frames
+        return cast("Tensor", self.transformer(frames, masks.scores()))
 
 
 class Halving(nn.Module):
