@@ -16,11 +16,11 @@ import math
 from collections.abc import Iterator
 
 from models.base.acoustic import AcousticTask
+from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
 from models.base.results.samples import add_alignment_figures
 from models.base.task import LossTerm, Sample, Unit, Update
 from models.tts.matcha.config import MatchaConfig
-from models.tts.matcha.graphs import matcha_graphs
 from models.tts.matcha.network import Matcha, MatchaOutput
 from modules.layers.basic import length_mask
 from modules.losses import mse_sum
@@ -71,5 +71,5 @@ MODEL = Model(
     task=MatchaTask,
     needs_durations=False,
     options=("steps", "temperature"),
-    graphs=matcha_graphs,
+    graphs=feed_forward_graphs,
 )

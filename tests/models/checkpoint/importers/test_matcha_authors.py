@@ -103,7 +103,7 @@ class Harmful:
         ({"scheduler": Harmful()}, "refused: it names posix.system"),
         ({"decoder": {"act_fn": "snake"}}, "decoder.act_fn is snake; only snakebeta"),
         ({"decoder": {}}, "decoder.channels, .* is missing"),
-        ({"spk_emb_dim": "${model.size}"}, "spk_emb_dim is of type str, expected numbers"),
+        ({"spk_emb_dim": "${model.size}"}, r"model.speaker_size is .*, expected a whole number"),
     ],
 )
 def test_what_needs_more_is_refused(tmp_path, monkeypatch, changes, message):
