@@ -37,21 +37,19 @@ _READ = ("state_dict", "hyper_parameters", "epoch", "global_step", "pytorch-ligh
 _SYMBOLS, _SPEAKERS = "encoder.emb.weight", "spk_emb.weight"
 _NORM = {"gamma": "weight", "beta": "bias"}
 _ATTENTION = {"conv_o.": "attention.fc.", "conv_{qkv}.": "attention.{qkv}."}
-_RESIDUAL = {
-    "mlp.1.": "time.",
-    "block{m}.block.0.": "block_{m}.conv.",
-    "block{m}.block.1.": "block_{m}.norm.",
-    "res_conv.": "residual.",
-}
-_TRANSFORMER = {
-    "norm1.": "attention_norm.",
-    "attn1.to_out.0.": "attention.fc.",
-    "attn1.to_{qkv}.": "attention.{qkv}.",
-    "norm3.": "linear_norm.",
-    "ff.net.0.proj.": "up.",
-    "ff.net.0.alpha": "activation.log_frequency",
-    "ff.net.0.beta": "activation.log_height",
-    "ff.net.2.": "down.",
+_STAGE = {
+    "0.mlp.1.": "residual.time.",
+    "0.block{m}.block.0.": "residual.block_{m}.conv.",
+    "0.block{m}.block.1.": "residual.block_{m}.norm.",
+    "0.res_conv.": "residual.residual.",
+    "1.0.norm1.": "transformer.attention_norm.",
+    "1.0.attn1.to_out.0.": "transformer.attention.fc.",
+    "1.0.attn1.to_{qkv}.": "transformer.attention.{qkv}.",
+    "1.0.norm3.": "transformer.linear_norm.",
+    "1.0.ff.net.0.proj.": "transformer.up.",
+    "1.0.ff.net.0.alpha": "transformer.activation.log_frequency",
+    "1.0.ff.net.0.beta": "transformer.activation.log_height",
+    "1.0.ff.net.2.": "transformer.down.",
 }
 _ENCODER = {
     "emb.": "phone_embedding.",
@@ -67,13 +65,20 @@ _ENCODER = {
     **_tables.below({"proj_w.norm_{n}.": "duration_predictor.norm_{n}."}, _NORM),
     "proj_w.proj.": "duration_predictor.linear.",
 }
+_STAGES = {
+    "down_blocks.0.": "down_1.",
+    "down_blocks.1.": "down_2.",
+    "mid_blocks.{n}.": "mid.{n}.",
+    "up_blocks.0.": "up_2.",
+    "up_blocks.1.": "up_1.",
+}
 _DECODER = {
     "time_mlp.linear_": "time_",
-    **_tables.below({"{part}_blocks.{n}.0.": "{part}.{n}.residual."}, _RESIDUAL),
-    **_tables.below({"{part}_blocks.{n}.1.0.": "{part}.{n}.transformer."}, _TRANSFORMER),
-    "down_blocks.{n}.2.conv.": "halving.{n}.linear.",
-    "down_blocks.{n}.2.": "halving.{n}.",
-    "up_blocks.{n}.2.": "doubling.{n}.",
+    "down_blocks.0.2.conv.": "halving.linear.",
+    "down_blocks.1.2.": "conv_2.",
+    "up_blocks.0.2.": "doubling.",
+    "up_blocks.1.2.": "conv_1.",
+    **_tables.below(_STAGES, _STAGE),
     "final_block.block.0.": "final_block.conv.",
     "final_block.block.1.": "final_block.norm.",
     "final_proj.": "velocity.",
@@ -88,7 +93,7 @@ _NAMES = TensorNames(
 _QKV = re.compile(r"(.+\.attention\.)q(\.\w+)")
 # linear maps, which are convolutions of one frame there
 _LINEAR = re.compile(r".+\.(linear|qkv|fc|prior|residual\.residual|velocity)\.weight")
-_HALVING = re.compile(r"unet\.halving\.\d+\.linear\.weight")
+_HALVING = "unet.halving.linear.weight"
 _SETTINGS = {
     "preprocess.n_mels": "n_feats",
     "model.speaker_size": "spk_emb_dim",
@@ -236,7 +241,7 @@ def _translated(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         before, after = match.groups()
         _tables.join(tensors, [f"{before}{part}{after}" for part in "qkv"], f"{before}qkv{after}")
     for name, tensor in tensors.items():
-        if _HALVING.fullmatch(name) and tensor.ndim == 3:  # by frames, then channels
+        if name == _HALVING and tensor.ndim == 3:  # by frames, then channels
             tensors[name] = tensor.mT.flatten(1)
         elif _LINEAR.fullmatch(name) and tensor.shape[2:] == (1,):
             tensors[name] = tensor.squeeze(2)

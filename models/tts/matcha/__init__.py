@@ -41,8 +41,7 @@ class MatchaTask(AcousticTask[Matcha]):
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the losses of flow (eq. 4), mean mel and durations."""
-        phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
-        output: MatchaOutput = self.network(batch.mel, batch.mel_lengths, *phones, batch.durations)
+        output: MatchaOutput = self.network(batch)
         log_durations = (output.durations + _SMALLEST).log()
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         duration = mse_sum(output.log_durations_hat, log_durations, phone_mask)

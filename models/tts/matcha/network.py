@@ -81,37 +81,30 @@ class Matcha(nn.Module):
         self.encoder.compile(*args, **kwargs)
         self.unet.compile(*args, **kwargs)
 
-    def forward(
-        self,
-        mel: Tensor,
-        mel_lengths: Tensor,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor,
-        durations: Tensor | None,
-    ) -> MatchaOutput:
+    def forward(self, batch: TtsBatch) -> MatchaOutput:
         """Predicts durations, mean mel, and the velocity at drawn points of the flow.
 
-        Args:
-            mel: (B, M, T), natural log.
-            durations: Frames, (B, N); None for those of the most likely alignment.
+        Without durations in the batch, they are those of the most likely alignment.
         """
-        _, _, T = mel.shape
+        phone_ids, durations, mel_lengths = batch.phone_ids, batch.durations, batch.mel_lengths
+        _, _, T = batch.mel.shape
         noise, times, positions = self.draw(phone_ids, T)
-        scaled = self._scaled(mel)  # (B, T, M)
-        mask = length_mask(phone_lengths, phone_ids.shape[1])
-        prior, log_durations_hat = self._encode(phone_ids, mask, speaker_ids)
+        scaled = self._scaled(batch.mel)  # (B, T, M)
+        mask = length_mask(batch.phone_lengths, phone_ids.shape[1])
+        prior, log_durations_hat = self._encode(phone_ids, mask, batch.speaker_ids)
         if durations is None:
-            durations = _aligned(prior, scaled, phone_lengths, mel_lengths)
+            durations = _aligned(prior, scaled, batch.phone_lengths, mel_lengths)
         n_frames = noise.shape[1]
         starts = (positions * (mel_lengths - n_frames + 1).clamp(min=1)).long()  # (B,)
-        frames = (starts[:, None] + torch.arange(n_frames, device=mel.device)).clamp(max=T - 1)
+        frames = (starts[:, None] + torch.arange(n_frames, device=scaled.device)).clamp(max=T - 1)
         frames = frames.unsqueeze(2).expand(-1, -1, self.n_mels)  # (B, T', M)
         target = scaled.gather(1, frames)
         mean = regulate(prior, durations, T).gather(1, frames)
         masks = FrameMasks.of_lengths(mel_lengths.clamp(max=n_frames), n_frames)
         point, velocity = path_point(noise, target, times)
-        velocity_hat = self._velocity(point, *masks, self._conditions(mean, speaker_ids), times)
+        velocity_hat = self._velocity(
+            point, *masks, self._conditions(mean, batch.speaker_ids), times
+        )
         segments = mean, target, velocity_hat, velocity, masks.valid
         return MatchaOutput(log_durations_hat, durations, *segments)
 

@@ -172,29 +172,23 @@ class UNet(nn.Module):
 
     def __init__(self, config: DecoderConfig, n_conditions: int, n_mels: int) -> None:
         super().__init__()
-        channels, last = config.channels, len(config.channels) - 1
         self.n_inputs = n_mels + n_conditions
-        time_channels = _TIME_EXPANSION * channels[0]
+        first, second = config.channels
+        time_channels = _TIME_EXPANSION * first
         self.time_1 = Linear(self.n_inputs, time_channels)
         self.time_2 = Linear(time_channels, time_channels)
-        inputs, outputs = (self.n_inputs, *channels), (*channels[::-1], channels[0])
-        self.down = nn.ModuleList(Stage(config, *inputs[i : i + 2]) for i in range(last + 1))
-        self.halving = nn.ModuleList(
-            MaskedConv1d(size, size, 3) if i == last else Halving(size)
-            for i, size in enumerate(channels)
-        )
-        self.mid = nn.ModuleList(
-            Stage(config, channels[-1], channels[-1]) for _ in range(config.n_middle_stages)
-        )
-        self.up = nn.ModuleList(
-            Stage(config, 2 * outputs[i], outputs[i + 1]) for i in range(last + 1)
-        )
-        self.doubling = nn.ModuleList(
-            MaskedConv1d(size, size, 3) if i == last else Doubling(size)
-            for i, size in enumerate(outputs[1:])
-        )
-        self.final_block = ConvBlock(channels[0], channels[0])
-        self.velocity = Linear(channels[0], n_mels)
+        self.down_1 = Stage(config, self.n_inputs, first)
+        self.halving = Halving(first)
+        self.down_2 = Stage(config, first, second)
+        self.conv_2 = MaskedConv1d(second, second, 3)
+        stages = (Stage(config, second, second) for _ in range(config.n_middle_stages))
+        self.mid = nn.ModuleList(stages)
+        self.up_2 = Stage(config, 2 * second, first)
+        self.doubling = Doubling(first)
+        self.up_1 = Stage(config, 2 * first, first)
+        self.conv_1 = MaskedConv1d(first, first, 3)
+        self.final_block = ConvBlock(first, first)
+        self.velocity = Linear(first, n_mels)
         for layer in self.modules():
             if isinstance(layer, nn.Linear | nn.Conv1d):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
@@ -206,27 +200,20 @@ class UNet(nn.Module):
 
         Args:
             noisy: Points of the flow, (B, T, M).
-            masks: Of T frames.
             condition: Mean mels, and vectors of speakers if there are several, (B, T, C).
             times: From 0 to 1, (B,).
         """
         features = time_features(times, self.n_inputs)[:, None]  # (B, 1, C)
         time = F.mish(self.time_2(F.silu(self.time_1(features)))).float()
-        frames = torch.cat([noisy, condition], dim=2)
-        levels = [masks]
-        skipped = []
-        for stage, halving in zip(self.down, self.halving, strict=True):
-            frames = stage(frames, levels[-1], time)
-            skipped.append(frames)
-            frames = halving(frames, levels[-1].valid).float()
-            if isinstance(halving, Halving):
-                levels.append(levels[-1].halved())
+        half = masks.halved()
+        fine = self.down_1(torch.cat([noisy, condition], dim=2), masks, time)
+        coarse = self.down_2(self.halving(fine, masks.valid).float(), half, time)  # (B, T / 2, C)
+        frames = self.conv_2(coarse, half.valid).float()
         for stage in self.mid:
-            frames = stage(frames, levels[-1], time)
-        for stage, doubling in zip(self.up, self.doubling, strict=True):
-            frames = stage(torch.cat([frames, skipped.pop()], dim=2), levels[-1], time)
-            frames = doubling(frames, levels[-1].valid).float()
-            if isinstance(doubling, Doubling):
-                levels.pop()
+            frames = stage(frames, half, time)
+        frames = self.up_2(torch.cat([frames, coarse], dim=2), half, time)
+        frames = self.doubling(frames, half.valid).float()  # (B, T, C)
+        frames = self.up_1(torch.cat([frames, fine], dim=2), masks, time)
+        frames = self.conv_1(frames, masks.valid).float()
         frames = self.final_block(clear_padding(frames, masks.valid), masks)
         return cast("Tensor", self.velocity(frames))

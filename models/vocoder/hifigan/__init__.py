@@ -27,7 +27,6 @@ from models.vocoder._gan import WaveGanTask
 from models.vocoder.hifigan.config import HiFiGANConfig
 from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from models.vocoder.hifigan.generator import HiFiGAN
-from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
 
 
@@ -46,39 +45,29 @@ class HiFiGANTask(WaveGanTask):
 
     config: HiFiGANConfig
 
-    def __init__(
-        self,
-        generator: HiFiGAN,
-        discriminator: WaveDiscriminator | None,
-        config: HiFiGANConfig,
-        mel: MelConfig,
-    ) -> None:
-        # the loss covers everything up to half the sample rate, whatever the input's band
-        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
-        super().__init__(generator, discriminator, config, mel, whole_band)
-
     @classmethod
     def build(cls, config: Config, assets: Assets) -> "HiFiGANTask":
         """Builds the task of an experiment."""
-        model = cast("HiFiGANConfig", config.model)
+        model, mel = cast("HiFiGANConfig", config.model), assets.mel
         generator = HiFiGAN.build(model, assets)
         normalise_weights(generator)
         discriminator = WaveDiscriminator(model.discriminator) if model.adversarial else None
-        return cls(generator, discriminator, model, assets.mel)
+        # the loss covers everything up to half the sample rate, whatever the input's band
+        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
+        return cls(generator, discriminator, model, mel, whole_band)
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators (eq. 1), then of the generator (eq. 2 to 4)."""
-        wav_hat = self.networks["generator"](batch.mel)  # (B, S)
-        if "discriminator" not in self.networks:
-            yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))
+        wav, wav_hat = batch.wav, self.networks["generator"](batch.mel)  # (B, S)
+        discriminator = self.networks.get("discriminator")
+        if discriminator is None:
+            yield Update("generator", self.reconstruction_losses(wav, wav_hat))
             return
-        discriminator, weight = self.networks["discriminator"], self.config.lambda_feature
-        losses = discriminator_losses(discriminator, batch.wav, wav_hat.detach())
-        yield Update("discriminator", losses)
+        yield Update("discriminator", discriminator_losses(discriminator, wav, wav_hat.detach()))
         with frozen(discriminator):
-            adversarial = adversarial_losses(discriminator, batch.wav, wav_hat, 1.0, weight)
-            reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
-            yield Update("generator", adversarial | reconstruction)
+            weights = 1.0, self.config.lambda_feature
+            adversarial = adversarial_losses(discriminator, wav, wav_hat, *weights)
+            yield Update("generator", adversarial | self.reconstruction_losses(wav, wav_hat))
 
 
 def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:

@@ -10,11 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 
-from models.base.adversarial import (
-    DiscriminatorOutput,
-    Discriminators,
-    SubDiscriminator,
-)
+from models.base.adversarial import DiscriminatorOutput, Discriminators, SubDiscriminator
 from models.vocoder._gan import PeriodDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.execution.convolutions import StridedConv1d
