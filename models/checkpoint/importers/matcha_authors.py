@@ -76,7 +76,7 @@ _DECODER = {
     "time_mlp.linear_": "time_",
     "down_blocks.0.2.conv.": "halving.linear.",
     "down_blocks.1.2.": "conv_2.",
-    "up_blocks.0.2.": "doubling.",
+    "up_blocks.0.2.conv.": "doubling.",
     "up_blocks.1.2.": "conv_1.",
     **_tables.below(_STAGES, _STAGE),
     "final_block.block.0.": "final_block.conv.",

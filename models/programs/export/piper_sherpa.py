@@ -24,7 +24,7 @@ from models.programs.export.matcha_sherpa import (
     matcha_models,
     matcha_tokens,
 )
-from models.programs.export.onnx_file import WeightType, prefixed, to_onnx
+from models.programs.export.onnx_file import WeightType, add_prefix, to_onnx
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.numbers import year_or_number
 from processors.text.symbols import (
@@ -111,7 +111,7 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     """
     check_one_pass(voice)
     acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
-    acoustic = prefixed(acoustic, "acoustic_")
+    add_prefix(acoustic.graph, "acoustic_")
     networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")], outputs=["wav"])
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}

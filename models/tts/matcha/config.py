@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from config.checks import MAX_STEPS, MAX_TEMPERATURE, require_at_least, require_share
+from config.checks import require_at_least, require_flow, require_share
 
 GROUPS = 8  # of group normalisation
 FRAMES_AT_ONCE = 4  # lengths in the U-Net are multiples of it
@@ -60,8 +60,8 @@ class MatchaConfig:
     temperature: float = 0.667  # standard deviation of the noise: less is clearer, and less lively
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "speaker_size", "steps")
-        require_at_least(self, 0, "temperature", "out_size")
+        require_at_least(self, 1, "speaker_size")
+        require_at_least(self, 0, "out_size")
         if not self.mel_std > 0:
             raise ValueError(f"mel_std is {self.mel_std:g}, expected more than 0")
         if self.out_size % FRAMES_AT_ONCE:
@@ -71,8 +71,4 @@ class MatchaConfig:
         for name, size in sizes.items():
             if size % heads:
                 raise ValueError(f"{name} is {size}, expected a multiple of encoder.heads, {heads}")
-        if self.steps > MAX_STEPS or self.temperature > MAX_TEMPERATURE:
-            raise ValueError(
-                f"steps are {self.steps} and temperature is {self.temperature:g}, expected at most"
-                f" {MAX_STEPS} and {MAX_TEMPERATURE:g}"
-            )
+        require_flow(self.steps, self.temperature)

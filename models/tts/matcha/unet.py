@@ -155,18 +155,6 @@ class Halving(nn.Module):
         return cast("Tensor", self.linear(torch.cat([before, pairs], dim=2)))
 
 
-class Doubling(nn.Module):
-    """A transposed convolution of four frames with a stride of two."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.conv = nn.ConvTranspose1d(channels, channels, 4, 2, 1)
-
-    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Convolves (B, T, C) -> (B, 2 T, C)."""
-        return cast("Tensor", self.conv(clear_padding(frames, mask).mT).mT)
-
-
 class UNet(nn.Module):
     """Velocities of noisy mels, from the mel, the mean mel, the speaker and the time."""
 
@@ -184,7 +172,7 @@ class UNet(nn.Module):
         stages = (Stage(config, second, second) for _ in range(config.n_middle_stages))
         self.mid = nn.ModuleList(stages)
         self.up_2 = Stage(config, 2 * second, first)
-        self.doubling = Doubling(first)
+        self.doubling = nn.ConvTranspose1d(first, first, 4, 2, 1)
         self.up_1 = Stage(config, 2 * first, first)
         self.conv_1 = MaskedConv1d(first, first, 3)
         self.final_block = ConvBlock(first, first)
@@ -212,7 +200,7 @@ class UNet(nn.Module):
         for stage in self.mid:
             frames = stage(frames, half, time)
         frames = self.up_2(torch.cat([frames, coarse], dim=2), half, time)
-        frames = self.doubling(frames, half.valid).float()  # (B, T, C)
+        frames = self.doubling(clear_padding(frames, half.valid).mT).mT.float()  # (B, T, C)
         frames = self.up_1(torch.cat([frames, fine], dim=2), masks, time)
         frames = self.conv_1(frames, masks.valid).float()
         frames = self.final_block(clear_padding(frames, masks.valid), masks)

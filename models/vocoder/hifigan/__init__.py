@@ -27,6 +27,7 @@ from models.vocoder._gan import WaveGanTask
 from models.vocoder.hifigan.config import HiFiGANConfig
 from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from models.vocoder.hifigan.generator import HiFiGAN
+from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
 
 
@@ -45,16 +46,25 @@ class HiFiGANTask(WaveGanTask):
 
     config: HiFiGANConfig
 
+    def __init__(
+        self,
+        generator: HiFiGAN,
+        discriminator: WaveDiscriminator | None,
+        config: HiFiGANConfig,
+        mel: MelConfig,
+    ) -> None:
+        # the loss covers everything up to half the sample rate, whatever the input's band
+        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
+        super().__init__(generator, discriminator, config, mel, whole_band)
+
     @classmethod
     def build(cls, config: Config, assets: Assets) -> "HiFiGANTask":
         """Builds the task of an experiment."""
-        model, mel = cast("HiFiGANConfig", config.model), assets.mel
+        model = cast("HiFiGANConfig", config.model)
         generator = HiFiGAN.build(model, assets)
         normalise_weights(generator)
         discriminator = WaveDiscriminator(model.discriminator) if model.adversarial else None
-        # the loss covers everything up to half the sample rate, whatever the input's band
-        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
-        return cls(generator, discriminator, model, mel, whole_band)
+        return cls(generator, discriminator, model, assets.mel)
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators (eq. 1), then of the generator (eq. 2 to 4)."""

@@ -41,15 +41,6 @@ class ScaleDiscriminator(SubDiscriminator):
         )
 
 
-class MultiPeriodDiscriminator(Discriminators):
-    """One sub-discriminator of five layers per period, in samples."""
-
-    def __init__(self, config: DiscriminatorConfig) -> None:
-        super().__init__(
-            PeriodDiscriminator(period, config.period_channels) for period in config.periods
-        )
-
-
 class MultiScaleDiscriminator(Discriminators):
     """Sub-discriminators of the waveform and its averages (Kumar et al. 2019, arXiv:1910.06711).
 
@@ -83,7 +74,9 @@ class WaveDiscriminator(nn.Module):
 
     def __init__(self, config: DiscriminatorConfig) -> None:
         super().__init__()
-        self.mpd = MultiPeriodDiscriminator(config)
+        self.mpd = Discriminators(
+            PeriodDiscriminator(period, config.period_channels) for period in config.periods
+        )
         self.msd = MultiScaleDiscriminator(config) if config.scales else None
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:

@@ -113,9 +113,8 @@ def make_gan(**changes: object) -> HiFiGANTask:
     torch.manual_seed(0)
     generator = HiFiGAN(config.generator, MEL.n_mels)
     normalise_weights(generator)
-    discriminator = WaveDiscriminator(config.discriminator) if config.adversarial else None
-    whole_band = replace(MEL, f_max=MEL.sample_rate / 2)
-    return HiFiGANTask(generator, discriminator, config, MEL, whole_band)
+    discriminator = WaveDiscriminator(config.discriminator)
+    return HiFiGANTask(generator, discriminator if config.adversarial else None, config, MEL)
 
 
 def make_gan_trainer(
