@@ -33,15 +33,6 @@ def test_three_stages_give_speech_for_every_test_sentence(trained):
         assert info.frames > 0
 
 
-def test_pitch_cannot_be_controlled(trained):
-    refused = trained.run(
-        *("--stage", "3", "--infer_mode", "single", "--infer_text", "No."),
-        *("--infer_expt_dir", str(trained.experiment), "--pitch_control", "1.2"),
-    )
-    assert refused.returncode == 1
-    assert "has no control of pitch" in refused.stderr
-
-
 def test_the_published_configuration_is_the_default_of_its_dataclass():
     full, vctk = (load_config(RECIPE / f"exp_config{name}.json") for name in ("", "_vctk"))
     assert full.model == MatchaConfig()

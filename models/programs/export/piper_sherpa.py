@@ -167,8 +167,7 @@ def check_one_pass(voice: ExportedVoice) -> None:
         raise InputError(
             f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
             " without noise: FastSpeech 2, FastPitch, FlowSpeech or Matcha, and FreeVGL, HiFi-GAN,"
-            " Vocos"
-            " or griffin_lim"
+            " Vocos or griffin_lim"
         )
 
 

@@ -46,7 +46,7 @@ class DecoderConfig:
 
 @dataclass(frozen=True)
 class MatchaConfig:
-    """The `model` section."""
+    """The `model` section; the values here are the published ones for LJSpeech."""
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)

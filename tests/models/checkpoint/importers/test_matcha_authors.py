@@ -7,7 +7,6 @@ import torch
 from models.checkpoint.foreign import find
 from models.checkpoint.importers import matcha_authors
 from models.checkpoint.loading import load_model
-from models.checkpoint.publish import convert_to_experiment
 from tests.models.checkpoint.importers.matcha_checkpoint import (
     N_MELS,
     weights_of,
@@ -16,7 +15,7 @@ from tests.models.checkpoint.importers.matcha_checkpoint import (
 from utils.errors import InputError
 
 IDS, LENGTHS = torch.tensor([[0, 61, 0, 72, 0, 5, 0]]), torch.tensor([7])
-ASKED = {"steps": 3, "temperature": 0.8, "duration_control": 1.2}
+CONTROLS = {"steps": 3, "temperature": 0.8, "duration_control": 1.2}
 # by the authors' code with the same weights and noise: all of a band or of a frame
 DURATIONS = {1: [2, 1, 1, 1, 1, 2, 0], 2: [2, 1, 1, 1, 4, 5, 2]}
 FIRST_BAND = {
@@ -47,7 +46,7 @@ def test_numbers_are_those_of_the_authors_code(tmp_path, monkeypatch, n_speakers
     path = write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch, n_speakers)
     network, speakers = load_model(path).network, torch.tensor([n_speakers - 1])
     monkeypatch.setattr("models.tts.matcha.network.frame_noise", waves)
-    spoken = network.infer(IDS, LENGTHS, speaker_ids=speakers, **ASKED)
+    spoken = network.infer(IDS, LENGTHS, speaker_ids=speakers, **CONTROLS)
     assert spoken.durations.tolist() == [DURATIONS[n_speakers]]
     prior, _ = network._encode(IDS, IDS >= 0, speakers)
     prior_of_band = PRIOR_OF_SECOND_BAND[n_speakers]
@@ -80,16 +79,6 @@ def test_nothing_that_a_file_names_is_imported(tmp_path, monkeypatch):
     voice = matcha_authors.read(path)
     assert not any(name.startswith("omegaconf") for name in set(sys.modules) - before)
     assert voice.unused == ("optimizer_states", "lr_schedulers")
-
-
-def test_converted_it_speaks_as_before(tmp_path, monkeypatch):
-    path = write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch)
-    convert_to_experiment(path, tmp_path / "converted")
-    mels = [
-        load_model(place).network.infer(IDS, LENGTHS).mel
-        for place in (path, tmp_path / "converted")
-    ]
-    assert torch.equal(*mels)
 
 
 class Harmful:
