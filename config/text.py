@@ -32,9 +32,9 @@ class TextConfig:
         "tensorflowtts_english",
         "espeak_characters",
     ] = "lexicon"
-    # For `mixed` and these three: probability of ARPAbet in training, drawn for each word and epoch,
-    # of the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
-    # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
+    # For `mixed` and these three: probability of ARPAbet in training, drawn for each word and
+    # epoch, of the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters
+    # alone. Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
     p_arpabet: float = 1.0
     lexicon_path: str = ""  # lexicon with `WORD  PH1 PH2` lines; takes precedence
     # Imported voices: `sp` maps punctuation inside a text to <sp>, and adds nothing at its edges.
