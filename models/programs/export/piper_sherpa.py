@@ -112,14 +112,18 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     check_one_pass(voice)
     acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
     add_prefix(acoustic.graph, "acoustic_")
-    networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")], outputs=["wav"])
+    # with `outputs`, onnx.compose (1.23) would drop what only the body of a scan reads
+    networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")])
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
     before, after = (
         helper.make_model(graph, **versions) for graph in (_before(voice), parse_graph(_AFTER))
     )
-    model = merge_models(before, networks, inputs, outputs=["wav"])
-    return merge_models(model, after, [("wav", "wav")])
+    model = merge_models(merge_models(before, networks, inputs), after, [("wav", "wav")])
+    wav = next(output for output in model.graph.output if output.name == "output")
+    del model.graph.output[:]
+    model.graph.output.append(wav)
+    return model
 
 
 def _before(voice: ExportedVoice) -> onnx.GraphProto:
