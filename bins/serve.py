@@ -29,7 +29,7 @@ def main() -> None:
         from models.programs.server.app import serve
         from models.programs.server.limits import Limits
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
+        if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic", "websockets"):
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[serve]'") from error
 

@@ -63,7 +63,8 @@ _CORPUS = (
 PROGRAMS: dict[str, tuple[Flag, ...]] = {
     "say": (
         Flag("text", v.WORD, metavar="TEXT", positional=True, several="words").with_help("""
-            the text; a book: a .txt, .md or .epub file; - for standard input, also the default"""),
+            the text; a book: a .txt, .md or .epub file; default: standard input; -: that, plain and
+            spoken while it is written"""),
         Flag("file", v.FILE, help="a UTF-8 file with the text; .md, .html and .ssml are formats"),
         Flag("format", _one_of(*get_args(Format)), default="auto").with_help("""
             of the text: auto (default) recognises Markdown, HTML and SSML"""),

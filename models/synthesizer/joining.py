@@ -31,7 +31,8 @@ class SpeechStream(Iterator[np.ndarray]):
 
     def __init__(self, clauses: Iterable[Clause], n_faded: int, text: str | None = None) -> None:
         self.words: list[TimedWord] = []
-        self._text = None if text is None else WrittenText(text)
+        self._text = text
+        self._written: WrittenText | None = None  # until spans are asked for
         self._clauses: list[tuple[str, Sequence[TimedWord]]] = []  # to be found in the text
         self._spans: list[CharacterSpan] = []
         self.sentences: list[TimedSentence] = []
@@ -43,10 +44,11 @@ class SpeechStream(Iterator[np.ndarray]):
 
     @property
     def spans(self) -> list[CharacterSpan]:
-        """Characters of the text that each of `words` was read from; empty for SSML."""
+        """Characters of the text that each of `words` was read from; none of SSML and iterators."""
         clauses, self._clauses = self._clauses, []
         if self._text is not None:
-            self._spans += [span for clause in clauses for span in self._text.spans(*clause)]
+            self._written = written = self._written or WrittenText(self._text)
+            self._spans += [span for clause in clauses for span in written.spans(*clause)]
         return self._spans
 
     def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:
@@ -64,6 +66,7 @@ def place(
     clauses: Iterator[Clause],
     silence: Callable[[int], Clause],
     n_pause: int,
+    n_before: int = 0,
 ) -> Iterator[Clause]:
     """Puts clauses and the silence around them in order, with their times.
 
@@ -71,19 +74,20 @@ def place(
         clauses: Those of the passages with phones.
         silence: Makes silence of a number of frames.
         n_pause: Frames of the pause between sentences.
+        n_before: Frames of the speech before the passages.
     """
     with_words = [n for n, passage in enumerate(passages) if passage.spoken.words]
     ends_sentence = {
         n: following is None or passages[following].starts_sentence
         for n, following in zip(with_words, [*with_words[1:], None], strict=False)
     }
-    frame = n_in_break = 0  # frames before the passage, and of pauses in the break before it
+    frame, n_in_break = n_before, 0  # before the passage, and of pauses in the break before it
     begun: TimedSentence | None = None  # goes on in the passage
     for n, passage in enumerate(passages):
         clause, pieces = next(clauses) if passage.spoken.phones else silence(0)
         phones, durations, frame_s = clause.phone_names, clause.durations, clause.frame_s
         start, end = 0, int(durations.sum())
-        n_silent = n_pause if passage.starts_sentence and n > 0 else 0
+        n_silent = n_pause if passage.starts_sentence and n + n_before > 0 else 0
         if passage.break_s is not None:  # the pauses at both its edges are part of a break
             n_silent = round(passage.break_s / frame_s) - n_in_break
             n_leading = _pause_frames(phones, durations)

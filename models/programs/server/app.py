@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, get_args
@@ -22,10 +23,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from models.programs.page import PAGE
 from models.programs.server.limits import Counters, Guard, Limits, protocol_with_patience
 from models.programs.server.requests import ApiError, ModelName, SpeechRequest, explained
+from models.programs.server.streams import Speak, speak_stream
 from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
@@ -50,16 +54,16 @@ def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
     """Builds the server."""
     api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
     counters = Counters()
-    _add_speech(api, voices, counters)
+    synthesis = _Synthesis(voices, counters)
+    _add_speech(api, voices, synthesis)
+    _add_stream(api, voices, synthesis.speak, limits.patience_s)
     _add_descriptions(api, voices, counters)
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(error, _refused)
     return Guard(api, limits, counters)
 
 
-def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
-    synthesis = _Synthesis(voices, counters)
-
+def _add_speech(api: FastAPI, voices: VoiceStore, synthesis: "_Synthesis") -> None:
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
@@ -70,6 +74,15 @@ def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
         sse = request.stream_format == "sse"
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
         return StreamingResponse(_joined(first, sound), 200, headers, media_type)
+
+
+def _add_stream(api: FastAPI, voices: VoiceStore, speak: Speak, patience_s: float) -> None:
+    @api.websocket("/v1/audio/speech/stream")
+    async def speech_stream(socket: WebSocket) -> None:
+        try:
+            await speak_stream(socket, voices, speak, patience_s)
+        except (ApiError, InputError) as error:
+            await _api_error(error).end(socket.send)
 
 
 def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
@@ -104,6 +117,10 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 
 async def _refused(_request: Request, error: Exception) -> Response:
     """Returns the response to a request that failed."""
+    return _api_error(error).response()
+
+
+def _api_error(error: Exception) -> ApiError:
     if isinstance(error, RequestValidationError):
         error = explained(list(error.errors()), error.body)
     elif isinstance(error, InputError):
@@ -112,7 +129,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
         error = ApiError(error.status_code, error.detail, headers=error.headers)
     elif not isinstance(error, ApiError):
         error = ApiError(500, "internal error; the server's log has the reason")
-    return error.response()
+    return error
 
 
 class _Synthesis:
@@ -130,11 +147,11 @@ class _Synthesis:
         n_threads = 1 if torch.cuda.is_available() else 2
         self._threads = ThreadPoolExecutor(n_threads, "synthesis")
 
-    async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
+    async def speak(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
         # held to the end of the request: what still speaks counts as memory
         voice = await self._in_thread(self._voices.get, request.voice)
-        parts = await self._in_thread(self._parts, voice, request)
+        parts = await self._in_thread(self._parts, voice, request, pause)
         while (part := await self._in_thread(next, parts, None)) is not None:
             if part:
                 yield part
@@ -152,13 +169,15 @@ class _Synthesis:
             with self._lock:
                 self._counters.synthesis_s += time.monotonic() - start
 
-    def _parts(self, voice: Synthesizer, request: SpeechRequest) -> Iterator[bytes]:
+    def _parts(self, voice: Synthesizer, request: SpeechRequest, pause: bool) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
         format = "ssml" if request.ssml else request.format
         text = Markup(request.input, format, request.strict)
         pieces = voice.generate(text, _settings(request, voice))
-        sample_rate = voice.model.mel.sample_rate
-        counted = self._counted(pieces, sample_rate)
+        mel, sample_rate = voice.model.mel, voice.model.mel.sample_rate
+        pause_s = voice.config.inference.sentence_pause_s / request.speed if pause else 0
+        silence = np.zeros(round(pause_s / mel.frame_s) * mel.hop_length, dtype=np.float32)
+        counted = self._counted(chain([silence] if pause else [], pieces), sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
         delay_s = stream_delay_s(request.response_format, sample_rate)
         return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
@@ -241,7 +260,8 @@ def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> u
         host,
         port,
         http=protocol_with_patience(limits.patience_s),
-        ws="none",
+        ws=WebSocketsSansIOProtocol,
+        ws_max_size=limits.body_bytes,
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=round(limits.deadline_s),

@@ -7,9 +7,11 @@ import asyncio
 import secrets
 import time
 from collections import Counter
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from models.programs.server.requests import ApiError
@@ -17,6 +19,7 @@ from utils.logging import get_logger
 
 _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
+_SWITCHED = 101  # to a WebSocket
 CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
 
 
@@ -64,8 +67,8 @@ class Guard:
         self._counters = counters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request."""
-        if scope["type"] != "http":
+        """Serves a request, or the messages of a WebSocket."""
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         status, start = 0, time.monotonic()
@@ -73,6 +76,10 @@ class Guard:
         async def noted(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
+            if message["type"] == "websocket.accept":
+                status = _SWITCHED
+            elif message["type"] == "websocket.close":
+                status = max(message["code"] - 4000, status)
             await send(message)
 
         try:
@@ -80,27 +87,36 @@ class Guard:
         except ApiError as error:
             if status == 0:
                 await error.response()(scope, receive, send)
+            elif scope["type"] == "websocket" and error.status != CLIENT_LEFT:
+                await error.end(send)
             # else: the response ends early, which the client notices
             status = error.status
+        except WebSocketDisconnect:
+            status = CLIENT_LEFT
         finally:
             self._counters.requests[status] += 1
             took_s = time.monotonic() - start
-            line = (scope["method"], scope["path"], status, took_s)
+            line = (scope.get("method", "WS"), scope["path"], status, took_s)
             get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check_token(scope)
-        body = await self._body(receive)
-        if scope["method"] != "POST":
-            await self._app(scope, _whole(body), send)
-            return
+        inbox: asyncio.Queue[Message] = asyncio.Queue()  # of a WebSocket
+        given: Receive = inbox.get
+        if scope["type"] == "websocket":
+            _check_origin(scope)
+        else:
+            given = _whole(await self._body(receive))
+            if scope["method"] != "POST":
+                await self._app(scope, given, send)
+                return
         if self._counters.active >= self._limits.queue:
             message = f"{self._limits.queue} requests are waiting; try again later"
             headers = {"Retry-After": str(_RETRY_AFTER_S)}
             raise ApiError(503, message, headers=headers)
         self._counters.active += 1
         try:
-            await self._run(self._app(scope, _whole(body), send), receive)
+            await self._run(self._app(scope, given, send), self._until_gone(receive, inbox))
         finally:
             self._counters.active -= 1
 
@@ -134,10 +150,18 @@ class Guard:
             if not message.get("more_body"):
                 return bytes(body)
 
-    async def _run(self, response: object, receive: Receive) -> None:
+    async def _until_gone(self, receive: Receive, inbox: asyncio.Queue[Message]) -> None:
+        """Passes messages on until the client leaves."""
+        n_bytes = 0
+        while not (message := await receive())["type"].endswith(".disconnect"):
+            n_bytes += len(message.get("text") or message.get("bytes") or "")
+            if n_bytes > self._limits.body_bytes:
+                raise ApiError(413, f"the messages have over {self._limits.body_bytes} bytes")
+            inbox.put_nowait(message)
+
+    async def _run(self, response: Awaitable[None], until_gone: Awaitable[None]) -> None:
         """Runs the app until it ends, its time is over, or the client leaves."""
-        work = asyncio.ensure_future(response)  # type: ignore[call-overload]  # a coroutine
-        gone = asyncio.ensure_future(_until_gone(receive))
+        work, gone = asyncio.ensure_future(response), asyncio.ensure_future(until_gone)
         try:
             done, _ = await asyncio.wait(
                 (work, gone), timeout=self._limits.deadline_s, return_when=asyncio.FIRST_COMPLETED
@@ -145,6 +169,7 @@ class Guard:
             if work in done:
                 work.result()
             elif gone in done:
+                gone.result()
                 raise ApiError(CLIENT_LEFT, "the client left")
             else:
                 message = f"not done within {self._limits.deadline_s:g} s; send a shorter text"
@@ -166,9 +191,12 @@ def _whole(body: bytes) -> Receive:
     return receive
 
 
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _check_origin(scope: Scope) -> None:
+    """Refuses pages of other sites, which browsers let open WebSockets."""
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin")
+    if origin is not None and origin.split(b"://")[-1] != headers.get(b"host"):
+        raise ApiError(403, "pages of other sites are not served")
 
 
 def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
@@ -181,7 +209,9 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:
+            if self.transport.get_protocol() is not self:  # a WebSocket from now on
+                self._timer.cancel()
+            elif self.cycle is not None and not self.cycle.response_complete:
                 self._timer.cancel()
             elif self._timer.cancelled():
                 self._timer = self.loop.call_later(patience_s, self._give_up)

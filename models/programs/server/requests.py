@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
+from starlette.types import Send
 
 from config.checks import CONTROL_RANGE, MAX_SEED, MAX_STEPS, MAX_TEMPERATURE
 from processors.text.markup import Format
@@ -37,6 +38,12 @@ class ApiError(Exception):
         """The error as a response; ASCII, since a request may hold what is no Unicode."""
         body = json.dumps({"error": self._error})
         return Response(body, self.status, self._headers, "application/json")
+
+    async def end(self, send: Send) -> None:
+        """Ends a WebSocket with the error; the code of its end is 4000 more than the status."""
+        text = json.dumps(self._error | {"type": "error"})
+        await send({"type": "websocket.send", "text": text})
+        await send({"type": "websocket.close", "code": 4000 + self.status})
 
 
 class SpeechRequest(BaseModel):
