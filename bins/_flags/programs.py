@@ -35,6 +35,7 @@ def _control(name: str) -> Flag:
 
 
 _NAMES, _EXPORTS = v.Value(_names, "NAMES"), _one_of(*EXPORT_FORMATS)
+_ADDRESS = r"(\[[0-9a-fA-F:.]+\]:|[^:\s]+:)?[0-9]{1,5}"
 _LIST = r"[^,\s]+(,[^,\s]+)*"
 _OF_STAGES = {flag.name: flag for flag in FLAGS}
 _OPTIONAL_CONFIG = (
@@ -114,6 +115,9 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             that clients send as their API key (default: $ARION_TOKEN); needed for another --host
             than 127.0.0.1"""),
         Flag("no_token", None, help="serve everyone who reaches --host"),
+        Flag("wyoming", matching("[HOST:]PORT", _ADDRESS, "a port, or HOST:PORT")).with_help("""
+            also speak Home Assistant's Wyoming protocol there (default HOST: 127.0.0.1); it has no
+            token: everyone who reaches HOST is served"""),
         Flag("memory", v.COUNT, metavar="MB", default=2000).with_help("""
             memory of open voices; the least recently used ones are closed (default: {default})"""),
         Flag("queue", v.COUNT, default=128).with_help("""

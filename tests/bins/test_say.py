@@ -82,7 +82,6 @@ def test_a_dash_speaks_line_by_line_while_its_input_is_written(folder):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
     with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
         process.stdin.write(b"It was so.\n")
-        process.stdin.flush()
         first = process.stdout.read(1000)  # before the second line
         rest, _ = process.communicate(b"Was it?\n")
     whole = subprocess.run([*command[:3], TEXT, *command[4:]], cwd=ROOT, stdout=subprocess.PIPE)

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -27,6 +28,7 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from models.programs.page import PAGE
+from models.programs.server.home_assistant import Address, wyoming_server
 from models.programs.server.limits import Counters, Guard, Limits, protocol_with_patience
 from models.programs.server.requests import ApiError, ModelName, SpeechRequest, explained
 from models.programs.server.streams import Speak, speak_stream
@@ -50,11 +52,17 @@ _HEADERS = {  # of the page
 }
 
 
-def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
-    """Builds the server."""
-    api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
+def build_app(voices: VoiceStore, limits: Limits, wyoming: Address | None = None) -> ASGIApp:
+    """Builds the server, which also speaks the Wyoming protocol at another address if given."""
     counters = Counters()
     synthesis = _Synthesis(voices, counters)
+
+    @asynccontextmanager
+    async def lifespan(_api: FastAPI) -> AsyncIterator[None]:
+        async with wyoming_server(wyoming, voices, synthesis.speak, limits, counters):
+            yield
+
+    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lifespan)
     _add_speech(api, voices, synthesis)
     _add_stream(api, voices, synthesis.speak, limits.patience_s)
     _add_descriptions(api, voices, counters)
@@ -253,10 +261,12 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
         yield part
 
 
-def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
+def server_config(
+    voices: VoiceStore, limits: Limits, host: str, port: int, wyoming: Address | None = None
+) -> uvicorn.Config:
     """Returns the configuration of uvicorn."""
     return uvicorn.Config(
-        build_app(voices, limits),
+        build_app(voices, limits, wyoming),
         host,
         port,
         http=protocol_with_patience(limits.patience_s),
@@ -268,24 +278,33 @@ def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> u
     )
 
 
-def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
+def serve(
+    voices: Sequence[str],
+    limits: Limits,
+    *,
+    host: str,
+    port: int,
+    memory_mb: float,
+    wyoming: Address | None = None,
+) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
-    _check_free(host, port)
+    _check_free(host, port, "--port or --host")
+    if wyoming is not None:
+        _check_free(*wyoming, "--wyoming")
     store = VoiceStore(partial(named_references, voices), memory_mb)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send, and a damaged voice is named at the start only
     for room in ("models.checkpoint.voices", "models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
-    uvicorn.Server(server_config(store, limits, host, port)).run()
+    uvicorn.Server(server_config(store, limits, host, port, wyoming)).run()
 
 
-def _check_free(host: str, port: int) -> None:
+def _check_free(host: str, port: int, flags: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()
     except OSError as error:
         raise InputError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port or"
-            " --host"
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another {flags}"
         ) from error

@@ -7,7 +7,8 @@ import asyncio
 import secrets
 import time
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,6 +24,18 @@ _SWITCHED = 101  # to a WebSocket
 CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a client may ask for."""
+
+    token: str | None = None  # that clients send; None: they need none
+    queue: int = 128  # requests that wait or are served at a time
+    # from a request's body to the end of its response, which a client may read as it is heard
+    deadline_s: float = 600.0
+    patience_s: float = 10.0  # for the headers of a request, and for its body
+    body_bytes: int = 64 * 1024
+
+
 @dataclass
 class Counters:
     """What the server has done since its start."""
@@ -31,6 +44,18 @@ class Counters:
     active: int = 0  # requests for speech that wait or are served
     sound_s: float = 0.0
     synthesis_s: float = 0.0
+
+    @contextmanager
+    def place(self, limits: Limits) -> Iterator[None]:
+        """Holds a place in the queue; refuses one that is full."""
+        if self.active >= limits.queue:
+            message = f"{limits.queue} requests are waiting; try again later"
+            raise ApiError(503, message, headers={"Retry-After": str(_RETRY_AFTER_S)})
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
 
     def text(self, *, n_open: int, open_mb: float) -> str:
         """All counters, in the format of Prometheus."""
@@ -44,18 +69,6 @@ class Counters:
         for status, n in sorted(self.requests.items()):
             values[f'requests_total{{status="{status}"}}'] = n
         return "".join(f"arion_{name} {value}\n" for name, value in values.items())
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a client may ask for."""
-
-    token: str | None = None  # that clients send; None: they need none
-    queue: int = 128  # requests that wait or are served at a time
-    # from a request's body to the end of its response, which a client may read as it is heard
-    deadline_s: float = 600.0
-    patience_s: float = 10.0  # for the headers of a request, and for its body
-    body_bytes: int = 64 * 1024
 
 
 class Guard:
@@ -110,15 +123,8 @@ class Guard:
             if scope["method"] != "POST":
                 await self._app(scope, given, send)
                 return
-        if self._counters.active >= self._limits.queue:
-            message = f"{self._limits.queue} requests are waiting; try again later"
-            headers = {"Retry-After": str(_RETRY_AFTER_S)}
-            raise ApiError(503, message, headers=headers)
-        self._counters.active += 1
-        try:
+        with self._counters.place(self._limits):
             await self._run(self._app(scope, given, send), self._until_gone(receive, inbox))
-        finally:
-            self._counters.active -= 1
 
     def _check_token(self, scope: Scope) -> None:
         token = self._limits.token
@@ -209,9 +215,8 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.transport.get_protocol() is not self:  # a WebSocket from now on
-                self._timer.cancel()
-            elif self.cycle is not None and not self.cycle.response_complete:
+            is_websocket = self.transport.get_protocol() is not self
+            if is_websocket or (self.cycle is not None and not self.cycle.response_complete):
                 self._timer.cancel()
             elif self._timer.cancelled():
                 self._timer = self.loop.call_later(patience_s, self._give_up)

@@ -8,7 +8,6 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol
 
-from pydantic import ValidationError
 from starlette.websockets import WebSocket
 
 from models.programs.server.requests import (
@@ -16,7 +15,7 @@ from models.programs.server.requests import (
     ApiError,
     ModelName,
     SpeechRequest,
-    explained,
+    validated,
 )
 from models.programs.server.voices import VoiceStore
 from processors.audio.streams import FORMATS
@@ -99,12 +98,9 @@ async def _config(socket: WebSocket, patience_s: float) -> SessionConfig:
     """Receives the first message."""
     try:
         message = await asyncio.wait_for(_message(socket), patience_s)
-        return SessionConfig.model_validate(message)
     except asyncio.TimeoutError:
         raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
-    except ValidationError as error:
-        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors()]
-        raise explained(faults, message) from error
+    return validated(SessionConfig, message)
 
 
 async def _message(socket: WebSocket) -> dict[str, Any]:
