@@ -7,21 +7,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
+from wyoming import tts
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.error import Error
 from wyoming.event import Event, Eventable
 from wyoming.info import Attribution, Describe, Info, TtsProgram, TtsVoice, TtsVoiceSpeaker
 from wyoming.server import AsyncEventHandler, AsyncTcpServer
-from wyoming.tts import (
-    Synthesize,
-    SynthesizeChunk,
-    SynthesizeStart,
-    SynthesizeStop,
-    SynthesizeStopped,
-    SynthesizeVoice,
-)
 
 from models.programs.server.limits import Counters, Limits
 from models.programs.server.requests import ApiError, SpeechRequest, validated
@@ -32,8 +25,12 @@ from utils import __version__
 from utils.errors import InputError
 from utils.logging import get_logger
 
-_SOUND = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
-_MAKER = Attribution("Arion", "")
+_SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
+_ORIGIN: dict[str, Any] = {
+    "attribution": Attribution("Arion", ""),
+    "installed": True,
+    "version": __version__,
+}
 
 
 class Address(NamedTuple):
@@ -94,7 +91,7 @@ class _Handler(AsyncEventHandler):
         self._voices, self._speak = voices, speak
         self._limits, self._counters = limits, counters
         self._text: StreamedText | None = None  # that streams in
-        self._voice: SynthesizeVoice | None = None  # that speaks it
+        self._voice: tts.SynthesizeVoice | None = None  # that speaks it
         self._n_sentences = 0  # of it that were spoken
 
     async def run(self) -> None:
@@ -104,38 +101,35 @@ class _Handler(AsyncEventHandler):
 
     async def handle_event(self, event: Event) -> bool:
         """Answers an event; an error is an answer, too."""
-        message = ""
         try:
             await asyncio.wait_for(self._answer(event), self._limits.deadline_s)
-        except ConnectionError:
-            return False
+            return True
         except asyncio.TimeoutError:
             message = f"not done within {self._limits.deadline_s:g} s; send a shorter text"
         except (ApiError, InputError) as error:
             message = str(error)
         except KeyError as error:
             message = f"{event.type}: {error} is missing"
-        if message:
-            self._text = None
-            await self._send(Error(message))
+        self._text = None
+        await self._send(Error(message))
         return True
 
     async def _answer(self, event: Event) -> None:
         if Describe.is_type(event.type):
             await self._send(self._info())
         # a text that streams in comes as a whole, too, for servers that cannot stream
-        elif Synthesize.is_type(event.type) and self._text is None:
-            asked = Synthesize.from_event(event)
+        elif tts.Synthesize.is_type(event.type) and self._text is None:
+            asked = tts.Synthesize.from_event(event)
             await self._say(asked.voice, asked.text, event.data.get("text_format") or "auto")
-        elif SynthesizeStart.is_type(event.type):
-            self._voice = SynthesizeStart.from_event(event).voice
+        elif tts.SynthesizeStart.is_type(event.type):
+            self._voice = tts.SynthesizeStart.from_event(event).voice
             self._text, self._n_sentences = StreamedText(), 0
-        elif SynthesizeChunk.is_type(event.type) and self._text is not None:
-            await self._say_all(self._text.add(SynthesizeChunk.from_event(event).text))
-        elif SynthesizeStop.is_type(event.type) and self._text is not None:
+        elif tts.SynthesizeChunk.is_type(event.type) and self._text is not None:
+            await self._say_all(self._text.add(tts.SynthesizeChunk.from_event(event).text))
+        elif tts.SynthesizeStop.is_type(event.type) and self._text is not None:
             await self._say_all(self._text.add(None))
             self._text = None
-            await self._send(SynthesizeStopped())
+            await self._send(tts.SynthesizeStopped())
 
     async def _say_all(self, sentences: list[str]) -> None:
         for sentence in sentences:
@@ -143,10 +137,11 @@ class _Handler(AsyncEventHandler):
             self._n_sentences += 1
 
     async def _say(
-        self, voice: SynthesizeVoice | None, text: str, format: str, *, pause: bool = False
+        self, voice: tts.SynthesizeVoice | None, text: str, format: str, *, pause: bool = False
     ) -> None:
-        fields = {"model": "arion", "input": text, "format": format, "response_format": "pcm"}
-        request = validated(SpeechRequest, fields | self._speaker(voice or SynthesizeVoice()))
+        fields = self._speaker(voice or tts.SynthesizeVoice()) | {"input": text, "format": format}
+        fields |= {"model": "arion", "response_format": "pcm"}
+        request = validated(SpeechRequest, fields)
         request = self._voices.resolved(request)
         with self._counters.place(self._limits):
             sound = self._speak(request, pause=pause)
@@ -157,7 +152,7 @@ class _Handler(AsyncEventHandler):
                 part = await anext(sound, None)
             await self._send(AudioStop())
 
-    def _speaker(self, asked: SynthesizeVoice) -> dict[str, str | None]:
+    def _speaker(self, asked: tts.SynthesizeVoice) -> dict[str, str | None]:
         """Returns the fields of a request that choose the voice: a named one, or the first."""
         if asked.name is not None:
             return {"voice": asked.name, "speaker": asked.speaker}
@@ -173,28 +168,14 @@ class _Handler(AsyncEventHandler):
 
     def _info(self) -> Info:
         """Describes the voices, and each speaker of several as a voice of its own."""
-        voices = [
-            TtsVoice(
-                name=row["id"],
-                attribution=_MAKER,
-                installed=True,
-                description=row["id"].replace("/", ", "),
-                version=None,
-                languages=sorted({_tag(code) for code in row["languages"]}),
-                speakers=[TtsVoiceSpeaker(name) for name in row["speakers"]],
-            )
-            for row in self._voices.rows()
-        ]
-        program = TtsProgram(
-            name="arion",
-            attribution=_MAKER,
-            installed=True,
-            description="Arion",
-            version=__version__,
-            voices=voices,
-            supports_synthesize_streaming=True,
-        )
-        return Info(tts=[program])
+        voices, streams = [], {"supports_synthesize_streaming": True}
+        for row in self._voices.rows():
+            id, codes = str(row["id"]), cast("list[str]", row["languages"])
+            about = {"name": id, "description": id, "languages": sorted({*map(_tag, codes)})}
+            names = cast("list[str]", row["speakers"])
+            voices.append(TtsVoice(**about, **_ORIGIN, speakers=[*map(TtsVoiceSpeaker, names)]))
+        about = {"name": "arion", "description": "Arion", **_ORIGIN, **streams}
+        return Info(tts=[TtsProgram(**about, voices=voices)])
 
     async def _send(self, message: Eventable) -> None:
         await self.write_event(message.event())

@@ -71,7 +71,8 @@ async def speak_stream(
     request = voices.resolved(config)
     rates = FORMATS["pcm"].rates if config.response_format == "pcm" else ()
     rate = rates[0] if rates else voices.descriptions[request.voice].sample_rate
-    n_sentences, text = 0, ""
+    n_sentences = 0
+    text: str | None = ""
     while text is not None:
         text = _text(await _message(socket))
         for sentence in sentences.add(text):

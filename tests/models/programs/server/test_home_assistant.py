@@ -149,7 +149,7 @@ def test_a_text_that_streams_in_is_spoken_sentence_by_sentence(address, folders)
 @pytest.mark.parametrize(
     ("message", "text"),
     [
-        (Synthesize("..."), "there is no word in '...'"),
+        (Synthesize("..."), "there is no word to say in '...'"),
         (Synthesize("a" * 4097), "input: String should have at most 4096 characters"),
         (Synthesize("Yes.", voice=SynthesizeVoice("nobody")), "no voice 'nobody'"),
         (Synthesize("Yes.", voice=SynthesizeVoice(language="de")), "no voice speaks 'de'"),
