@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from bins._flags.parsers import program_arguments
-from models.checkpoint.voices import BUNDLED, InstalledVoice, installed_voices
+from models.voices import BUNDLED, InstalledVoice, installed_voices
 from utils.cli import print_text, run
 from utils.errors import described
 from utils.parallel import n_cores

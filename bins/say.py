@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bins._flags.parsers import program_arguments
-from models.checkpoint.voices import find_voice
+from models.voices import find_voice
 from processors.text.markup import SUFFIXES, Format
 from utils.cli import UsageError, bound_operation_caches, print_bytes, run
 from utils.errors import InputError, printable

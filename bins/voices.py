@@ -1,7 +1,7 @@
 """Lists the voices of this machine: arion voices."""
 
 from bins._flags.parsers import program_arguments
-from models.checkpoint.voices import installed_voices
+from models.voices import installed_voices
 from utils.cli import print_text, run
 
 

@@ -31,9 +31,10 @@ ROOMS = {
         "checkpoint": {"base", "tts", "vocoder"},  # importers fill the configurations of models
         "teacher_forcing": {"base", "checkpoint"},
         "training": {"base", "checkpoint"},
-        "synthesizer": {"base", "checkpoint"},
+        "voices": set(),
+        "synthesizer": {"base", "checkpoint", "voices"},
         "evaluation": {"base", "checkpoint", "synthesizer"},
-        "programs": {"base", "checkpoint", "synthesizer", "training"},
+        "programs": {"base", "checkpoint", "synthesizer", "training", "voices"},
     },
     "models.programs": {
         "page": set(),

@@ -7,7 +7,7 @@ from typing import get_args
 from bins._flags import values as v
 from bins._flags.table import FLAGS, Flag
 from bins._flags.values import choice, matching, number, whole
-from models.checkpoint.voices import BUNDLED
+from models.voices import BUNDLED
 from processors.durations import ATTENTION_PATHS, EXPORT_FORMATS, IMPORT_FORMATS
 from processors.text.markup import Format
 from utils.files import user_path
@@ -64,11 +64,11 @@ _CORPUS = (
 PROGRAMS: dict[str, tuple[Flag, ...]] = {
     "say": (
         Flag("text", v.WORD, metavar="TEXT", positional=True, several="words").with_help("""
-            the text; a book: a .txt, .md or .epub file; default: standard input; -: that, plain and
+            the text; a book: a .txt, .md or .epub file; default: standard input; -: that, plain,
             spoken while it is written"""),
-        Flag("file", v.FILE, help="a UTF-8 file with the text; .md, .html and .ssml are formats"),
-        Flag("format", _one_of(*get_args(Format)), default="auto").with_help("""
-            of the text: auto (default) recognises Markdown, HTML and SSML"""),
+        Flag("file", v.FILE, help="a UTF-8 file with the text, also .md, .html, .ssml"),
+        Flag("format", _one_of(*get_args(Format)), metavar="FORMAT", default="auto").with_help("""
+            text, markdown, html, ssml, or auto (default), which recognises them"""),
         Flag("ssml", None, help="the same as --format ssml; times of marks are listed"),
         Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
             a name that `arion voices` lists, an experiment, or org/name on the Hub (default:
@@ -76,8 +76,10 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("output", v.WORD, metavar="FILE", short="o").with_help("""
             write .wav, .flac, .mp3, .opus or .ogg; - writes a WAV to standard output; of a book, a
             folder"""),
-        Flag("book_format", _one_of("flac", "mp3", "opus", "ogg", "wav")).with_help("""
-            of a book's files (default: flac)"""),
+        Flag(
+            "book_format", _one_of("flac", "mp3", "opus", "ogg", "wav"), metavar="FORMAT"
+        ).with_help("""
+            of a book's files: flac (default), mp3, opus, ogg or wav"""),
         Flag("subtitles", v.WORD, metavar="FILE").with_help("""
             write .srt, or .vtt with the time of each word"""),
         _control("speaker").with_help("""

@@ -165,7 +165,7 @@ FLAGS = (
         optionally pitch (a file of Hz per phone), output (name of the wav) and speaker, or a .ssml
         document"""),
     Flag("strict", None, (3,), kinds=TTS).with_help("""
-        refuse SSML that is not understood, which is mended or left out otherwise"""),
+        refuse SSML that would be mended or left out"""),
     Flag("infer_audio_dir", v.INPUT, (3,), "single: a recording, or a folder", kinds=VOCODER),
     Flag("infer_feature_dir", v.INPUT, (3,), kinds=VOCODER).with_help("""
         single: a log-mel (M, T) in a .npy file, or a folder of them"""),
@@ -200,11 +200,9 @@ FLAGS = (
         multiply the pitch by a contour over the text, instead: ramp:A:B, from factor A to B, or a
         file of one factor a line, interpolated linearly"""),
     Flag("steps", v.STEPS, (3,), kinds=TTS).with_help("""
-        steps of models with a flow, such as FlowSpeech; more take longer (default: the voice's
-        own)"""),
+        of models with a flow, such as FlowSpeech; more take longer"""),
     Flag("temperature", v.TEMPERATURE, (3,), kinds=TTS).with_help("""
-        factor on the noise of such a flow; less is clearer, more is livelier (default: the
-        voice's)"""),
+        noise of such a flow; less is clearer, more is livelier"""),
     Flag("fade_out", whole(0), (3,), metavar="FRAMES", kinds=TTS, default=0).with_help("""
         fade the end of each wav linearly over so many mel frames (default: 0)"""),
     Flag("save_alignment", choice(*EXPORT_FORMATS), (3,), kinds=TTS).with_help("""

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from config.schema import Config
 from models.base.model import Model
 from processors.extraction.fingerprint import derived_folder
-from utils.config import ConfigError, Tree, build, lines_with_origins
-from utils.config_tree import read_tree
+from utils.config import build, lines_with_origins
+from utils.config_tree import ConfigError, Tree, read_tree
 from utils.definitions import load_definition
 from utils.errors import InputError, nearest
 

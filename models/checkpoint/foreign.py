@@ -16,7 +16,7 @@ from models.base.registry import config_of
 from models.checkpoint import importers as _importers
 from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import Vocabulary
-from utils.config import Tree
+from utils.config_tree import Tree
 from utils.errors import InputError, listed
 from utils.hub import resolve
 

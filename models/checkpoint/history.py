@@ -14,7 +14,8 @@ from models.base.assets import Assets
 from preprocessors.corpora import licence_of, published, read_origin
 from preprocessors.manifest import Origin
 from processors.text.symbols import PUNCTUATION_PAUSES
-from utils.config import build, plain_tree
+from utils.config import build
+from utils.config_tree import plain_tree
 from utils.errors import InputError, listed
 from utils.files import read_json, read_text, write_json, write_text
 

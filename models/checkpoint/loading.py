@@ -21,8 +21,7 @@ from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
-from utils.config import Tree
-from utils.config_tree import overridden, read_tree
+from utils.config_tree import Tree, overridden, read_tree
 from utils.errors import InputError
 from utils.hub import origin_of
 from utils.logging import get_logger

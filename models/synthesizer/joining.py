@@ -6,6 +6,7 @@ Plain NumPy.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import takewhile
 
 import numpy as np
@@ -14,7 +15,7 @@ from models.synthesizer.speech import Speech
 from processors.durations.subtitles import CharacterSpan, WrittenText
 from processors.records import TimedMark, TimedSentence, TimedWord
 from processors.text.passages import Passage
-from processors.text.symbols import PAUSES
+from processors.text.symbols import BLANK, PAUSES
 from utils.logging import get_logger
 
 FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
@@ -32,7 +33,6 @@ class SpeechStream(Iterator[np.ndarray]):
     def __init__(self, clauses: Iterable[Clause], n_faded: int, text: str | None = None) -> None:
         self.words: list[TimedWord] = []
         self._text = text
-        self._written: WrittenText | None = None  # until spans are asked for
         self._clauses: list[tuple[str, Sequence[TimedWord]]] = []  # to be found in the text
         self._spans: list[CharacterSpan] = []
         self.sentences: list[TimedSentence] = []
@@ -46,10 +46,13 @@ class SpeechStream(Iterator[np.ndarray]):
     def spans(self) -> list[CharacterSpan]:
         """Characters of the text that each of `words` was read from; none of SSML and iterators."""
         clauses, self._clauses = self._clauses, []
-        if self._text is not None:
-            self._written = written = self._written or WrittenText(self._text)
-            self._spans += [span for clause in clauses for span in written.spans(*clause)]
+        if self._written is not None:
+            self._spans += [span for clause in clauses for span in self._written.spans(*clause)]
         return self._spans
+
+    @cached_property
+    def _written(self) -> WrittenText | None:
+        return None if self._text is None else WrittenText(self._text)
 
     def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:
         for clause, pieces in clauses:
@@ -241,7 +244,8 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
         slower: The factor on durations that was asked for.
     """
     spoken = [name not in PAUSES for name in speech.phone_names]
-    seconds = float(speech.durations[spoken].sum()) * speech.frame_s
+    lasting = [name not in PAUSES or name == BLANK for name in speech.phone_names]
+    seconds = float(speech.durations[lasting].sum()) * speech.frame_s
     if sum(spoken) * slower > MAX_PHONES_PER_S * seconds:
         get_logger(__name__).warning(
             "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"

@@ -17,7 +17,6 @@ from torch import nn
 from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
-from models.checkpoint.voices import find_voice
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.joining import (
     Clause,
@@ -32,6 +31,7 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
+from models.voices import find_voice
 from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
@@ -266,7 +266,7 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        source = text if isinstance(text, str) else text.source
+        source = text.source if isinstance(text, Ssml | Markup) else text
         check_text(source)
         if isinstance(text, str) and not PAUSE.search(text):
             return speaker, self._plain(text, language, settings)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import log2
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +59,7 @@ class Transfer:
         return sorted({name.split(".")[0] for name in tensors})
 
 
-def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
+def initialise(task: Task[Any], assets: Assets, reference: str | Path) -> Transfer:
     """Copies weights of another model into the networks of a task.
 
     The exported network is filled from model.safetensors; others, such as discriminators, from a

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from preprocessors.manifest import Utterance, safe_id
 from processors.alignment.aligner import AlignmentError
@@ -109,7 +109,7 @@ def _read_text(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _intervals(rows: Sequence[dict], wanted: str, usual: str) -> list[Span]:
+def _intervals(rows: Sequence[dict[str, Any]], wanted: str, usual: str) -> list[Span]:
     """Returns the first tier of the wanted or, without one, a usual name; empty if missing.
 
     MFA puts the speaker before it: `p225 - phones`.

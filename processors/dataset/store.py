@@ -21,7 +21,8 @@ from safetensors import SafetensorError, safe_open
 from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from processors.records import Features, MelWav, WordPhones
-from utils.config import ConfigError, build_complete
+from utils.config import build_complete
+from utils.config_tree import ConfigError
 from utils.errors import InputError
 from utils.files import iterate_jsonl, read_json, replacing, user_path, write_json, write_jsonl
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bins import doctor
-from models.checkpoint import voices
+from models import voices
 from tests.models.synthesizer.test_synthesizer import make_voice
 
 

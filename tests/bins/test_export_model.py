@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 from bins.export_model import main
 from models.checkpoint.loading import load_model
-from models.checkpoint.voices import voices_in
+from models.voices import voices_in
 from tests.models.programs.export.voices import make_flow_voice
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError

@@ -17,7 +17,7 @@ def test_each_voice_is_a_line_with_language_size_and_licence(monkeypatch, capsys
 
 def test_a_second_line_names_the_speakers_and_marks_the_default(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["arion voices"])
-    monkeypatch.setattr("models.checkpoint.voices.FOLDERS", (tmp_path,))
+    monkeypatch.setattr("models.voices.FOLDERS", (tmp_path,))
     speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us"), Speaker("carl", "en-us")
     make_voice(tmp_path / "three", *speakers, default="bert")
     make_voice(tmp_path / "tiny")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from models.checkpoint.voices import voices_in
+from models.voices import voices_in
 from tests.commands import command
 from tests.recipes.runs import EGS, Place
 from tests.recipes.test_fastpitch import RECIPE, TINY

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from processors.dataset.statistics import Stat
-from utils.config import Tree, plain_tree
+from utils.config_tree import Tree, plain_tree
 from utils.errors import InputError
 
 NameTable = Mapping[str, str]

@@ -16,10 +16,10 @@ from models.base.graphs import Graph, vocoder_graphs
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.publish import CARD
-from models.checkpoint.voices import find_voice
 from models.programs.export import reader
 from models.programs.export.onnx_file import WeightType, to_onnx
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
+from models.voices import find_voice
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.text.g2p import CMUDICT_PATH
@@ -46,6 +46,12 @@ class ExportedVoice(NamedTuple):
             return None
         own: float = cast("Any", self.model.network).config.temperature
         return own
+
+    @property
+    def speakers_by_sid(self) -> list[int]:
+        """The ids of the speakers; the first, which programs take unasked, is the default one."""
+        speakers, default = self.model.speakers, self.model.default_speaker()
+        return sorted(range(len(speakers)), key=lambda i: speakers[i].name != default)
 
 
 def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:

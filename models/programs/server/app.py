@@ -294,7 +294,7 @@ def serve(
     store = VoiceStore(partial(named_references, voices), memory_mb)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send, and a damaged voice is named at the start only
-    for room in ("models.checkpoint.voices", "models.synthesizer", "processors"):
+    for room in ("models.voices", "models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
     uvicorn.Server(server_config(store, limits, host, port, wyoming)).run()

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from models.checkpoint.loading import open_model
-from models.checkpoint.voices import find_voice, installed_voices, licence_in, voices_in
 from models.programs.server.requests import ApiError, SpeechRequest
 from models.synthesizer.synthesizer import Synthesizer
+from models.voices import find_voice, installed_voices, licence_in, voices_in
 from utils.errors import InputError, nearest
 from utils.files import user_path
 from utils.logging import get_logger

@@ -25,7 +25,8 @@ from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import read_tensors
 from models.training.optimizers import WeightAverage
 from utils.arrays import read_pickled
-from utils.config import build, plain_tree
+from utils.config import build
+from utils.config_tree import plain_tree
 from utils.errors import InputError
 from utils.files import read_json, write_json
 from utils.logging import get_logger

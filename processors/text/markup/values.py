@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Collection
 
 from processors.text.g2p import is_arpabet
+from processors.text.normalisation import Rule
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
 from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
@@ -184,7 +185,7 @@ def _in_words(figures: Callable[[str], str]) -> Callable[[str], str]:
     return lambda text: figures(text).translate(words)
 
 
-def _by_rules(rules: tuple) -> Callable[[str], str]:
+def _by_rules(rules: Collection[Rule]) -> Callable[[str], str]:
     """Builds a reader of text that these rules of the normaliser put into words, without rest."""
 
     def say(text: str) -> str:

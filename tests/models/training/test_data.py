@@ -77,7 +77,7 @@ def test_a_model_trains_on_generated_data_and_its_loss_falls(model, tmp_path, ca
     with caplog.at_level(logging.INFO):
         train(generated_config_of(tmp_path, model), "voice")
 
-    losses = [float(number) for number in re.findall(r"validation loss (\S+)", caplog.text)]
+    losses = [float(number) for number in re.findall(r"validation loss (\d\S*)", caplog.text)]
     assert len(losses) == 4
     assert losses[-1] < losses[0]
     assert "nan" not in caplog.text

@@ -45,7 +45,7 @@ def test_no_character_or_syllable_can_be_taken_for_a_phone(n_rows):
     others = set(symbols) - set(ARPABET)
     assert set(ARPABET) < set(symbols)
     assert all(name.startswith("<") and name.endswith(">") for name in others)
-    assert others & set(PAUSES) == {"<sp>", "<sil>"}  # no row is a class of punctuation
+    assert others & set(PAUSES) == {"<pad>", "<sp>", "<sil>"}  # no row is a class of punctuation
 
 
 @pytest.mark.parametrize("n_rows", [0, 151, 153, 360])

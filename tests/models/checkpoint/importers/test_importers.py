@@ -55,10 +55,10 @@ def test_an_importer_that_misses_a_file_gives_way_to_one_that_does_not(tmp_path,
 
 
 def test_what_is_unknown_is_refused_with_what_is_known(tmp_path):
-    (tmp_path / "weights.ckpt").write_bytes(b"?")
+    (tmp_path / "weights.onnx").write_bytes(b"?")
 
     assert foreign.find(tmp_path) is None
-    for path in (tmp_path, tmp_path / "weights.ckpt"):
+    for path in (tmp_path, tmp_path / "weights.onnx"):
         with pytest.raises(InputError, match=r"checkpoint of another project: .*HiFi-GAN of"):
             load_model(path)
 

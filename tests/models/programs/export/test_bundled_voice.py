@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.checkpoint.voices import FOLDERS
 from models.synthesizer.synthesizer import Synthesizer
+from models.voices import FOLDERS
 from modules.mel import MelSpectrogram
 from tests.models.programs.export.voices import TEXTS, export, runner_in
 

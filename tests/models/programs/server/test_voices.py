@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from models.checkpoint.voices import licence_in
 from models.programs.server.requests import SpeechRequest
 from models.programs.server.voices import VoiceStore, named_references
+from models.voices import licence_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 

@@ -9,7 +9,7 @@ from utils.errors import InputError, nearest
 from utils.files import read_json, user_path
 from utils.logging import get_logger
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[1]
 BUNDLED = "choir"
 FOLDERS = (_ROOT / "egs" / "_voices", _ROOT / "ckpts" / "tts")
 

@@ -8,8 +8,8 @@ import pytest
 from models.base.assets import Assets, Speaker
 from models.base.registry import load_config
 from models.checkpoint.history import Card, History, write_card
-from models.checkpoint.voices import FOLDERS, find_voice, voices_in
 from models.synthesizer import Synthesizer
+from models.voices import FOLDERS, find_voice, voices_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 
@@ -40,7 +40,7 @@ def test_voices_are_listed_with_licence_languages_and_size(tmp_path):
 )
 def test_a_voice_that_a_recipe_trained_has_the_licence_of_its_recordings(tmp_path, config, licence):
     folder = make_voice(tmp_path / "trained")
-    voice = load_config(Path(__file__).parents[3] / config)
+    voice = load_config(Path(__file__).parents[2] / config)
     write_card(folder, Card("trained", voice, Assets(voice.preprocess.mel), History(step=3)))
     assert [installed.licence for installed in voices_in(tmp_path)] == [licence]
 
