@@ -64,8 +64,8 @@ _CORPUS = (
 PROGRAMS: dict[str, tuple[Flag, ...]] = {
     "say": (
         Flag("text", v.WORD, metavar="TEXT", positional=True, several="words").with_help("""
-            the text; a book: a .txt, .md or .epub file; default: standard input; -: that, plain,
-            spoken while it is written"""),
+            the text; a book: .txt, .md or .epub; -: standard input, plain and spoken while it
+            is written"""),
         Flag("file", v.FILE, help="a UTF-8 file with the text, also .md, .html, .ssml"),
         Flag("format", _one_of(*get_args(Format)), metavar="FORMAT", default="auto").with_help("""
             text, markdown, html, ssml, or auto (default), which recognises them"""),
