@@ -27,7 +27,6 @@ def main() -> None:
         raise UsageError(f"--host {flags.host} needs --token, or --no_token to serve everyone")
     try:
         from models.programs.server.app import serve
-        from models.programs.server.home_assistant import Address
         from models.programs.server.limits import Limits
     except ModuleNotFoundError as error:
         if error.name not in (
@@ -42,7 +41,7 @@ def main() -> None:
         raise InputError(f"{error.name} is missing: pip install -e '.[serve]'") from error
 
     host, _, wyoming_port = (flags.wyoming or "").rpartition(":")
-    wyoming = Address(host.strip("[]") or "127.0.0.1", int(wyoming_port)) if wyoming_port else None
+    wyoming = (host.strip("[]") or "127.0.0.1", int(wyoming_port)) if wyoming_port else None
     bound_operation_caches()
     setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)

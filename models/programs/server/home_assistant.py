@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from wyoming import tts
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
@@ -25,19 +25,13 @@ from utils import __version__
 from utils.errors import InputError
 from utils.logging import get_logger
 
+Address = tuple[str, int]  # host and port
 _SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
 _ORIGIN: dict[str, Any] = {
     "attribution": Attribution("Arion", ""),
     "installed": True,
     "version": __version__,
 }
-
-
-class Address(NamedTuple):
-    """Where a server listens."""
-
-    host: str
-    port: int
 
 
 @asynccontextmanager

@@ -92,7 +92,7 @@ class Guard:
             if message["type"] == "websocket.accept":
                 status = _SWITCHED
             elif message["type"] == "websocket.close":
-                status = max(message["code"] - 4000, status)
+                status = max(message["code"] - 4000, status) or 404  # no such route
             await send(message)
 
         try:

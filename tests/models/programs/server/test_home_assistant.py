@@ -20,7 +20,6 @@ from wyoming.tts import (
     SynthesizeVoice,
 )
 
-from models.programs.server.home_assistant import Address
 from models.programs.server.limits import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.markup.ssml import Ssml
@@ -32,7 +31,7 @@ from tests.models.programs.server.test_streams import samples
 
 def free_address():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        return Address(*server.getsockname())
+        return server.getsockname()
 
 
 @pytest.fixture(scope="module")
