@@ -81,7 +81,6 @@ class SentenceStream:
 
     def __init__(self) -> None:
         self._text = ""  # of the sentences that may not be complete
-        self._has_begun = False
 
     def of(self, parts: Iterable[str]) -> Iterator[str]:
         """Yields the sentences of a text that comes in parts."""
@@ -103,14 +102,13 @@ class SentenceStream:
         else:
             self._text = cut_parts([self._text], sentences)[-1][0][1]
             del sentences[-1]
-        self._has_begun |= bool(sentences)
         return sentences
 
     def rest(self) -> list[str]:
         """Returns the sentences that are left at the end of the text."""
         sentences = merge_wordless(split_sentences(self._text))
         self._text = ""
-        return [piece for piece in sentences if has_word(piece) or not self._has_begun]
+        return [*filter(has_word, sentences)]
 
     def _line_ends(self, sentence: str) -> bool:
         line, end = self._text.rstrip(), self._text[len(self._text.rstrip()) :]

@@ -31,7 +31,7 @@ from models.programs.page import PAGE
 from models.programs.server.home_assistant import Address, wyoming_server
 from models.programs.server.limits import Counters, Guard, Limits, protocol_with_patience
 from models.programs.server.requests import ApiError, ModelName, SpeechRequest, explained
-from models.programs.server.streams import Speak, speak_stream
+from models.programs.server.streams import speak_stream
 from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
@@ -63,15 +63,16 @@ def build_app(voices: VoiceStore, limits: Limits, wyoming: Address | None = None
             yield
 
     api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lifespan)
-    _add_speech(api, voices, synthesis)
-    _add_stream(api, voices, synthesis.speak, limits.patience_s)
+    _add_speech(api, voices, synthesis, limits.patience_s)
     _add_descriptions(api, voices, counters)
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(error, _refused)
     return Guard(api, limits, counters)
 
 
-def _add_speech(api: FastAPI, voices: VoiceStore, synthesis: "_Synthesis") -> None:
+def _add_speech(
+    api: FastAPI, voices: VoiceStore, synthesis: "_Synthesis", patience_s: float
+) -> None:
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
@@ -83,12 +84,10 @@ def _add_speech(api: FastAPI, voices: VoiceStore, synthesis: "_Synthesis") -> No
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
         return StreamingResponse(_joined(first, sound), 200, headers, media_type)
 
-
-def _add_stream(api: FastAPI, voices: VoiceStore, speak: Speak, patience_s: float) -> None:
     @api.websocket("/v1/audio/speech/stream")
     async def speech_stream(socket: WebSocket) -> None:
         try:
-            await speak_stream(socket, voices, speak, patience_s)
+            await speak_stream(socket, voices, synthesis.speak, patience_s)
         except (ApiError, InputError) as error:
             await _api_error(error).end(socket.send)
 

@@ -84,7 +84,8 @@ def test_inline_phones_are_never_cut():
         "Mr. Smith paid $3.50 for No. 5 at 5 p.m. in the U.S. Army. He left. ... Then J. F. came!",
         'A title\n\n"Go away!" he said. “No.” Wait... what? {AH0. B} now. Yes.\n\n- one\n- two\n',
         "你好。世界！再见",
-        "In May he went to London, Paris, Oslo and Rome,\nwhich were all too far for a week in his\nopinion. And so on.",
+        "In May he went to London, Paris, Oslo and Rome,\nwhich were all too far for a week in his\n"
+        "opinion. And so on.",
     ],
 )
 def test_a_text_that_comes_in_parts_has_the_sentences_of_the_whole(text):
@@ -102,7 +103,8 @@ def test_a_sentence_is_complete_when_the_next_begins_or_its_line_ends():
     assert stream.add("And") == []
     assert stream.rest() == ["And"]
     assert SentenceStream().rest() == []
-    assert [*SentenceStream().of(["..."])] == ["..."]  # refused as it is
+    assert [*SentenceStream().of(["... ", "It. ", "..."])] == ["... It. ..."]
+    assert [*SentenceStream().of(["It.\n", "..."])] == ["It."]
     with pytest.raises(InputError, match="the text is 5; expected a string"):
         stream.add(5)
 
