@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from wyoming import tts
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
@@ -162,14 +162,15 @@ class _Handler(AsyncEventHandler):
 
     def _info(self) -> Info:
         """Describes the voices, and each speaker of several as a voice of its own."""
-        voices, streams = [], {"supports_synthesize_streaming": True}
-        for row in self._voices.rows():
-            id, codes = str(row["id"]), cast("list[str]", row["languages"])
-            about = {"name": id, "description": id, "languages": sorted({*map(_tag, codes)})}
-            names = cast("list[str]", row["speakers"])
-            voices.append(TtsVoice(**about, **_ORIGIN, speakers=[*map(TtsVoiceSpeaker, names)]))
-        about = {"name": "arion", "description": "Arion", **_ORIGIN, **streams}
-        return Info(tts=[TtsProgram(**about, voices=voices)])
+        voices = []
+        for row in map(dict[str, Any], self._voices.rows()):
+            about = {"name": row["id"], "description": row["id"], **_ORIGIN}
+            about["languages"] = sorted({*map(_tag, row["languages"])})
+            about["speakers"] = [*map(TtsVoiceSpeaker, row["speakers"])]
+            voices.append(TtsVoice(**about))
+        program = TtsProgram(name="arion", description="Arion", **_ORIGIN, voices=voices)
+        program.supports_synthesize_streaming = True
+        return Info(tts=[program])
 
     async def _send(self, message: Eventable) -> None:
         await self.write_event(message.event())
