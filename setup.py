@@ -82,6 +82,8 @@ setup(
             "uvicorn>=0.54",
             "starlette>=1.7",  # fastapi brings both
             "pydantic>=2.14",
+            "websockets>=15.0",
+            "wyoming>=1.10",
         ],
         "tensorflowtts": ["h5py>=3.8"],  # checkpoints of TensorFlowTTS
         "datasets": ["pyarrow>=14"],  # Parquet
@@ -104,6 +106,8 @@ setup(
             "onnxruntime>=1.18",
             "fastapi>=0.162",
             "uvicorn>=0.54",
+            "websockets>=15.0",
+            "wyoming>=1.10",
             "openai>=3.54",
         ],
     },

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +57,8 @@ def main() -> None:
     synthesizer, settings = _open(voice, flags)
     sample_rate = synthesizer.model.mel.sample_rate
     with naming(flags.file):
-        pieces = synthesizer.generate(_marked_up(flags, text), settings)
+        source = _marked_up(flags, text) if isinstance(text, str) else text
+        pieces = synthesizer.generate(source, settings)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
@@ -95,13 +96,20 @@ def _arguments() -> argparse.Namespace:
     return flags
 
 
-def _text(flags: argparse.Namespace) -> str:
+def _text(flags: argparse.Namespace) -> str | Iterator[str]:
+    """Returns the text; `-` is plain unless a format is given, and read while it is written."""
     if flags.text and flags.text != ["-"]:
         return " ".join(flags.text)
     if flags.file is not None:
         return read_text(flags.file)
+    if flags.text and not flags.ssml and flags.format in ("auto", "text"):
+        return map(_decoded, sys.stdin.buffer)
+    return _decoded(sys.stdin.buffer.read())
+
+
+def _decoded(data: bytes) -> str:
     try:
-        return decoded(sys.stdin.buffer.read())
+        return decoded(data)
     except InputError as error:
         raise InputError(f"standard input: {error}; send UTF-8") from error
 

@@ -29,15 +29,31 @@ def main() -> None:
         from models.programs.server.app import serve
         from models.programs.server.limits import Limits
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
+        if error.name not in (
+            "fastapi",
+            "uvicorn",
+            "starlette",
+            "pydantic",
+            "websockets",
+            "wyoming",
+        ):
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[serve]'") from error
 
+    host, _, wyoming_port = (flags.wyoming or "").rpartition(":")
+    wyoming = (host.strip("[]") or "127.0.0.1", int(wyoming_port)) if wyoming_port else None
     bound_operation_caches()
     setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)
     try:
-        serve(flags.voices, limits, host=flags.host, port=flags.port, memory_mb=flags.memory)
+        serve(
+            flags.voices,
+            limits,
+            host=flags.host,
+            port=flags.port,
+            memory_mb=flags.memory,
+            wyoming=wyoming,
+        )
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None
 

@@ -35,6 +35,7 @@ def _control(name: str) -> Flag:
 
 
 _NAMES, _EXPORTS = v.Value(_names, "NAMES"), _one_of(*EXPORT_FORMATS)
+_ADDRESS = r"(\[[0-9a-fA-F:.]+\]:|[^:\s]+:)?[0-9]{1,5}"
 _LIST = r"[^,\s]+(,[^,\s]+)*"
 _OF_STAGES = {flag.name: flag for flag in FLAGS}
 _OPTIONAL_CONFIG = (
@@ -63,7 +64,8 @@ _CORPUS = (
 PROGRAMS: dict[str, tuple[Flag, ...]] = {
     "say": (
         Flag("text", v.WORD, metavar="TEXT", positional=True, several="words").with_help("""
-            the text; a book: a .txt, .md or .epub file; - for standard input, also the default"""),
+            the text; a book: .txt, .md or .epub; -: standard input, plain and spoken while it
+            is written"""),
         Flag("file", v.FILE, help="a UTF-8 file with the text, also .md, .html, .ssml"),
         Flag("format", _one_of(*get_args(Format)), metavar="FORMAT", default="auto").with_help("""
             text, markdown, html, ssml, or auto (default), which recognises them"""),
@@ -115,6 +117,9 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             that clients send as their API key (default: $ARION_TOKEN); needed for another --host
             than 127.0.0.1"""),
         Flag("no_token", None, help="serve everyone who reaches --host"),
+        Flag("wyoming", matching("[HOST:]PORT", _ADDRESS, "a port, or HOST:PORT")).with_help("""
+            also speak Home Assistant's Wyoming protocol there (default HOST: 127.0.0.1); it has no
+            token: everyone who reaches HOST is served"""),
         Flag("memory", v.COUNT, metavar="MB", default=2000).with_help("""
             memory of open voices; the least recently used ones are closed (default: {default})"""),
         Flag("queue", v.COUNT, default=128).with_help("""

@@ -44,7 +44,7 @@ class SpeechStream(Iterator[np.ndarray]):
 
     @property
     def spans(self) -> list[CharacterSpan]:
-        """Characters of the text that each of `words` was read from; empty for SSML."""
+        """Characters of the text that each of `words` was read from; none of SSML and iterators."""
         clauses, self._clauses = self._clauses, []
         if self._written is not None:
             self._spans += [span for clause in clauses for span in self._written.spans(*clause)]
@@ -69,6 +69,7 @@ def place(
     clauses: Iterator[Clause],
     silence: Callable[[int], Clause],
     n_pause: int,
+    n_before: int = 0,
 ) -> Iterator[Clause]:
     """Puts clauses and the silence around them in order, with their times.
 
@@ -76,19 +77,20 @@ def place(
         clauses: Those of the passages with phones.
         silence: Makes silence of a number of frames.
         n_pause: Frames of the pause between sentences.
+        n_before: Frames of the speech before the passages.
     """
     with_words = [n for n, passage in enumerate(passages) if passage.spoken.words]
     ends_sentence = {
         n: following is None or passages[following].starts_sentence
         for n, following in zip(with_words, [*with_words[1:], None], strict=False)
     }
-    frame = n_in_break = 0  # frames before the passage, and of pauses in the break before it
+    frame, n_in_break = n_before, 0  # before the passage, and of pauses in the break before it
     begun: TimedSentence | None = None  # goes on in the passage
     for n, passage in enumerate(passages):
         clause, pieces = next(clauses) if passage.spoken.phones else silence(0)
         phones, durations, frame_s = clause.phone_names, clause.durations, clause.frame_s
         start, end = 0, int(durations.sum())
-        n_silent = n_pause if passage.starts_sentence and n > 0 else 0
+        n_silent = n_pause if passage.starts_sentence and n + n_before > 0 else 0
         if passage.break_s is not None:  # the pauses at both its edges are part of a break
             n_silent = round(passage.break_s / frame_s) - n_in_break
             n_leading = _pause_frames(phones, durations)

@@ -68,12 +68,19 @@ class PassageSynthesizer:
         return round(pause_s * self._mel.sample_rate / self._mel.hop_length)
 
     def speak(
-        self, passages: Sequence[Passage], speaker: int, settings: Settings, *, streamed: bool
+        self,
+        passages: Sequence[Passage],
+        speaker: int,
+        settings: Settings,
+        *,
+        streamed: bool,
+        n_before: int = 0,
     ) -> Iterator[Clause]:
         """Synthesises the passages of a text, and the silences between them, in order.
 
         Streamed, a passage is synthesised when it is asked for, and its wav in pieces. Otherwise,
         passages of similar length share the passes of both networks, and wavs are in one piece.
+        `n_before` frames of the text were spoken before.
 
         Yields:
             Each passage or silence, with the words, the marks and the sentence that end in it, and
@@ -82,7 +89,7 @@ class PassageSynthesizer:
         spoken = [passage for passage in passages if passage.spoken.phones]
         clauses = self._clauses(spoken, speaker, settings, streamed=streamed)
         n_pause = self.pause_frames(settings.duration_control)
-        return place(passages, clauses, partial(self._silence, speaker), n_pause)
+        return place(passages, clauses, partial(self._silence, speaker), n_pause, n_before)
 
     def _clauses(
         self, passages: Sequence[Passage], speaker: int, settings: Settings, *, streamed: bool

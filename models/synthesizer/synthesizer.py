@@ -4,7 +4,7 @@ Long texts are synthesised by sentences, in batches. Batches do not change the s
 never changes a result, and sentences are put back in order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.joining import (
+    Clause,
     SpeechStream,
     faded_out,
     join,
@@ -42,7 +43,7 @@ from processors.text.passages import (
     pitched_passages,
     with_rise,
 )
-from processors.text.reading import PAUSE, TextReader, check_text
+from processors.text.reading import PAUSE, SentenceStream, TextReader, check_text
 from processors.text.symbols import QUESTION
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
@@ -161,7 +162,7 @@ class Synthesizer:
 
     def generate(
         self,
-        text: Text,
+        text: Text | Iterator[str],
         settings: Settings | None = None,
         **changes: Any,  # noqa: ANN401
     ) -> SpeechStream:
@@ -170,6 +171,8 @@ class Synthesizer:
         Every vocoder gives pieces of a sentence.
 
         Args:
+            text: That of `__call__`, or an iterator of the parts of a plain text, such as the
+                tokens of a language model. Each sentence is spoken as soon as it is complete.
             settings: Those of `__call__`; each sentence starts from the seed, and the last piece
                 comes later by the time of `fade_out`.
 
@@ -180,13 +183,33 @@ class Synthesizer:
             clause before its sound comes, and its `spans` the place of each word in the text.
 
         Raises:
-            InputError: At once as `__call__`; later if a model gives values that are not finite.
+            InputError: At once as `__call__`; later if a model gives values that are not finite, or
+                if the parts of an iterator cannot be spoken.
         """
         settings = self.checked(settings, **changes)
+        n_faded = settings.fade_out * self._hop_length
+        if isinstance(text, Iterator):
+            self.speaker_id(settings.speaker)
+            if settings.pitch is not None:
+                raise InputError("the pitch of each phone needs a whole text, not an iterator")
+            return SpeechStream(self._spoken_parts(text, settings), n_faded)
         speaker, passages = self._read(text, settings)
         clauses = self._passages.speak(passages, speaker, settings, streamed=True)
-        n_faded = settings.fade_out * self._hop_length
         return SpeechStream(clauses, n_faded, _written(text))
+
+    def _spoken_parts(self, parts: Iterator[str], settings: Settings) -> Iterator[Clause]:
+        """Synthesises each sentence of a text in parts when it is complete."""
+        stream, n_frames = SentenceStream(), 0
+        for sentence in stream.of(parts):
+            speaker, passages = self._read(sentence, settings)
+            clauses = self._passages.speak(
+                passages, speaker, settings, streamed=True, n_before=n_frames
+            )
+            for clause, pieces in clauses:
+                n_frames += int(clause.durations.sum())
+                yield clause, pieces
+        if n_frames == 0:
+            self._read("", settings)  # refuses a text without a word
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0

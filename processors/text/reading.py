@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from utils.logging import get_logger
 _END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔]+|\n\s*\n)")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _BRACES = re.compile(r"\{[^{}]*\}")
+_OPEN_BRACE = re.compile(r"\{[^{}\n]{0,200}$")  # phones that are being written
 _LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
 _UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
 
@@ -69,6 +70,53 @@ def split_sentences(text: str) -> list[str]:
             start = match.end()
     sentences.append(text[start:])
     return [sentence.strip() for sentence in sentences if sentence.strip()]
+
+
+class SentenceStream:
+    """Finds the sentences of a plain text while it is written.
+
+    They are those of `split_sentences`. One is complete when the next one has begun, after a blank
+    line, and at the end of a line with a final mark or too short for wrapped prose.
+    """
+
+    def __init__(self) -> None:
+        self._text = ""  # of the sentences that may not be complete
+
+    def of(self, parts: Iterable[str]) -> Iterator[str]:
+        """Yields the sentences of a text that comes in parts."""
+        for part in parts:
+            yield from self.add(part)
+        yield from self.rest()
+
+    def add(self, part: str) -> list[str]:
+        """Returns the sentences that a further part of the text completes."""
+        check_text(part)
+        self._text += part
+        sentences = merge_wordless(split_sentences(self._text))
+        if not sentences or not has_word(sentences[-1]) or _OPEN_BRACE.search(self._text):
+            return []
+        if self._line_ends(sentences[-1]):
+            self._text = ""
+        elif "\n" in self._text.strip() and len(sentences[-1].split()) < 2:
+            return []  # whether a line is wrapped depends on the whole next word
+        else:
+            self._text = cut_parts([self._text], sentences)[-1][0][1]
+            del sentences[-1]
+        return sentences
+
+    def rest(self) -> list[str]:
+        """Returns the sentences that are left at the end of the text."""
+        sentences = merge_wordless(split_sentences(self._text))
+        self._text = ""
+        return [*filter(has_word, sentences)]
+
+    def _line_ends(self, sentence: str) -> bool:
+        line, end = self._text.rstrip(), self._text[len(self._text.rstrip()) :]
+        if "\n" not in end or _BLANK_LINE.search(end):
+            return "\n" in end
+        if _SENTENCE_MARK.search(line):
+            return _ends_sentence(sentence, "A") and _ends_sentence(sentence, "1")
+        return len(line.split("\n")[-1]) < _NARROWEST and bool(_NO_MARK.search(line))
 
 
 def _separate_items(block: str) -> str:

@@ -77,6 +77,30 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
         say("-o", "d.wav", stdin=TEXT.encode("utf-16-le"))
 
 
+def test_a_dash_speaks_line_by_line_while_its_input_is_written(folder):
+    command = [sys.executable, "-m", "bins.say", "-", "-o", "-", "--voice", str(folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        process.stdin.write(b"It was so.\n")
+        first = process.stdout.read(1000)  # before the second line
+        rest, _ = process.communicate(b"Was it?\n")
+    whole = subprocess.run([*command[:3], TEXT, *command[4:]], cwd=ROOT, stdout=subprocess.PIPE)
+    assert first + rest == whole.stdout
+
+
+def test_a_dash_is_plain_text_unless_a_format_is_given(say, voice, tmp_path):
+    plan = b"# Plan\n\n[It](http://x.y) was so."
+    say("-", "--format", "markdown", "-o", "a.wav", stdin=plan)
+    say("-o", "b.wav", stdin=plan)
+    say("-", "-o", "c.wav", stdin=plan)
+    say("--format", "text", "-o", "d.wav", stdin=plan)
+    a, b, c, d = ((tmp_path / f"{name}.wav").read_bytes() for name in "abcd")
+    assert a == b != c == d
+    with pytest.raises(InputError, match="no word in ''"):
+        say("-", "-o", "e.wav")
+    assert not (tmp_path / "e.wav").exists()
+
+
 def test_operations_that_are_kept_compiled_are_bounded(say, monkeypatch):
     for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         monkeypatch.delenv(variable, raising=False)

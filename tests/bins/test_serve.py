@@ -133,3 +133,16 @@ def test_a_port_in_use_is_named_with_the_flag():
         )
         with pytest.raises(InputError, match=message):
             app.serve([], Limits(), host="127.0.0.1", port=port, memory_mb=1)
+
+
+def test_an_address_of_the_wyoming_protocol_is_a_port_with_or_without_a_host(monkeypatch):
+    for word, address in (
+        ("10200", ("127.0.0.1", 10200)),
+        ("0.0.0.0:10200", ("0.0.0.0", 10200)),
+        ("[::1]:10200", ("::1", 10200)),
+    ):
+        assert served(monkeypatch, "--wyoming", word)[2]["wyoming"] == address
+    assert served(monkeypatch)[2]["wyoming"] is None
+    for word in ("here", "::1:10200", "10200:"):
+        with pytest.raises(UsageError, match=r"--wyoming '.*': expected a port, or HOST:PORT"):
+            served(monkeypatch, "--wyoming", word)

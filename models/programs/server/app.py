@@ -8,7 +8,9 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, get_args
@@ -22,10 +24,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from models.programs.page import PAGE
+from models.programs.server.home_assistant import Address, wyoming_server
 from models.programs.server.limits import Counters, Guard, Limits, protocol_with_patience
 from models.programs.server.requests import ApiError, ModelName, SpeechRequest, explained
+from models.programs.server.streams import speak_stream
 from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
@@ -46,20 +52,27 @@ _HEADERS = {  # of the page
 }
 
 
-def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
-    """Builds the server."""
-    api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
+def build_app(voices: VoiceStore, limits: Limits, wyoming: Address | None = None) -> ASGIApp:
+    """Builds the server, which also speaks the Wyoming protocol at another address if given."""
     counters = Counters()
-    _add_speech(api, voices, counters)
+    synthesis = _Synthesis(voices, counters)
+
+    @asynccontextmanager
+    async def lifespan(_api: FastAPI) -> AsyncIterator[None]:
+        async with wyoming_server(wyoming, voices, synthesis.speak, limits, counters):
+            yield
+
+    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lifespan)
+    _add_speech(api, voices, synthesis, limits.patience_s)
     _add_descriptions(api, voices, counters)
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(error, _refused)
     return Guard(api, limits, counters)
 
 
-def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
-    synthesis = _Synthesis(voices, counters)
-
+def _add_speech(
+    api: FastAPI, voices: VoiceStore, synthesis: "_Synthesis", patience_s: float
+) -> None:
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
@@ -70,6 +83,13 @@ def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
         sse = request.stream_format == "sse"
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
         return StreamingResponse(_joined(first, sound), 200, headers, media_type)
+
+    @api.websocket("/v1/audio/speech/stream")
+    async def speech_stream(socket: WebSocket) -> None:
+        try:
+            await speak_stream(socket, voices, synthesis.speak, patience_s)
+        except (ApiError, InputError) as error:
+            await _api_error(error).end(socket.send)
 
 
 def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
@@ -104,6 +124,10 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 
 async def _refused(_request: Request, error: Exception) -> Response:
     """Returns the response to a request that failed."""
+    return _api_error(error).response()
+
+
+def _api_error(error: Exception) -> ApiError:
     if isinstance(error, RequestValidationError):
         error = explained(list(error.errors()), error.body)
     elif isinstance(error, InputError):
@@ -112,7 +136,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
         error = ApiError(error.status_code, error.detail, headers=error.headers)
     elif not isinstance(error, ApiError):
         error = ApiError(500, "internal error; the server's log has the reason")
-    return error.response()
+    return error
 
 
 class _Synthesis:
@@ -130,11 +154,11 @@ class _Synthesis:
         n_threads = 1 if torch.cuda.is_available() else 2
         self._threads = ThreadPoolExecutor(n_threads, "synthesis")
 
-    async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
+    async def speak(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
         # held to the end of the request: what still speaks counts as memory
         voice = await self._in_thread(self._voices.get, request.voice)
-        parts = await self._in_thread(self._parts, voice, request)
+        parts = await self._in_thread(self._parts, voice, request, pause)
         while (part := await self._in_thread(next, parts, None)) is not None:
             if part:
                 yield part
@@ -152,13 +176,15 @@ class _Synthesis:
             with self._lock:
                 self._counters.synthesis_s += time.monotonic() - start
 
-    def _parts(self, voice: Synthesizer, request: SpeechRequest) -> Iterator[bytes]:
+    def _parts(self, voice: Synthesizer, request: SpeechRequest, pause: bool) -> Iterator[bytes]:
         """Returns parts of the body, each after a piece of the wav; some are empty."""
         format = "ssml" if request.ssml else request.format
         text = Markup(request.input, format, request.strict)
         pieces = voice.generate(text, _settings(request, voice))
-        sample_rate = voice.model.mel.sample_rate
-        counted = self._counted(pieces, sample_rate)
+        mel, sample_rate = voice.model.mel, voice.model.mel.sample_rate
+        pause_s = voice.config.inference.sentence_pause_s / request.speed if pause else 0
+        silence = np.zeros(round(pause_s / mel.frame_s) * mel.hop_length, dtype=np.float32)
+        counted = self._counted(chain([silence] if pause else [], pieces), sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
         delay_s = stream_delay_s(request.response_format, sample_rate)
         return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
@@ -234,38 +260,50 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
         yield part
 
 
-def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
+def server_config(
+    voices: VoiceStore, limits: Limits, host: str, port: int, wyoming: Address | None = None
+) -> uvicorn.Config:
     """Returns the configuration of uvicorn."""
     return uvicorn.Config(
-        build_app(voices, limits),
+        build_app(voices, limits, wyoming),
         host,
         port,
         http=protocol_with_patience(limits.patience_s),
-        ws="none",
+        ws=WebSocketsSansIOProtocol,
+        ws_max_size=limits.body_bytes,
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=round(limits.deadline_s),
     )
 
 
-def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
+def serve(
+    voices: Sequence[str],
+    limits: Limits,
+    *,
+    host: str,
+    port: int,
+    memory_mb: float,
+    wyoming: Address | None = None,
+) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
-    _check_free(host, port)
+    _check_free(host, port, "--port or --host")
+    if wyoming is not None:
+        _check_free(*wyoming, "--wyoming")
     store = VoiceStore(partial(named_references, voices), memory_mb)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send, and a damaged voice is named at the start only
     for room in ("models.voices", "models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
-    uvicorn.Server(server_config(store, limits, host, port)).run()
+    uvicorn.Server(server_config(store, limits, host, port, wyoming)).run()
 
 
-def _check_free(host: str, port: int) -> None:
+def _check_free(host: str, port: int, flags: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()
     except OSError as error:
         raise InputError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port or"
-            " --host"
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another {flags}"
         ) from error

@@ -7,9 +7,12 @@ import asyncio
 import secrets
 import time
 from collections import Counter
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from models.programs.server.requests import ApiError
@@ -17,7 +20,20 @@ from utils.logging import get_logger
 
 _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
+_SWITCHED = 101  # to a WebSocket
 CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a client may ask for."""
+
+    token: str | None = None  # that clients send; None: they need none
+    queue: int = 128  # requests that wait or are served at a time
+    # from a request's body to the end of its response, which a client may read as it is heard
+    deadline_s: float = 600.0
+    patience_s: float = 10.0  # for the headers of a request, and for its body
+    body_bytes: int = 64 * 1024
 
 
 @dataclass
@@ -28,6 +44,18 @@ class Counters:
     active: int = 0  # requests for speech that wait or are served
     sound_s: float = 0.0
     synthesis_s: float = 0.0
+
+    @contextmanager
+    def place(self, limits: Limits) -> Iterator[None]:
+        """Holds a place in the queue; refuses one that is full."""
+        if self.active >= limits.queue:
+            message = f"{limits.queue} requests are waiting; try again later"
+            raise ApiError(503, message, headers={"Retry-After": str(_RETRY_AFTER_S)})
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
 
     def text(self, *, n_open: int, open_mb: float) -> str:
         """Returns all counters in the format of Prometheus."""
@@ -43,18 +71,6 @@ class Counters:
         return "".join(f"arion_{name} {value}\n" for name, value in values.items())
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a client may ask for."""
-
-    token: str | None = None  # that clients send; None: they need none
-    queue: int = 128  # requests that wait or are served at a time
-    # from a request's body to the end of its response, which a client may read as it is heard
-    deadline_s: float = 600.0
-    patience_s: float = 10.0  # for the headers of a request, and for its body
-    body_bytes: int = 64 * 1024
-
-
 class Guard:
     """ASGI middleware that refuses what exceeds the limits, and ends work that nobody waits for."""
 
@@ -64,8 +80,8 @@ class Guard:
         self._counters = counters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request."""
-        if scope["type"] != "http":
+        """Serves a request, or the messages of a WebSocket."""
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         status, start = 0, time.monotonic()
@@ -73,6 +89,10 @@ class Guard:
         async def noted(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
+            if message["type"] == "websocket.accept":
+                status = _SWITCHED
+            elif message["type"] == "websocket.close":
+                status = max(message["code"] - 4000, status) or 404  # no such route
             await send(message)
 
         try:
@@ -80,29 +100,31 @@ class Guard:
         except ApiError as error:
             if status == 0:
                 await error.response()(scope, receive, send)
+            elif scope["type"] == "websocket" and error.status != CLIENT_LEFT:
+                await error.end(send)
             # else: the response ends early, which the client notices
             status = error.status
+        except WebSocketDisconnect:
+            status = CLIENT_LEFT
         finally:
             self._counters.requests[status] += 1
             took_s = time.monotonic() - start
-            line = (scope["method"], scope["path"], status, took_s)
+            line = (scope.get("method", "WS"), scope["path"], status, took_s)
             get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check_token(scope)
-        body = await self._body(receive)
-        if scope["method"] != "POST":
-            await self._app(scope, _whole(body), send)
-            return
-        if self._counters.active >= self._limits.queue:
-            message = f"{self._limits.queue} requests are waiting; try again later"
-            headers = {"Retry-After": str(_RETRY_AFTER_S)}
-            raise ApiError(503, message, headers=headers)
-        self._counters.active += 1
-        try:
-            await self._run(self._app(scope, _whole(body), send), receive)
-        finally:
-            self._counters.active -= 1
+        inbox: asyncio.Queue[Message] = asyncio.Queue()  # of a WebSocket
+        given: Receive = inbox.get
+        if scope["type"] == "websocket":
+            _check_origin(scope)
+        else:
+            given = _whole(await self._body(receive))
+            if scope["method"] != "POST":
+                await self._app(scope, given, send)
+                return
+        with self._counters.place(self._limits):
+            await self._run(self._app(scope, given, send), self._until_gone(receive, inbox))
 
     def _check_token(self, scope: Scope) -> None:
         token = self._limits.token
@@ -134,10 +156,18 @@ class Guard:
             if not message.get("more_body"):
                 return bytes(body)
 
-    async def _run(self, response: object, receive: Receive) -> None:
+    async def _until_gone(self, receive: Receive, inbox: asyncio.Queue[Message]) -> None:
+        """Passes messages on until the client leaves."""
+        n_bytes = 0
+        while not (message := await receive())["type"].endswith(".disconnect"):
+            n_bytes += len(message.get("text") or message.get("bytes") or "")
+            if n_bytes > self._limits.body_bytes:
+                raise ApiError(413, f"the messages have over {self._limits.body_bytes} bytes")
+            inbox.put_nowait(message)
+
+    async def _run(self, response: Awaitable[None], until_gone: Awaitable[None]) -> None:
         """Runs the app until it ends, its time is over, or the client leaves."""
-        work = asyncio.ensure_future(response)  # type: ignore[call-overload]  # a coroutine
-        gone = asyncio.ensure_future(_until_gone(receive))
+        work, gone = asyncio.ensure_future(response), asyncio.ensure_future(until_gone)
         try:
             done, _ = await asyncio.wait(
                 (work, gone), timeout=self._limits.deadline_s, return_when=asyncio.FIRST_COMPLETED
@@ -145,6 +175,7 @@ class Guard:
             if work in done:
                 work.result()
             elif gone in done:
+                gone.result()
                 raise ApiError(CLIENT_LEFT, "the client left")
             else:
                 message = f"not done within {self._limits.deadline_s:g} s; send a shorter text"
@@ -166,9 +197,12 @@ def _whole(body: bytes) -> Receive:
     return receive
 
 
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _check_origin(scope: Scope) -> None:
+    """Refuses pages of other sites, which browsers let open WebSockets."""
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin")
+    if origin is not None and origin.split(b"://")[-1] != headers.get(b"host"):
+        raise ApiError(403, "pages of other sites are not served")
 
 
 def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
@@ -181,7 +215,8 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:
+            is_websocket = self.transport.get_protocol() is not self
+            if is_websocket or (self.cycle is not None and not self.cycle.response_complete):
                 self._timer.cancel()
             elif self._timer.cancelled():
                 self._timer = self.loop.call_later(patience_s, self._give_up)

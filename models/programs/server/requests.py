@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.responses import Response
+from starlette.types import Send
 
 from config.checks import CONTROL_RANGE, MAX_SEED, MAX_STEPS, MAX_TEMPERATURE
 from processors.text.markup import Format
@@ -13,6 +14,7 @@ from processors.text.markup import Format
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
 ModelName = Literal["arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"]
+Request = TypeVar("Request", bound=BaseModel)
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
 
 
@@ -37,6 +39,12 @@ class ApiError(Exception):
         """Returns the error in ASCII, since a request may hold what is no Unicode."""
         body = json.dumps({"error": self._error})
         return Response(body, self.status, self._headers, "application/json")
+
+    async def end(self, send: Send) -> None:
+        """Ends a WebSocket with the error; the code of its end is 4000 more than the status."""
+        text = json.dumps(self._error | {"type": "error"})
+        await send({"type": "websocket.send", "text": text})
+        await send({"type": "websocket.close", "code": 4000 + self.status})
 
 
 class SpeechRequest(BaseModel):
@@ -70,6 +78,15 @@ class SpeechRequest(BaseModel):
         if self.stream_format != "sse" and (self.timestamps or self.subtitles):
             raise ValueError('timestamps and subtitles need stream_format "sse"')
         return self
+
+
+def validated(kind: type[Request], fields: Mapping[str, object]) -> Request:
+    """Returns a request of some fields; raises ApiError for the first that is wrong."""
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors()]
+        raise explained(faults, fields) from error
 
 
 def explained(faults: list[Any], body: object) -> ApiError:

@@ -677,6 +677,29 @@ def test_the_first_piece_comes_before_the_second_sentence_is_computed(trained_vo
     assert len(spoken) == 3
 
 
+def test_each_sentence_of_an_iterator_is_spoken_when_it_is_complete_as_in_the_whole_text(voice):
+    read = []
+    parts = (read.append(part) or part for part in LONG_TEXT.split(" "))
+    stream = voice.generate((f"{part} " for part in parts), duration_control=1.2)
+    pieces = [next(stream)]
+    assert read[-1] == "Was"
+    assert [sentence.text for sentence in stream.sentences] == [" ".join(read[:-1])]
+    whole = voice.generate(LONG_TEXT, duration_control=1.2)
+    assert np.array_equal(np.concatenate([*pieces, *stream]), np.concatenate([*whole]))
+    assert (stream.words, stream.sentences) == (whole.words, whole.sentences)
+    assert stream.spans == []
+
+
+def test_faults_of_an_iterator(voice):
+    with pytest.raises(InputError, match="the pitch of each phone needs a whole text"):
+        voice.generate(iter(["One."]), pitch=(100.0,))
+    with pytest.raises(InputError, match="no speaker 'Bob'"):
+        voice.generate(iter(["One."]), speaker="Bob")
+    for parts, message in (([], "no word in ''"), (["..."], "no word"), (["a", 5], "text is 5")):
+        with pytest.raises(InputError, match=message):
+            list(voice.generate(iter(parts)))
+
+
 def test_pieces_follow_the_controls(trained_voice):
     slow = np.concatenate(list(trained_voice.generate("One. Two.", duration_control=2.0)))
     expected = trained_voice("One. Two.", duration_control=2.0).wav

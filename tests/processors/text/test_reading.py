@@ -1,11 +1,18 @@
 import random
+import re
 import textwrap
 from itertools import pairwise
 
 import pytest
 
 from config.text import TextConfig
-from processors.text.reading import TextReader, split_long, split_sentences
+from processors.text.reading import (
+    SentenceStream,
+    TextReader,
+    merge_wordless,
+    split_long,
+    split_sentences,
+)
 from processors.text.voice_phones import VoicePhones, model_vocabulary
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -68,6 +75,38 @@ def test_scripts_without_spaces_are_split():
 
 def test_inline_phones_are_never_cut():
     assert split_sentences("Say {A. B} now. Yes.") == ["Say {A. B} now.", "Yes."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mr. Smith paid $3.50 for No. 5 at 5 p.m. in the U.S. Army. He left. ... Then J. F. came!",
+        'A title\n\n"Go away!" he said. “No.” Wait... what? {AH0. B} now. Yes.\n\n- one\n- two\n',
+        "你好。世界！再见",
+        "In May he went to London, Paris, Oslo and Rome,\n"
+        "which were all too far for the week or two in\n"
+        "his opinion. And so on.",
+    ],
+)
+def test_a_text_that_comes_in_parts_has_the_sentences_of_the_whole(text):
+    expected = merge_wordless(split_sentences(text))
+    for parts in (text, re.findall(r"\s*\S+", text), [text[:50], text[50:]], [text]):
+        assert [*SentenceStream().of(parts)] == expected
+
+
+def test_a_sentence_is_complete_when_the_next_begins_or_its_line_ends():
+    stream = SentenceStream()
+    parts = ("It was", " so.", " ", "I", " said\n", "Mr.\n", "Bo.\n", "...\n", "a" * 40, "\n", "\n")
+    found = [stream.add(part) for part in parts]
+    said = [["It was so."], ["I said"], ["Mr.\nBo."], ["...\n" + "a" * 40]]
+    assert found == [[], [], [], said[0], said[1], [], said[2], [], [], [], said[3]]
+    assert stream.add("And") == []
+    assert stream.rest() == ["And"]
+    assert SentenceStream().rest() == []
+    assert [*SentenceStream().of(["... ", "It. ", "..."])] == ["... It. ..."]
+    assert [*SentenceStream().of(["It.\n", "..."])] == ["It."]
+    with pytest.raises(InputError, match="the text is 5; expected a string"):
+        stream.add(5)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n"])
