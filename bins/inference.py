@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         experiment_of,
     )
     from models.synthesizer.runs.text_files import InputText, read_input_texts
+    from processors.text.pronunciations import dictionary_of
 
     transform = _pitch_transform(flags)
     texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         reference = best_checkpoint(reference)
     settings = text_synthesis.Settings(
         speaker=flags.speaker,
+        lexicon=dictionary_of(flags.lexicon),
         pitch_control=flags.pitch_control,
         energy_control=flags.energy_control,
         duration_control=flags.duration_control,

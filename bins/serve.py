@@ -28,6 +28,7 @@ def main() -> None:
     try:
         from models.programs.server.app import serve
         from models.programs.server.limits import Limits
+        from processors.text.pronunciations import dictionary_of
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise
@@ -37,7 +38,14 @@ def main() -> None:
     setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)
     try:
-        serve(flags.voices, limits, host=flags.host, port=flags.port, memory_mb=flags.memory)
+        serve(
+            flags.voices,
+            limits,
+            host=flags.host,
+            port=flags.port,
+            memory_mb=flags.memory,
+            lexicon=dictionary_of(flags.lexicon),
+        )
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None
 

@@ -31,6 +31,7 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
+from processors.text.frontend import PronouncedWord
 from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
@@ -42,6 +43,7 @@ from processors.text.passages import (
     pitched_passages,
     with_rise,
 )
+from processors.text.pronunciations import Dictionary
 from processors.text.reading import PAUSE, TextReader, check_text
 from processors.text.symbols import QUESTION
 from processors.text.voice_phones import VoicePhones
@@ -189,13 +191,26 @@ class Synthesizer:
         return SpeechStream(clauses, n_faded, _written(text))
 
     def phone_names(
-        self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        duration_control: float = 1.0,
+        lexicon: Dictionary | None = None,
     ) -> tuple[str, ...]:
         """Lists the phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
         check_text(text)
         language = self.speakers[self.speaker_id(speaker)].language
         pauses = self._passages.pause_frames(duration_control) > 0
-        return phone_names(self._reader(PAUSE.sub(" ", text), language), pauses=pauses)
+        reader = self._reader.using(lexicon, language)
+        return phone_names(reader(PAUSE.sub(" ", text), language), pauses=pauses)
+
+    def pronounce(self, text: str, settings: Settings) -> list[PronouncedWord]:
+        """Reads the words of a text as phones, and tells where these come from."""
+        check_text(text)
+        language = self.speakers[self.speaker_id(settings.speaker)].language
+        lexicon = self.checked(settings).dictionary
+        return self._reader.using(lexicon, language).pronounced(text, language)
 
     def speaker_id(self, name: str | None) -> int:
         """Finds the id of a speaker, None: the default; an InputError if there is none."""
@@ -211,7 +226,9 @@ class Synthesizer:
         if not isinstance(settings, Settings | None):
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
-        return Settings.of(given).checked(self.model.config.model_type, self._passages.controls)
+        checked = Settings.of(given).checked(self.model.config.model_type, self._passages.controls)
+        self._reader.using(checked.dictionary, self.speakers[0].language)
+        return checked
 
     @property
     def vocoder_name(self) -> str:
@@ -243,10 +260,11 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
+        reader = self._reader.using(settings.dictionary, language)
         source = text if isinstance(text, str) else text.source
         check_text(source)
         if isinstance(text, str) and not PAUSE.search(text):
-            return speaker, self._plain(text, language, settings)
+            return speaker, self._plain(reader, text, language, settings)
         voice = SsmlVoice(
             model=self.config.model_type,
             language=language,
@@ -257,14 +275,16 @@ class Synthesizer:
         )
         runs = read_runs(text, voice)
         if runs is None:
-            return speaker, self._plain(source, language, settings)
+            return speaker, self._plain(reader, source, language, settings)
         if settings.pitch is not None:
             raise InputError("markup and pauses, and the pitch of each phone, exclude each other")
-        return speaker, marked_up_passages(self._reader, runs, language)
+        return speaker, marked_up_passages(reader, runs, language)
 
-    def _plain(self, text: str, language: str, settings: Settings) -> list[Passage]:
+    def _plain(
+        self, reader: TextReader, text: str, language: str, settings: Settings
+    ) -> list[Passage]:
         """Reads the passages of a plain text."""
-        sentences = self._reader(text, language)
+        sentences = reader(text, language)
         if not sentences:  # of characters that are skipped, such as a sentence of a book
             pause_s = self.config.inference.sentence_pause_s
             return [Passage(NOTHING, starts_sentence=True, break_s=pause_s)]

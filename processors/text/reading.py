@@ -3,14 +3,18 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
+from weakref import WeakSet
 
 from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText
-from processors.text.frontend import Frontends
+from processors.text.frontend import Frontends, PronouncedWord
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
+from processors.text.normalisation.english import is_english
+from processors.text.pronunciations import Dictionary, Transcriber
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError, control_characters
@@ -215,6 +219,8 @@ class TextReader:
         self._p_arpabet = p_arpabet
         self._frontends = Frontends(config, unknown)
         self._unspoken: set[str] = set()  # signs and letters that were named in the log
+        self._dictionary: Dictionary | None = None
+        self._checked: WeakSet[Dictionary] = WeakSet()
 
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
         """Reads the sentences of a text, each as one or more clauses; none if all is left out.
@@ -228,6 +234,19 @@ class TextReader:
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
 
+    def using(self, dictionary: Dictionary | None, language: str) -> "TextReader":
+        """Returns this reader with a dictionary, whose phones must be phones of the voice."""
+        if dictionary is not None and dictionary not in self._checked:
+            self._transcriber(language).check(dictionary)
+            self._checked.add(dictionary)
+        reader = copy(self)
+        reader._dictionary = dictionary
+        return reader
+
+    def pronounced(self, text: str, language: str) -> list[PronouncedWord]:
+        """Reads the words of a text, and tells where their phones come from."""
+        return self._frontends[language].pronounced(*self._with_dictionary([text], language))
+
     def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
         """Reads a sentence, in one or several parts, in phones that the voice may lack.
 
@@ -235,8 +254,9 @@ class TextReader:
         there is no clause.
         """
         text = "".join(parts)
-        unspoken = self._frontends[language].unspoken(text)
-        if has_word(text) and not any(c.isalnum() and c not in unspoken for c in text):
+        said = "".join(self._with_dictionary(parts, language))
+        unspoken = self._frontends[language].unspoken(said)
+        if has_word(text) and not any(c.isalnum() and c not in unspoken for c in said):
             self._warn(unspoken, text)
             return []
         spoken = self._spoken(parts, language)
@@ -271,8 +291,20 @@ class TextReader:
         return [*linked, *clauses[-1:]]
 
     def _spoken(self, parts: Sequence[str], language: str) -> SpokenText:
-        spoken = self._frontends[language](*parts)
+        spoken = self._frontends[language](*self._with_dictionary(parts, language))
+        if self._dictionary is not None:
+            spoken = replace(spoken, text="".join(parts))
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
+
+    def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
+        if self._dictionary is None:
+            return parts
+        voice = self._transcriber(language)
+        return [self._dictionary.spoken(part, voice) for part in parts]
+
+    def _transcriber(self, language: str) -> Transcriber:
+        extractor, known = self._config.phone_extractor, self.phones.names
+        return Transcriber(extractor, is_english(language), known)
 
 
 def check_text(text: str) -> None:

@@ -101,10 +101,12 @@ def speak_book(
             before the first sentence.
     """
     speaker = voice.speakers[voice.speaker_id(settings.speaker)].name
+    settings = voice.checked(settings)
+    lexicon = () if settings.dictionary is None else settings.dictionary.facts
     made_of = {
         "text": fingerprint(book.title, book.chapters),
         "voice": voice.fingerprint(),
-        "settings": fingerprint(speaker, voice.checked(settings).record()),
+        "settings": fingerprint(speaker, settings.record(), *lexicon),
         "format": format,
     }
     names = file_names(book, format)
@@ -157,6 +159,7 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
         names = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
+        names = names.replace("settings", "settings (or lexicon)")
         raise InputError(
             f"{folder} holds a book with different {names}; choose another folder, or remove this"
             " one"
@@ -173,7 +176,8 @@ def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
     for chapter in book.chapters:
         for n, paragraph in enumerate(chapter.paragraphs, 1):
             with naming(f"chapter {chapter.title!r}, paragraph {n}"):
-                voice.phone_names(paragraph, speaker=settings.speaker)
+                lexicon = settings.dictionary
+                voice.phone_names(paragraph, speaker=settings.speaker, lexicon=lexicon)
 
 
 def _remove_damaged(folder: Path) -> None:

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -34,6 +35,7 @@ from processors.audio.streams import FORMATS, encoded, stream_delay_s
 from processors.durations.subtitles import subtitles
 from processors.records import later
 from processors.text.markup.formats import Markup
+from processors.text.pronunciations import Dictionary, dictionary_of
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -46,20 +48,18 @@ _HEADERS = {  # of the page
 }
 
 
-def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
-    """Builds the server."""
+def build_app(voices: VoiceStore, limits: Limits, lexicon: Dictionary | None = None) -> ASGIApp:
+    """Builds the server; the lexicon is that of all requests."""
     api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
     counters = Counters()
-    _add_speech(api, voices, counters)
+    _add_speech(api, voices, _Synthesis(voices, counters, lexicon))
     _add_descriptions(api, voices, counters)
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(error, _refused)
     return Guard(api, limits, counters)
 
 
-def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
-    synthesis = _Synthesis(voices, counters)
-
+def _add_speech(api: FastAPI, voices: VoiceStore, synthesis: "_Synthesis") -> None:
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
@@ -123,8 +123,9 @@ class _Synthesis:
     dropped after its current piece.
     """
 
-    def __init__(self, voices: VoiceStore, counters: Counters) -> None:
+    def __init__(self, voices: VoiceStore, counters: Counters, lexicon: Dictionary | None) -> None:
         self._voices = voices
+        self._lexicon = lexicon
         self._counters = counters
         self._lock = Lock()  # of the counters
         n_threads = 1 if torch.cuda.is_available() else 2
@@ -156,12 +157,23 @@ class _Synthesis:
         """Parts of the body, each after a piece of the wav; some are empty."""
         format = "ssml" if request.ssml else request.format
         text = Markup(request.input, format, request.strict)
-        pieces = voice.generate(text, _settings(request, voice))
+        settings = replace(_settings(request, voice), lexicon=self._dictionary(request, voice))
+        pieces = voice.generate(text, settings)
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
         delay_s = stream_delay_s(request.response_format, sample_rate)
         return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
+
+    def _dictionary(self, request: SpeechRequest, voice: Synthesizer) -> Dictionary | None:
+        """Returns the entries of the request, then those of the server."""
+        try:
+            voice.checked(lexicon=self._lexicon)
+        except InputError as error:
+            get_logger(__name__).error("voice %s: %s", request.voice, error)
+            raise ApiError(500, f"the server's lexicon is wrong for {request.voice}") from error
+        asked = dictionary_of(request.lexicon)
+        return self._lexicon if asked is None else asked.merged(self._lexicon)
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
@@ -234,10 +246,12 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
         yield part
 
 
-def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
+def server_config(
+    voices: VoiceStore, limits: Limits, host: str, port: int, lexicon: Dictionary | None = None
+) -> uvicorn.Config:
     """Returns the configuration of uvicorn."""
     return uvicorn.Config(
-        build_app(voices, limits),
+        build_app(voices, limits, lexicon),
         host,
         port,
         http=protocol_with_patience(limits.patience_s),
@@ -248,7 +262,15 @@ def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> u
     )
 
 
-def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
+def serve(
+    voices: Sequence[str],
+    limits: Limits,
+    *,
+    host: str,
+    port: int,
+    memory_mb: float,
+    lexicon: Dictionary | None = None,
+) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port)
     store = VoiceStore(partial(named_references, voices), memory_mb)
@@ -257,7 +279,7 @@ def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory
     for room in ("models.checkpoint.voices", "models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
-    uvicorn.Server(server_config(store, limits, host, port)).run()
+    uvicorn.Server(server_config(store, limits, host, port, lexicon)).run()
 
 
 def _check_free(host: str, port: int) -> None:

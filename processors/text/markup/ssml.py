@@ -17,6 +17,7 @@ from config.text import TextConfig
 from processors.text.markup import values
 from processors.text.normalisation.english import is_english
 from processors.text.passages import ProsodyFactors, TextRun
+from processors.text.pronunciations import phones_of
 from utils.errors import InputError, nearest
 from utils.logging import get_logger
 
@@ -414,7 +415,7 @@ class _Handler(ContentHandler):
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
         written = self._required(element, "ph")
         known, in_ipa = self._voice.known_phones, extractor == "espeak"
-        phones = values.phones_of(written, alphabet, in_ipa=in_ipa, known=known)
+        phones = phones_of(written, alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
 
     def _said(self, element: _Element, shown: str, kind: str) -> str:

@@ -135,7 +135,7 @@ def test_the_attributes_of_real_documents_are_allowed():
         ("<mark/>", "<mark> needs the attribute name"),
         ("<lang>a</lang>", "<lang> needs the attribute xml:lang"),
         ("<phoneme ph='a'/>", "nothing is in <phoneme>"),
-        ("<phoneme ph='ʘ'>a</phoneme>", "ph: no sound of English: ʘ"),
+        ("<phoneme ph='ʘ'>a</phoneme>", "no sound of English: ʘ"),
         ("<say-as interpret-as='date'>a</say-as>", "say-as: 'a' is no date"),
         ("<prosody rate='0%'>a</prosody>", "rate: '0%'; expected"),
         ("<prosody rate='1000%'><prosody rate='200%'>a</prosody></prosody>", "more than 10 times"),
