@@ -191,8 +191,7 @@ class Transcriber:
     def check(self, dictionary: Dictionary) -> None:
         """Makes sure that all phones of a dictionary are phones of the voice."""
         for entry in dictionary.entries.values():
-            if "{" in entry.said:
-                self.written(entry, entry.word)
+            self.written(entry, entry.word)
 
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
         """Returns what is said, with phones in braces; there, `|shown` names the word.
@@ -206,7 +205,7 @@ class Transcriber:
                 return f"{{{' '.join(self._with_s(phones) if ending else phones)}|{shown}{ending}}}"
             return _RESPELLED.sub(self._part, entry.said) + ending
         except InputError as error:
-            raise InputError(f"{entry.place}: {entry.word!r}: {error}") from error
+            raise InputError(f"{entry.place}: {entry.word!r} = {entry.said[:40]!r}: {error}") from error
 
     def _part(self, part: re.Match[str]) -> str:
         phones = self._phones(part[0])
@@ -267,7 +266,7 @@ def _sounds(syllable: str) -> list[str]:
         before, after = ([_CONSONANTS[c] for c in _CONSONANT.findall(s)] for s in (onset, coda))
         phones = " ".join([*before, sound, *after]).split()
     elif not (phones := [*(lookup(lower) or pronounce(lower) or ())]):
-        raise InputError(f"{syllable!r} has no sound of English; write phones in braces")
+        raise InputError(f"{syllable[:20]!r} has no sound of English; write phones in braces")
     stress = "1" if syllable.isupper() else "0"
     return [f"{p.rstrip('012')}{stress}" if is_vowel(p) else p for p in phones]
 
