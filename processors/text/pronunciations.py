@@ -205,7 +205,8 @@ class Transcriber:
                 return f"{{{' '.join(self._with_s(phones) if ending else phones)}|{shown}{ending}}}"
             return _RESPELLED.sub(self._part, entry.said) + ending
         except InputError as error:
-            raise InputError(f"{entry.place}: {entry.word!r} = {entry.said[:40]!r}: {error}") from error
+            line = f"{entry.word!r} = {entry.said[:40]!r}"
+            raise InputError(f"{entry.place}: {line}: {error}") from error
 
     def _part(self, part: re.Match[str]) -> str:
         phones = self._phones(part[0])

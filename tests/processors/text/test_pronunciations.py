@@ -101,7 +101,8 @@ def test_a_file_has_phones_respellings_and_words(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text(
         "\ufeff# names\n;;; more\n\nNEVADA  N AH0 V AE1 D AH0  # as arion pronounce prints it\n"
-        "NEVADA(2)  N EH1\nNew York\tN UW1 Y AO1 R K\nGIF = JIF-uh\ncat K AE1 T\nW3C = World = Web\n"
+        "NEVADA(2)  N EH1\nNew York\tN UW1 Y AO1 R K\nGIF = JIF-uh\ncat K AE1 T\n"
+        "W3C = World = Web\n"
     )
     words = read_dictionary(path)
     spoken = words.spoken("nevada, new york gif GIF cat w3c W3C", VOICES["lexicon"])
@@ -153,7 +154,7 @@ def test_words_keep_their_names_and_the_text_is_as_written():
     words = dictionary_of({"nevada": "nuh-VAD-uh", "W3C": "World Web", "→": "to"})
     ((clause,),) = reader().using(words, "en-us")("A Nevada → W3C.", "en-us")
     assert clause.text == "A Nevada → W3C."
-    assert [word.text for word in clause.words] == ["A", "Nevada", "to", "world", "web"]
+    assert [word.text for word in clause.words] == ["A", "Nevada", "to", "World", "Web"]
     assert clause.phones[1:8] == ("AH0", *NEVADA.split())
     assert clause.unspoken == ()
     assert clause.normalized == "A Nevada to World Web."

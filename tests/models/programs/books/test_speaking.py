@@ -216,12 +216,15 @@ def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, 
     other = Synthesizer(make_voice(tmp_path_factory.mktemp("other"), pause_s=0.3))
     for change, name in [
         ({"book": BOOK._replace(title="Another")}, "text"),
-        ({"seed": 1}, "settings"),
+        ({"seed": 1}, r"settings \(or lexicon\)"),
+        ({"lexicon": {"so": "SOO-uh"}}, r"settings \(or lexicon\)"),
         ({"format": "mp3"}, "format"),
     ]:
         with pytest.raises(InputError, match=f"holds a book with different {name}; choose"):
             speak(voice, tmp_path, **change)
-    with pytest.raises(InputError, match=r"different voice \(or version[^)]+\) and settings; "):
+    with pytest.raises(
+        InputError, match=r"different voice \(or version[^)]+\) and settings \(or lexicon\); "
+    ):
         speak(other, tmp_path, seed=1)
 
 

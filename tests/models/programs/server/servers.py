@@ -16,6 +16,7 @@ import uvicorn
 from models.programs.server.app import server_config
 from models.programs.server.limits import Limits
 from models.programs.server.voices import VoiceStore
+from processors.text.pronunciations import Dictionary
 
 
 class Running(NamedTuple):
@@ -48,11 +49,13 @@ class Running(NamedTuple):
 
 
 @contextlib.contextmanager
-def running(folders: dict[str, Path], limits: Limits | None = None) -> Iterator[Running]:
+def running(
+    folders: dict[str, Path], limits: Limits | None = None, lexicon: Dictionary | None = None
+) -> Iterator[Running]:
     """Serves voices until the end of the block."""
     voices = VoiceStore(lambda: folders, memory_mb=2000)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    server = uvicorn.Server(server_config(voices, limits or Limits(), "127.0.0.1", 0))
+    server = uvicorn.Server(server_config(voices, limits or Limits(), "127.0.0.1", 0, lexicon))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
