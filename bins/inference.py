@@ -26,7 +26,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         experiment_of,
     )
     from models.synthesizer.runs.text_files import InputText, read_input_texts
-    from processors.text.pronunciations import dictionary_of
 
     transform = _pitch_transform(flags)
     texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]
@@ -37,7 +36,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         reference = best_checkpoint(reference)
     settings = text_synthesis.Settings(
         speaker=flags.speaker,
-        lexicon=dictionary_of(flags.lexicon),
         pitch_control=flags.pitch_control,
         energy_control=flags.energy_control,
         duration_control=flags.duration_control,
@@ -48,7 +46,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         temperature=flags.temperature,
     )
     synthesizer = text_synthesis.Synthesizer(
-        reference, flags.vocoder_dir, resample=flags.resample, overrides=flags.set
+        reference,
+        flags.vocoder_dir,
+        resample=flags.resample,
+        overrides=flags.set,
+        lexicon=flags.lexicon,
     )
     output = next(iter(flags.infer_output_dir), None)
     synthesis = text_synthesis.TextSynthesis(

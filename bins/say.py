@@ -35,10 +35,15 @@ def main() -> None:
         return
     if flags.book_format is not None:
         raise UsageError("--book_format goes with a book; otherwise the suffix of --output decides")
-    from processors.audio.streams import can_play, encoded, play, write_audio
+    from processors.audio.streams import FORMATS, can_play, encoded, play, write_audio
 
-    other = f"{_TO_STDOUT}, or a folder, which goes with a book ({', '.join(_BOOKS)}) as TEXT"
-    path = None if flags.output == _TO_STDOUT else sound_path(flags.output, other)
+    path = None if flags.output in (None, _TO_STDOUT) else user_path(flags.output)
+    formats = [f".{name}" for name in FORMATS if name != "pcm"]
+    if path is not None and path.suffix.lower() not in formats:
+        raise UsageError(
+            f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}; a folder goes"
+            f" with the file of a book ({', '.join(_BOOKS)}) as TEXT"
+        )
     subtitles = flags.subtitles and user_path(flags.subtitles)
     if subtitles is not None and subtitles.suffix not in (".srt", ".vtt"):
         raise UsageError(f"--subtitles {subtitles}: expected a file that ends with .srt or .vtt")
@@ -64,17 +69,6 @@ def main() -> None:
         sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
     if subtitles is not None:
         _write_subtitles(subtitles, pieces)
-
-
-def sound_path(output: str | None, other: str = "") -> Path | None:
-    """Returns the path of a file of sound, None without one."""
-    from processors.audio.streams import FORMATS
-
-    formats = [f".{name}" for name in FORMATS if name != "pcm"]
-    if output is None or user_path(output).suffix.lower() in formats:
-        return None if output is None else user_path(output)
-    expected = [f"one of {', '.join(formats)}", other]
-    raise UsageError(f"--output {output}: expected {'; or '.join(filter(None, expected))}")
 
 
 def _write_subtitles(path: Path, stream: "SpeechStream") -> None:
@@ -127,13 +121,11 @@ def _open(
     """Opens the voice, and checks how it speaks: later errors are those of the text."""
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer
-    from processors.text.pronunciations import dictionary_of
     from utils.logging import setup_logging
 
     setup_logging(quiet=quiet)
     settings = Settings(
         speaker=flags.speaker,
-        lexicon=dictionary_of(flags.lexicon),
         pitch_control=flags.pitch,
         energy_control=flags.energy,
         duration_control=1 / (flags.pace or 1),
@@ -141,7 +133,7 @@ def _open(
         temperature=flags.temperature,
         seed=flags.seed or 0,
     )
-    synthesizer = Synthesizer(voice, flags.vocoder_dir)
+    synthesizer = Synthesizer(voice, flags.vocoder_dir, lexicon=flags.lexicon)
     synthesizer.speaker_id(settings.speaker)
     return synthesizer, synthesizer.checked(settings)
 

@@ -38,14 +38,8 @@ def main() -> None:
     setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)
     try:
-        serve(
-            flags.voices,
-            limits,
-            host=flags.host,
-            port=flags.port,
-            memory_mb=flags.memory,
-            lexicon=dictionary_of(flags.lexicon),
-        )
+        places = {"host": flags.host, "port": flags.port, "memory_mb": flags.memory}
+        serve(flags.voices, limits, **places, lexicon=dictionary_of(flags.lexicon))
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None
 

@@ -58,6 +58,7 @@ _CORPUS = (
         English must be written out"""),
     Flag("num_workers", v.COUNT, default=n_cores(), help="processes (default: one per core)"),
 )
+_SOUND = matching("FILE", r"(?is).+\.(wav|flac|mp3|opus|ogg)", ".wav, .flac, .mp3, .opus or .ogg")
 _VOICE = Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
     a name that `arion voices` lists, an experiment, or org/name on the Hub (default: {default})""")
 _SPEAKER = _control("speaker").with_help("""
@@ -97,8 +98,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         _VOICE,
         _SPEAKER,
         _control("lexicon"),
-        Flag("output", v.WORD, metavar="FILE", short="o").with_help("""
-            speak them into .wav, .flac, .mp3, .opus or .ogg"""),
+        Flag("output", _SOUND, short="o", help="speak them into this file"),
     ),
     "export_voice": (
         Flag("voice", v.WORD, metavar="EXPERIMENT", positional=True).with_help("""

@@ -1,6 +1,6 @@
 """What can be asked of the synthesis of a text: controls, transforms and contours of pitch."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from inspect import signature
@@ -17,7 +17,7 @@ from models.base.model import Control
 from models.synthesizer.speech import Speech
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
-from processors.text.pronunciations import Dictionary, dictionary_of
+from processors.text.pronunciations import Lexicon
 from processors.text.voice_phones import is_voiced
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers
 from utils.errors import InputError, nearest
@@ -199,8 +199,8 @@ class Settings:
     # the voice
     steps: int | None = field(default=None, metadata={"control": "steps"})
     temperature: float | None = field(default=None, metadata={"control": "temperature"})
-    # words and how they are said, "nuh-VAD-uh" or "{N AH0 V AE1 D AH0}", or a file (docs/text.md)
-    lexicon: Dictionary | Mapping[str, str] | str | Path | None = None
+    # words and how they are said (docs/text.md), before the entries of the synthesizer's
+    lexicon: Lexicon = None
     fade_out: int = 0  # frames at the end of the wav that fade linearly
     # Of models that draw random numbers, such as Tacotron 2 and WaveGlow; from 0 to 2**63 - 1
     seed: int = 0
@@ -247,7 +247,6 @@ class Settings:
             duration_control=_factor("duration_control", self.duration_control),
             pitch_transform=transform,
             pitch=pitch,
-            lexicon=dictionary_of(self.lexicon),
             steps=None if self.steps is None else _whole("steps", self.steps, MAX_STEPS, 1),
             temperature=None
             if self.temperature is None
@@ -281,11 +280,6 @@ class Settings:
             for field in fields(self)
             if "control" in field.metadata and getattr(self, field.name) != field.default
         }
-
-    @property
-    def dictionary(self) -> Dictionary | None:
-        """The lexicon as a record."""
-        return dictionary_of(self.lexicon)
 
     def record(self) -> dict[str, Any]:
         """Returns the settings but speaker, lexicon and given pitch, ready for JSON."""

@@ -7,8 +7,9 @@ never changes a result, and sentences are put back in order.
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import torch
@@ -31,7 +32,6 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
-from processors.text.frontend import PronouncedWord
 from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
@@ -43,7 +43,7 @@ from processors.text.passages import (
     pitched_passages,
     with_rise,
 )
-from processors.text.pronunciations import Dictionary
+from processors.text.pronunciations import Lexicon, dictionary_of
 from processors.text.reading import PAUSE, TextReader, check_text
 from processors.text.symbols import QUESTION
 from processors.text.voice_phones import VoicePhones
@@ -51,6 +51,14 @@ from utils.errors import InputError
 from utils.logging import progress
 
 _RISE = 6.0  # semitones
+
+
+class PronouncedWord(NamedTuple):
+    """How a word is said, and why."""
+
+    word: str
+    phones: tuple[str, ...]
+    source: str  # "your dictionary", "letter-to-sound", or the phone extractor: "lexicon", "espeak"
 
 
 class Synthesizer:
@@ -65,6 +73,8 @@ class Synthesizer:
         resample: Use the vocoder also if it was made for another mel or sample rate: mels are
             converted and the sound is resampled, at some cost of quality.
         overrides: `key.path=value` for the text and inference settings that the model came with.
+        lexicon: Words and how they are said, "nuh-VAD-uh" or "{N AH0 V AE1 D AH0}", or the file of
+            a dictionary.
 
     Raises:
         InputError: If a model cannot be loaded, is of the wrong kind, or lacks its default speaker,
@@ -79,6 +89,7 @@ class Synthesizer:
         *,
         resample: bool = False,
         overrides: Sequence[str] = (),
+        lexicon: Lexicon = None,
     ) -> None:
         self._device = torch.device(resolved_device(device))
         place = find_voice(reference) if isinstance(reference, str) else reference
@@ -103,9 +114,9 @@ class Synthesizer:
         unknown = asked.unknown_characters
         phones = VoicePhones(known_phones, asked.unknown_phones, unknown)
         p_arpabet = config.spoken_p_arpabet
-        self._reader = TextReader(
-            config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown
-        )
+        reader = TextReader(config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown)
+        self._lexicon = dictionary_of(lexicon)
+        self._reader = reader.using(self._lexicon, self.speakers[0].language)
 
     @overload
     def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
@@ -191,26 +202,27 @@ class Synthesizer:
         return SpeechStream(clauses, n_faded, _written(text))
 
     def phone_names(
-        self,
-        text: str,
-        *,
-        speaker: str | None = None,
-        duration_control: float = 1.0,
-        lexicon: Dictionary | None = None,
+        self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
     ) -> tuple[str, ...]:
         """Lists the phones and pauses that a text is spoken with, as in `Speech.phone_names`."""
         check_text(text)
         language = self.speakers[self.speaker_id(speaker)].language
         pauses = self._passages.pause_frames(duration_control) > 0
-        reader = self._reader.using(lexicon, language)
-        return phone_names(reader(PAUSE.sub(" ", text), language), pauses=pauses)
+        return phone_names(self._reader(PAUSE.sub(" ", text), language), pauses=pauses)
 
-    def pronounce(self, text: str, settings: Settings) -> list[PronouncedWord]:
-        """Reads the words of a text as phones, and tells where these come from."""
+    def pronounce(self, text: str, *, speaker: str | None = None) -> list[PronouncedWord]:
+        """Lists the words of a text with their phones, and where these come from."""
         check_text(text)
-        language = self.speakers[self.speaker_id(settings.speaker)].language
-        lexicon = self.checked(settings).dictionary
-        return self._reader.using(lexicon, language).pronounced(text, language)
+        language = self.speakers[self.speaker_id(speaker)].language
+        extractor = self.config.preprocess.text.phone_extractor
+        rows: list[PronouncedWord] = []
+        for clause in chain.from_iterable(self._reader(text, language)):
+            for word, start, end in clause.words:
+                source = "letter-to-sound" if word in clause.out_of_vocabulary else extractor
+                is_own = self._lexicon is not None and self._lexicon.has(word)
+                source = "your dictionary" if is_own else source
+                rows.append(PronouncedWord(word, clause.phones[start:end], source))
+        return rows
 
     def speaker_id(self, name: str | None) -> int:
         """Finds the id of a speaker, None: the default; an InputError if there is none."""
@@ -226,9 +238,7 @@ class Synthesizer:
         if not isinstance(settings, Settings | None):
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
-        checked = Settings.of(given).checked(self.model.config.model_type, self._passages.controls)
-        self._reader.using(checked.dictionary, self.speakers[0].language)
-        return checked
+        return Settings.of(given).checked(self.model.config.model_type, self._passages.controls)
 
     @property
     def vocoder_name(self) -> str:
@@ -246,6 +256,7 @@ class Synthesizer:
         return fingerprint(
             *model_facts(self.model, self.config, self._device.type),
             *self._opened_vocoder.facts(self._passages.vocoder, self.config.inference),
+            *([] if self._lexicon is None else self._lexicon.facts),
         )
 
     def _read(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
@@ -260,7 +271,7 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        reader = self._reader.using(settings.dictionary, language)
+        reader = self._reader.using(dictionary_of(settings.lexicon), language)
         source = text if isinstance(text, str) else text.source
         check_text(source)
         if isinstance(text, str) and not PAUSE.search(text):

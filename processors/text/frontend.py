@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText, Word, WordPhones
@@ -44,16 +43,7 @@ from utils.errors import InputError
 # what may be in braces; otherwise phones of ARPAbet
 _SETS = {"espeak": (is_ipa, "a phone of IPA"), "letters": (is_letter, "a letter")}
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
-_SOURCES = {"espeak": "espeak-ng", "letters": "letters"}
 Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
-
-
-class PronouncedWord(NamedTuple):
-    """How a word is said, and why."""
-
-    word: str
-    phones: tuple[str, ...]
-    source: str
 
 
 class TextFrontend:
@@ -80,7 +70,6 @@ class TextFrontend:
         path = config.lexicon_path
         lexicon = read_lexicon(Path(path), self._is_phone) if path else {}
         self._own_words = frozenset(lexicon)
-        self._source = _SOURCES.get(config.phone_extractor, "lexicon")
         self._phonemize = _make_phonemizer(config, language, lexicon, unknown)
 
     def __call__(self, *texts: str) -> SpokenText:
@@ -120,7 +109,8 @@ class TextFrontend:
             if inline:
                 token = inline_phones(piece)
                 self._check_phones(token.text)
-                normalised += f" {token.shown}" if self._shows(token) else f" {{{piece}}}"
+                is_word = token.shown and not self._symbols
+                normalised += f" {token.shown}" if is_word else f" {{{piece}}}"
                 tokens.append(token)
             else:
                 follows = tokens or not is_first
@@ -128,10 +118,6 @@ class TextFrontend:
                 normalised += words
                 tokens += tokenize(words)
         return normalised, tokens
-
-    def _shows(self, token: Token) -> bool:
-        """Returns whether the text in words has a word in place of its phones."""
-        return bool(token.shown) and not self._symbols
 
     def _units(self, normalised: str, tokens: list[Token]) -> tuple[str, list[Token]]:
         """Converts these to what the voice reads: words without hyphens, or NVIDIA's symbols."""
@@ -154,20 +140,6 @@ class TextFrontend:
         if isinstance(self._phonemize, EspeakPhonemizer):
             return is_word(sign) and self._phonemize.reads(sign)
         return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
-
-    def pronounced(self, text: str) -> list[PronouncedWord]:
-        """Reads the words of a text, and tells where their phones come from."""
-        rows = []
-        _, tokens = self._units(*self._read(text, is_first=True))
-        for token, said in self._pronounced(tokens):
-            source = self._source if said.in_lexicon else "letter-to-sound"
-            if token.kind == "phones":
-                source = "your dictionary" if token.shown else "the text"
-            elif token.text.lower() in self._own_words:
-                source = "lexicon of the voice"
-            if token.kind != "pause":
-                rows.append(PronouncedWord(token.name, said.instead or said.phones, source))
-        return rows
 
     def unspoken(self, text: str) -> tuple[str, ...]:
         """Returns the signs and letters of a text that are left out, each once."""
@@ -229,7 +201,7 @@ class TextFrontend:
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
                 choices.append(WordPhones(len(words), start, end, said.instead))
-            words.append(Word(token.name, start, end))
+            words.append(Word(token.shown or token.text, start, end))
             phones += said.phones
             if not said.in_lexicon:
                 unknown.append(token.text)

@@ -22,7 +22,6 @@ _IGNORED = " .‿|"  # boundaries of syllables
 _TIE = "\u0361"
 _phone_set = lru_cache(8)(PhoneSet)
 
-_COMMENTS = ("#", ";;;")
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")  # as in CMUdict
 _UNIT = re.compile(r"\{[^{}]*\}|[^\W_]+|\S")  # phones, the letters and digits of a word, a sign
 _POSSESSIVE = re.compile(r"['’][sS](?!\w)")
@@ -93,6 +92,18 @@ class Dictionary:
         """What speech depends on."""
         return sorted((e.word, e.said, e.keeps_case) for e in self.entries.values())
 
+    def check(self, voice: "Transcriber") -> None:
+        """Makes sure that a voice can read all entries."""
+        for entry in self.entries.values():
+            voice.written(entry, entry.word)
+
+    def has(self, word: str) -> bool:
+        """Returns whether a word of a text is in it, also with 's."""
+        return any(
+            _pattern(entry.word, any_case).match(word)
+            for any_case, entry in self._by_start.get(_UNIT.findall(word.lower())[0], ())
+        )
+
     def merged(self, other: "Dictionary | None") -> "Dictionary":
         """Returns the entries of both; those of this one come first."""
         rest = () if other is None else other.entries.values()
@@ -126,30 +137,31 @@ def _pattern(word: str, any_case: bool) -> re.Pattern[str]:
     return re.compile(before + form + after, re.IGNORECASE if any_case else 0)
 
 
+Lexicon = Dictionary | Mapping[str, str] | str | Path | None
+
+
 def read_dictionary(path: Path) -> Dictionary:
-    """Reads a dictionary: lines of `WORD  PH1 PH2` or `WORD = as it is said`.
+    """Reads lines of `WORD  PH1 PH2` or `WORD = as it is said`.
 
     Several words have two spaces, a tab or "=" behind them. `#` and `;;;` start comment lines; `#`
     also follows phones.
     """
     entries = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
-        line = line.strip()
-        if not line or line.startswith(_COMMENTS):
+        word, equals, said = line.strip().partition("=")
+        if not line.strip() or word.startswith(("#", ";;;")):
             continue
-        word, equals, said = line.partition("=")
         if not equals:
-            word, _, phones = re.sub(r"\t|  +", "\t", line, count=1).partition("\t")
-            if not phones:
-                word, _, phones = line.partition(" ")
+            parts = re.split(r"\t|  +", word, maxsplit=1)
+            word, phones = (*(parts if len(parts) > 1 else word.split(" ", 1)), "")[:2]
             phones = phones.partition("#")[0].strip()
             said = phones and f"{{{phones}}}"
-        word = _VARIANT.sub("", word.strip())
-        entries.append(_entry(word, said.strip(), f"{path}:{number}", keeps_case=bool(equals)))
+        place, word = f"{path}:{number}", _VARIANT.sub("", word.strip())
+        entries.append(_entry(word, said.strip(), place, keeps_case=bool(equals)))
     return Dictionary(entries)
 
 
-def dictionary_of(given: "Dictionary | Mapping[str, str] | str | Path | None") -> Dictionary | None:
+def dictionary_of(given: Lexicon) -> Dictionary | None:
     """Reads a dictionary of words and how they are said, or its file."""
     if given is None or isinstance(given, Dictionary):
         return given
@@ -162,19 +174,15 @@ def dictionary_of(given: "Dictionary | Mapping[str, str] | str | Path | None") -
 
 
 def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
-    for text in (word, said):
-        fault = "" if isinstance(text, str) and text.strip() else "an empty word or pronunciation"
-        fault = fault or (control_characters(text) and "control characters")
-        if fault or (text == word and re.search("[{}|]", word)):
-            raise InputError(
-                f"{place}: {str(word)[:40]!r} has {fault or 'braces or a bar in it'}; expected"
-                " `WORD  PH1 PH2`, or `WORD = nuh-VAD-uh`, other words, or {PH1 PH2}"
-            )
-    phones = said.split()
-    if all(map(is_arpabet, phones)) and any(phone[-1].isdigit() for phone in phones):
+    are_texts = isinstance(word, str) and isinstance(said, str) and word.strip() and said.strip()
+    if not are_texts or re.search("[{}|]", word) or control_characters(word + said):
+        raise InputError(
+            f"{place}: {str(word)[:40]!r} has no pronunciation, or is no word; expected"
+            " `WORD  PH1 PH2`, or `WORD = nuh-VAD-uh`, other words, or {PH1 PH2}"
+        )
+    if all(map(is_arpabet, said.split())) and re.search(r"\d", said):
         said = f"{{{said}}}"
-    bare = re.sub(r"\{[^{}]+\}", "", said)
-    if re.search(r"[{}]", bare):
+    if re.search(r"[{}]", re.sub(r"\{[^{}]+\}", "", said)):
         raise InputError(f"{place}: {word!r}: braces hold phones, as in {{HH AH0 L OW1}}")
     word = " ".join(unicodedata.normalize("NFC", word).replace("’", "'").split())
     return Entry(word, said, place, keeps_case)
@@ -187,11 +195,6 @@ class Transcriber:
     phone_extractor: str
     is_english: bool
     known_phones: frozenset[str]
-
-    def check(self, dictionary: Dictionary) -> None:
-        """Makes sure that all phones of a dictionary are phones of the voice."""
-        for entry in dictionary.entries.values():
-            self.written(entry, entry.word)
 
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
         """Returns what is said, with phones in braces; there, `|shown` names the word.

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
-from weakref import WeakSet
 
 from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText
-from processors.text.frontend import Frontends, PronouncedWord
+from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 from processors.text.normalisation.english import is_english
@@ -220,7 +219,6 @@ class TextReader:
         self._frontends = Frontends(config, unknown)
         self._unspoken: set[str] = set()  # signs and letters that were named in the log
         self._dictionary: Dictionary | None = None
-        self._checked: WeakSet[Dictionary] = WeakSet()
 
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
         """Reads the sentences of a text, each as one or more clauses; none if all is left out.
@@ -235,17 +233,13 @@ class TextReader:
         return self.phones.fit([sentence for sentence in clauses if sentence])
 
     def using(self, dictionary: Dictionary | None, language: str) -> "TextReader":
-        """Returns this reader with a dictionary, whose phones must be phones of the voice."""
-        if dictionary is not None and dictionary not in self._checked:
-            self._transcriber(language).check(dictionary)
-            self._checked.add(dictionary)
+        """Returns this reader with a dictionary, whose entries come before those it has."""
+        if dictionary is None:
+            return self
+        dictionary.check(self._transcriber(language))
         reader = copy(self)
-        reader._dictionary = dictionary
+        reader._dictionary = dictionary.merged(self._dictionary)
         return reader
-
-    def pronounced(self, text: str, language: str) -> list[PronouncedWord]:
-        """Reads the words of a text, and tells where their phones come from."""
-        return self._frontends[language].pronounced(*self._with_dictionary([text], language))
 
     def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
         """Reads a sentence, in one or several parts, in phones that the voice may lack.
@@ -292,8 +286,7 @@ class TextReader:
 
     def _spoken(self, parts: Sequence[str], language: str) -> SpokenText:
         spoken = self._frontends[language](*self._with_dictionary(parts, language))
-        if self._dictionary is not None:
-            spoken = replace(spoken, text="".join(parts))
+        spoken = replace(spoken, text="".join(parts))
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:

@@ -36,14 +36,9 @@ class Token(NamedTuple):
     text: str  # the word; the pause class; the phones with spaces between them
     shown: str = ""  # the word that is said by inline phones, if it is known
 
-    @property
-    def name(self) -> str:
-        """The word as written, or what is spoken."""
-        return self.shown or self.text
-
 
 def inline_phones(braced: str) -> Token:
-    """Reads the content of braces: phones, and after `|` the word that they are said for."""
+    """Reads what is in braces: phones, and after `|` the word that they are said for."""
     phones, _, shown = braced.partition("|")
     return Token("phones", phones.strip(), shown)
 

@@ -253,7 +253,7 @@ def test_with_a_sound_device_it_plays_piece_by_piece(say, voice, monkeypatch, tm
 
 def test_an_unknown_format_is_refused_before_the_voice_is_loaded(say, monkeypatch):
     monkeypatch.setattr(Synthesizer, "__init__", None)
-    with pytest.raises(UsageError, match=r"a\.txt: expected one of \.wav"):
+    with pytest.raises(UsageError, match=r"a\.txt: expected -, or one of \.wav"):
         say(TEXT, "-o", "a.txt")
 
 

@@ -101,12 +101,10 @@ def speak_book(
             before the first sentence.
     """
     speaker = voice.speakers[voice.speaker_id(settings.speaker)].name
-    settings = voice.checked(settings)
-    lexicon = () if settings.dictionary is None else settings.dictionary.facts
     made_of = {
         "text": fingerprint(book.title, book.chapters),
         "voice": voice.fingerprint(),
-        "settings": fingerprint(speaker, settings.record(), *lexicon),
+        "settings": fingerprint(speaker, voice.checked(settings).record()),
         "format": format,
     }
     names = file_names(book, format)
@@ -158,8 +156,7 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
         raise InputError(f"{path} is no manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
-        names = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
-        names = names.replace("settings", "settings (or lexicon)")
+        names = " and ".join(changed).replace("voice", "voice (or lexicon, or version of Arion)")
         raise InputError(
             f"{folder} holds a book with different {names}; choose another folder, or remove this"
             " one"
@@ -176,8 +173,7 @@ def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
     for chapter in book.chapters:
         for n, paragraph in enumerate(chapter.paragraphs, 1):
             with naming(f"chapter {chapter.title!r}, paragraph {n}"):
-                lexicon = settings.dictionary
-                voice.phone_names(paragraph, speaker=settings.speaker, lexicon=lexicon)
+                voice.phone_names(paragraph, speaker=settings.speaker)
 
 
 def _remove_damaged(folder: Path) -> None:

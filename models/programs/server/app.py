@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -35,7 +34,7 @@ from processors.audio.streams import FORMATS, encoded, stream_delay_s
 from processors.durations.subtitles import subtitles
 from processors.records import later
 from processors.text.markup.formats import Markup
-from processors.text.pronunciations import Dictionary, dictionary_of
+from processors.text.pronunciations import Dictionary
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -48,18 +47,20 @@ _HEADERS = {  # of the page
 }
 
 
-def build_app(voices: VoiceStore, limits: Limits, lexicon: Dictionary | None = None) -> ASGIApp:
-    """Builds the server; the lexicon is that of all requests."""
+def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
+    """Builds the server."""
     api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
     counters = Counters()
-    _add_speech(api, voices, _Synthesis(voices, counters, lexicon))
+    _add_speech(api, voices, counters)
     _add_descriptions(api, voices, counters)
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(error, _refused)
     return Guard(api, limits, counters)
 
 
-def _add_speech(api: FastAPI, voices: VoiceStore, synthesis: "_Synthesis") -> None:
+def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
+    synthesis = _Synthesis(voices, counters)
+
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
@@ -123,9 +124,8 @@ class _Synthesis:
     dropped after its current piece.
     """
 
-    def __init__(self, voices: VoiceStore, counters: Counters, lexicon: Dictionary | None) -> None:
+    def __init__(self, voices: VoiceStore, counters: Counters) -> None:
         self._voices = voices
-        self._lexicon = lexicon
         self._counters = counters
         self._lock = Lock()  # of the counters
         n_threads = 1 if torch.cuda.is_available() else 2
@@ -157,23 +157,12 @@ class _Synthesis:
         """Parts of the body, each after a piece of the wav; some are empty."""
         format = "ssml" if request.ssml else request.format
         text = Markup(request.input, format, request.strict)
-        settings = replace(_settings(request, voice), lexicon=self._dictionary(request, voice))
-        pieces = voice.generate(text, settings)
+        pieces = voice.generate(text, _settings(request, voice))
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
         delay_s = stream_delay_s(request.response_format, sample_rate)
         return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
-
-    def _dictionary(self, request: SpeechRequest, voice: Synthesizer) -> Dictionary | None:
-        """Returns the entries of the request, then those of the server."""
-        try:
-            voice.checked(lexicon=self._lexicon)
-        except InputError as error:
-            get_logger(__name__).error("voice %s: %s", request.voice, error)
-            raise ApiError(500, f"the server's lexicon is wrong for {request.voice}") from error
-        asked = dictionary_of(request.lexicon)
-        return self._lexicon if asked is None else asked.merged(self._lexicon)
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
@@ -198,6 +187,7 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
         energy_control=request.energy,
         steps=request.steps,
         temperature=request.temperature,
+        lexicon=request.lexicon,
         duration_control=1 / request.speed,
         seed=request.seed,
     )
@@ -246,12 +236,10 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
         yield part
 
 
-def server_config(
-    voices: VoiceStore, limits: Limits, host: str, port: int, lexicon: Dictionary | None = None
-) -> uvicorn.Config:
+def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> uvicorn.Config:
     """Returns the configuration of uvicorn."""
     return uvicorn.Config(
-        build_app(voices, limits, lexicon),
+        build_app(voices, limits),
         host,
         port,
         http=protocol_with_patience(limits.patience_s),
@@ -273,13 +261,13 @@ def serve(
 ) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port)
-    store = VoiceStore(partial(named_references, voices), memory_mb)
+    store = VoiceStore(partial(named_references, voices), memory_mb, lexicon)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send, and a damaged voice is named at the start only
     for room in ("models.checkpoint.voices", "models.synthesizer", "processors"):
         get_logger(room).setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # where it listens
-    uvicorn.Server(server_config(store, limits, host, port, lexicon)).run()
+    uvicorn.Server(server_config(store, limits, host, port)).run()
 
 
 def _check_free(host: str, port: int) -> None:

@@ -13,7 +13,6 @@ from processors.text.markup import Format
 MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
 ModelName = Literal["arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"]
-MAX_ENTRIES = 500  # of a lexicon
 _Word = Annotated[str, Field(min_length=1, max_length=100)]
 _Said = Annotated[str, Field(min_length=1, max_length=300)]
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
@@ -66,7 +65,7 @@ class SpeechRequest(BaseModel):
     ssml: bool = False  # the same as format "ssml"
     strict: bool = False  # refuse SSML that is not understood, instead of mending it
     # words and how they are said, before the entries of --lexicon
-    lexicon: Annotated[dict[_Word, _Said], Field(max_length=MAX_ENTRIES)] | None = None
+    lexicon: Annotated[dict[_Word, _Said], Field(max_length=500)] | None = None
     timestamps: bool = False  # of words, and marks of SSML, in the events of "sse"
     subtitles: Literal["srt", "vtt"] | None = None  # a file's content, in the last event of "sse"
 

@@ -82,10 +82,7 @@ def _check_text(
         if text.pitch is not None:
             synthesis.synthesizer.checked(settings, pitch=text.pitch)
             names = synthesis.synthesizer.phone_names(
-                text.text,
-                speaker=text.speaker,
-                duration_control=settings.duration_control,
-                lexicon=settings.dictionary,
+                text.text, speaker=text.speaker, duration_control=settings.duration_control
             )
             with naming(text.pitch_file):
                 check_length(text.pitch, names)
@@ -171,8 +168,7 @@ def _synthesise_all(
     voice.checked(settings)
     transform = settings.transform
     contour = transform.factors if isinstance(transform, PitchContour) else None
-    made_by = [voice.fingerprint(), voice.vocoder_name, settings.record(), contour]
-    made_by += [] if settings.dictionary is None else [settings.dictionary.facts]
+    made_by = voice.fingerprint(), voice.vocoder_name, settings.record(), contour
     by_id = {item.id: item for item in items}
     fingerprints = {id: fingerprint(*made_by, *item.described()) for id, item in by_id.items()}
 

@@ -115,9 +115,9 @@ def test_a_file_has_phones_respellings_and_words(tmp_path):
 @pytest.mark.parametrize(
     ("line", "voice", "message"),
     [
-        ("nevada", "lexicon", r"words\.txt:2: 'nevada' has an empty word or pronunciation"),
-        ("= x", "lexicon", r"words\.txt:2: '' has an empty"),
-        ("a|b = x", "lexicon", r"words\.txt:2: 'a\|b' has braces or a bar"),
+        ("nevada", "lexicon", r"words\.txt:2: 'nevada' has no pronunciation"),
+        ("= x", "lexicon", r"words\.txt:2: '' has no pronunciation, or is no word"),
+        ("a|b = x", "lexicon", r"words\.txt:2: 'a\|b' has no pronunciation, or is no word"),
         ("a = {N", "lexicon", r"words\.txt:2: 'a': braces hold phones"),
         ("a  QQ1", "lexicon", r"words\.txt:2: 'a' = '\{QQ1\}': no phone of ARPAbet: QQ1"),
         ("New York N UW1", "lexicon", r"'New' = '\{York N UW1\}': no sound of English"),
@@ -131,7 +131,7 @@ def test_wrong_lines_are_named(tmp_path, line, voice, message):
     path = tmp_path / "words.txt"
     path.write_text(f"# words\n{line}\n", encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        VOICES[voice].check(read_dictionary(path))
+        read_dictionary(path).check(VOICES[voice])
 
 
 def test_a_long_syllable_without_vowels_takes_no_time():
@@ -167,15 +167,3 @@ def test_symbols_of_nvidia_name_such_words_too():
     ((clause,),) = read("In Nevada.", "en-us")
     assert [word.text for word in clause.words] == ["in", "Nevada"]
     assert clause.phones[-7:] == (*(f"@{phone}" for phone in NEVADA.split()), "<.>")
-
-
-def test_the_source_of_each_word_is_told():
-    read = reader().using(dictionary_of({"nevada": "nuh-VAD-uh"}), "en-us")
-    rows = read.pronounced("The nevada zorblat {HH AW1 S}.", "en-us")
-    assert [(row.word, row.source) for row in rows] == [
-        ("The", "lexicon"),
-        ("nevada", "your dictionary"),
-        ("zorblat", "letter-to-sound"),
-        ("HH AW1 S", "the text"),
-    ]
-    assert rows[1].phones == tuple(NEVADA.split())

@@ -53,9 +53,9 @@ def running(
     folders: dict[str, Path], limits: Limits | None = None, lexicon: Dictionary | None = None
 ) -> Iterator[Running]:
     """Serves voices until the end of the block."""
-    voices = VoiceStore(lambda: folders, memory_mb=2000)
+    voices = VoiceStore(lambda: folders, memory_mb=2000, lexicon=lexicon)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    server = uvicorn.Server(server_config(voices, limits or Limits(), "127.0.0.1", 0, lexicon))
+    server = uvicorn.Server(server_config(voices, limits or Limits(), "127.0.0.1", 0))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -84,7 +84,7 @@ def test_entries_of_a_request_come_before_those_of_the_server(server, folders, v
 
 def test_a_wrong_dictionary_of_the_server_is_its_own_fault(folders, caplog):
     wrong = dictionary_of({"it": "{QQ}"})
-    refused = pytest.raises(openai.InternalServerError, match="the server's lexicon is wrong")
+    refused = pytest.raises(openai.InternalServerError, match="the voice tiny cannot be opened")
     with running({"tiny": folders["tiny"]}, lexicon=wrong) as server, refused:
         speak(server)
     assert "no phone of ARPAbet: QQ" in caplog.text

@@ -73,9 +73,7 @@ class FakeSynthesizer:
         controls = ("pitch", "energy", "duration", "pitch_transform")
         return replace(settings, **changes).checked("FastSpeech2", controls)
 
-    def phone_names(
-        self, text: str, *, speaker: str, duration_control: float, lexicon: None
-    ) -> tuple[str, ...]:
+    def phone_names(self, text: str, *, speaker: str, duration_control: float) -> tuple[str, ...]:
         return ("<sil>", "AH", "<.>")
 
     def __call__(self, text: str, settings: Settings, *, speaker: str, pitch=None) -> Speech:
@@ -126,19 +124,6 @@ def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
         "metadata.jsonl",
         "text-0001.TextGrid",
         "text-0001.wav",
-    ]
-
-
-def test_another_dictionary_speaks_a_text_again_under_its_id(tmp_path):
-    synthesis, texts = make_synthesis(tmp_path), plain(["Good day.", "So."])
-    spoken = []
-    for lexicon in (None, {"so": "SOO"}, {"so": "SOO"}, {"so": "SAH"}):
-        synthesise_texts(synthesis, texts, Settings(lexicon=lexicon))
-        spoken.append(len(synthesis.synthesizer.calls))
-    assert spoken == [2, 4, 4, 6]
-    assert [line["id"] for line in lines_of(tmp_path / "out" / "single")] == [
-        "text-0001",
-        "text-0002",
     ]
 
 
