@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from processors.text.espeak import is_ipa
 from processors.text.g2p import Phones, is_arpabet, lookup, pronounce, with_s
@@ -192,7 +192,7 @@ def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
 class Transcriber:
     """Writes pronunciations as a voice reads them."""
 
-    phone_extractor: str
+    alphabet: Literal["ipa", "arpabet", "letters"]
     is_english: bool
     known_phones: frozenset[str]
 
@@ -222,7 +222,7 @@ class Transcriber:
             return self._transcribed(part[1:-1])
         if not _is_respelled(part):
             return ()
-        if self.phone_extractor == "letters":
+        if self.alphabet == "letters":
             return tuple(part.replace("-", "").lower())
         syllables = part.split("-") if self.is_english else ()
         arpabet = [phone for syllable in syllables for phone in _sounds(syllable)]
@@ -231,11 +231,11 @@ class Transcriber:
     def _transcribed(self, written: str) -> Phones:
         """Converts IPA or ARPAbet."""
         phones: Phones = tuple(written.split())
-        if self.phone_extractor == "letters":
+        if self.alphabet == "letters":
             if wrong := [phone for phone in phones if not is_letter(phone)]:
                 raise InputError(f"{wrong[0]!r} is no letter, and this voice reads letters")
             return phones
-        in_ipa = self.phone_extractor == "espeak"
+        in_ipa = self.alphabet == "ipa"
         if in_ipa and self.known_phones.issuperset(phones):
             return phones
         alphabet = "arpabet" if written.isupper() else "ipa"
@@ -246,12 +246,10 @@ class Transcriber:
 
     def _with_s(self, phones: Phones) -> Phones:
         """Adds the ending 's."""
-        if self.phone_extractor == "letters":
+        if self.alphabet == "letters":
             return (*phones, "'", "s")
         *_, last = ARPABET_OF_IPA.get(phones[-1], phones[-1:])
-        ending = with_s((last,))[1:]
-        in_ipa = self.phone_extractor == "espeak"
-        return (*phones, *(("ɪ" if p == "IH0" else p.lower()) if in_ipa else p for p in ending))
+        return (*phones, *self._transcribed(" ".join(with_s((last,))[1:])))
 
 
 def _is_respelled(part: str) -> bool:

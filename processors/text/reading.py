@@ -296,8 +296,9 @@ class TextReader:
         return [self._dictionary.spoken(part, voice) for part in parts]
 
     def _transcriber(self, language: str) -> Transcriber:
-        extractor, known = self._config.phone_extractor, self.phones.names
-        return Transcriber(extractor, is_english(language), known)
+        is_letters = self._config.phone_extractor == "letters"
+        alphabet = "letters" if is_letters else "ipa" if self._config.has_espeak else "arpabet"
+        return Transcriber(alphabet, is_english(language), self.phones.names)
 
 
 def check_text(text: str) -> None:

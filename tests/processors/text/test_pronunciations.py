@@ -14,9 +14,9 @@ from utils.errors import InputError
 
 IPA = ["ə", "ˈæ", "n", "v", "d", "k", "ɑː", "ˈoʊ", "z", "b"]
 VOICES = {
-    "lexicon": Transcriber("lexicon", True, frozenset(ARPABET)),
-    "espeak": Transcriber("espeak", True, frozenset(IPA)),
-    "german": Transcriber("espeak", False, frozenset(IPA)),
+    "lexicon": Transcriber("arpabet", True, frozenset(ARPABET)),
+    "espeak": Transcriber("ipa", True, frozenset(IPA)),
+    "german": Transcriber("ipa", False, frozenset(IPA)),
     "letters": Transcriber("letters", True, frozenset("abcdefghijklmnopqrstuvwxyz'")),
 }
 NEVADA = "N AH0 V AE1 D AH0"
