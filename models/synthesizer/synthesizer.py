@@ -219,7 +219,7 @@ class Synthesizer:
         for clause in chain.from_iterable(self._reader(text, language)):
             for word, start, end in clause.words:
                 source = "letter-to-sound" if word in clause.out_of_vocabulary else extractor
-                is_own = self._lexicon is not None and self._lexicon.has(word)
+                is_own = self._lexicon is not None and any(self._lexicon.found(word))
                 source = "your dictionary" if is_own else source
                 rows.append(PronouncedWord(word, clause.phones[start:end], source))
         return rows

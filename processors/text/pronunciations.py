@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from utils.errors import InputError, control_characters
 from utils.files import read_text
 
 ALPHABETS = ("ipa", "arpabet")
+Alphabet = Literal["ipa", "arpabet", "letters"]  # of a voice
 _STRESSES = "ˈˌ"
 _IGNORED = " .‿|"  # boundaries of syllables
 _TIE = "\u0361"
@@ -25,6 +27,8 @@ _phone_set = lru_cache(8)(PhoneSet)
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")  # as in CMUdict
 _UNIT = re.compile(r"\{[^{}]*\}|[^\W_]+|\S")  # phones, the letters and digits of a word, a sign
 _POSSESSIVE = re.compile(r"['’][sS](?!\w)")
+_BEFORE = re.compile(r"(?<!\w)(?<!\w['’])")
+_AFTER = re.compile(r"(?=['’][sS](?!\w))|(?!['’]?\w)")
 _RESPELLED = re.compile(r"\{[^{}]*\}|(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])")
 
 # Sounds of the letters of a syllable of a respelling
@@ -75,17 +79,15 @@ class Dictionary:
         self.entries: dict[str, Entry] = {}
         for entry in entries:
             self.entries.setdefault(entry.word, entry)
-        forms: dict[str, set[str]] = {}
-        for word in self.entries:
-            forms.setdefault(word.lower(), set()).add(word)
-        self._by_start: dict[str, list[tuple[bool, Entry]]] = {}  # whether in any case
+        forms = Counter(word.lower() for word in self.entries)
+        self._in_any_case: dict[str, Entry] = {}
+        n_units: dict[str, set[int]] = {}  # of entries, by the first
         for word, entry in self.entries.items():
-            start = _UNIT.findall(word.lower())[0]
-            is_exact = word.isupper() and (entry.keeps_case or len(forms[word.lower()]) > 1)
-            rows = [(False, entry)] if is_exact else [(False, entry), (True, entry)]
-            self._by_start.setdefault(start, []).extend(rows)
-        for rows in self._by_start.values():
-            rows.sort(key=lambda row: (-len(row[1].word), row[0]))
+            if not (word.isupper() and (entry.keeps_case or forms[word.lower()] > 1)):
+                self._in_any_case.setdefault(word.lower(), entry)
+            units = _UNIT.findall(word.lower())
+            n_units.setdefault(units[0], set()).add(len(units))
+        self._n_units = {first: sorted(n, reverse=True) for first, n in n_units.items()}
 
     @property
     def facts(self) -> list[tuple[str, str, bool]]:
@@ -96,13 +98,6 @@ class Dictionary:
         """Makes sure that a voice can read all entries."""
         for entry in self.entries.values():
             voice.written(entry, entry.word)
-
-    def has(self, word: str) -> bool:
-        """Returns whether a word of a text is in it, also with 's."""
-        return any(
-            _pattern(entry.word, any_case).match(word)
-            for any_case, entry in self._by_start.get(_UNIT.findall(word.lower())[0], ())
-        )
 
     def merged(self, other: "Dictionary | None") -> "Dictionary":
         """Returns the entries of both; those of this one come first."""
@@ -115,26 +110,34 @@ class Dictionary:
             text = unicodedata.normalize("NFC", text)
         pieces: list[str] = []
         end = 0
-        for unit in _UNIT.finditer(text):
-            rows = self._by_start.get(unit[0].lower(), ()) if unit.start() >= end else ()
-            for any_case, entry in rows:
-                if match := _pattern(entry.word, any_case).match(text, unit.start()):
-                    ending = _POSSESSIVE.match(text, match.end())
-                    shown = " ".join(match[0].split())
-                    written = voice.written(entry, shown, ending[0] if ending else "")
-                    pieces += (text[end : match.start()], written)
-                    end = (ending or match).end()
-                    break
+        for entry, start, stop in self.found(text):
+            ending = _POSSESSIVE.match(text, stop)
+            shown = " ".join(text[start:stop].split())
+            written = voice.written(entry, shown, ending[0] if ending else "")
+            pieces += (text[end:start], written)
+            end = ending.end() if ending else stop
         return "".join([*pieces, text[end:]])
 
+    def found(self, text: str) -> Iterator[tuple[Entry, int, int]]:
+        """Yields the entries in a text, with the first character and one past the last."""
+        units = [*_UNIT.finditer(text)]
+        end = 0
+        for i, unit in enumerate(units):
+            start = unit.start()
+            for n in self._n_units.get(unit[0].lower(), ()) if start >= end else ():
+                stop = units[min(i + n, len(units)) - 1].end()
+                word = " ".join(text[start:stop].split()).replace("’", "'")
+                entry = self.entries.get(word) or self._in_any_case.get(word.lower())
+                if entry and _is_whole(text, start, stop):
+                    yield entry, start, stop
+                    end = stop
+                    break
 
-@lru_cache(4096)
-def _pattern(word: str, any_case: bool) -> re.Pattern[str]:
-    """Builds the pattern of a word between others, with any white space and apostrophes."""
-    form = r"\s+".join(re.escape(part) for part in word.split()).replace("'", "['’]")
-    before = r"(?<!\w)(?<!\w['’])" if word[0].isalnum() else ""
-    after = r"(?:(?=['’][sS](?!\w))|(?!['’]?\w))" if word[-1].isalnum() else ""
-    return re.compile(before + form + after, re.IGNORECASE if any_case else 0)
+
+def _is_whole(text: str, start: int, stop: int) -> bool:
+    """Returns whether a part of a text begins and ends where words do; 's may follow."""
+    begins = not text[start].isalnum() or _BEFORE.match(text, start)
+    return bool(begins and (not text[stop - 1].isalnum() or _AFTER.match(text, stop)))
 
 
 Lexicon = Dictionary | Mapping[str, str] | str | Path | None
@@ -192,7 +195,7 @@ def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
 class Transcriber:
     """Writes pronunciations as a voice reads them."""
 
-    alphabet: Literal["ipa", "arpabet", "letters"]
+    alphabet: Alphabet
     is_english: bool
     known_phones: frozenset[str]
 

@@ -13,7 +13,7 @@ from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 from processors.text.normalisation.english import is_english
-from processors.text.pronunciations import Dictionary, Transcriber
+from processors.text.pronunciations import Alphabet, Dictionary, Transcriber
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError, control_characters
@@ -297,7 +297,8 @@ class TextReader:
 
     def _transcriber(self, language: str) -> Transcriber:
         is_letters = self._config.phone_extractor == "letters"
-        alphabet = "letters" if is_letters else "ipa" if self._config.has_espeak else "arpabet"
+        in_phones: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
+        alphabet: Alphabet = "letters" if is_letters else in_phones
         return Transcriber(alphabet, is_english(language), self.phones.names)
 
 
