@@ -218,9 +218,11 @@ class Synthesizer:
         rows: list[PronouncedWord] = []
         for clause in chain.from_iterable(self._reader(text, language)):
             for word, start, end in clause.words:
-                source = "letter-to-sound" if word in clause.out_of_vocabulary else extractor
-                is_own = self._lexicon is not None and any(self._lexicon.found(word))
-                source = "your dictionary" if is_own else source
+                source: str = extractor
+                if self._lexicon is not None and any(self._lexicon.found(word)):
+                    source = "your dictionary"
+                elif word in clause.out_of_vocabulary:
+                    source = "letter-to-sound"
                 rows.append(PronouncedWord(word, clause.phones[start:end], source))
         return rows
 
