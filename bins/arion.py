@@ -14,6 +14,7 @@ COMMANDS = {
     "align": ("align", "align recordings with their texts, in any language"),
     "distil": ("distil", "have another program speak texts, as a corpus to train on"),
     "check": ("check_corpus", "check a corpus, and whether recordings fit their texts"),
+    "pronounce": ("pronounce", "show how words are said, and why; speak them"),
     "voices": ("voices", "list the voices of this machine"),
     "doctor": ("doctor", "show what is installed and whether it works"),
     "train": ("recipe", "run the stages of a recipe, as run.sh does"),
@@ -25,7 +26,7 @@ def main() -> None:
     """Runs a sub-command; without one, lists them."""
     name, *argv = sys.argv[1:] or ("--help",)
     if name in ("-h", "--help"):
-        lines = [f"  {command:8} {text}" for command, (_, text) in COMMANDS.items()]
+        lines = [f"  {command:9} {text}" for command, (_, text) in COMMANDS.items()]
         print_text("\n".join(["usage: arion COMMAND [flags]", "", *lines, "", _HELP, ""]))
         return
     if name == "--version":

@@ -42,7 +42,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         temperature=flags.temperature,
     )
     synthesizer = text_synthesis.Synthesizer(
-        reference, flags.vocoder_dir, resample=flags.resample, overrides=flags.set
+        reference,
+        flags.vocoder_dir,
+        resample=flags.resample,
+        overrides=flags.set,
+        lexicon=flags.lexicon,
     )
     output = next(iter(flags.infer_output_dir), None)
     synthesis = text_synthesis.TextSynthesis(

@@ -141,7 +141,7 @@ def _open(
         temperature=flags.temperature,
         seed=flags.seed or 0,
     )
-    synthesizer = Synthesizer(voice, flags.vocoder_dir)
+    synthesizer = Synthesizer(voice, flags.vocoder_dir, lexicon=flags.lexicon)
     synthesizer.speaker_id(settings.speaker)
     return synthesizer, synthesizer.checked(settings)
 

@@ -28,6 +28,7 @@ def main() -> None:
     try:
         from models.programs.server.app import serve
         from models.programs.server.limits import Limits
+        from processors.text.pronunciations import dictionary_of
     except ModuleNotFoundError as error:
         if error.name not in (
             "fastapi",
@@ -53,6 +54,7 @@ def main() -> None:
             port=flags.port,
             memory_mb=flags.memory,
             wyoming=wyoming,
+            lexicon=dictionary_of(flags.lexicon),
         )
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None

@@ -59,6 +59,11 @@ _CORPUS = (
         English must be written out"""),
     Flag("num_workers", v.COUNT, default=n_cores(), help="processes (default: one per core)"),
 )
+_SOUND = matching("FILE", r"(?is).+\.(wav|flac|mp3|opus|ogg)", ".wav, .flac, .mp3, .opus or .ogg")
+_VOICE = Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
+    a name that `arion voices` lists, an experiment, or org/name on the Hub (default: {default})""")
+_SPEAKER = _control("speaker").with_help("""
+    one that `arion voices` lists (default: the one marked there, or the only one)""")
 
 # by the module of `bins`
 PROGRAMS: dict[str, tuple[Flag, ...]] = {
@@ -70,9 +75,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("format", _one_of(*get_args(Format)), metavar="FORMAT", default="auto").with_help("""
             text, markdown, html, ssml, or auto (default), which recognises them"""),
         Flag("ssml", None, help="the same as --format ssml; times of marks are listed"),
-        Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
-            a name that `arion voices` lists, an experiment, or org/name on the Hub (default:
-            {default})"""),
+        _VOICE,
         Flag("output", v.WORD, metavar="FILE", short="o").with_help("""
             write .wav, .flac, .mp3, .opus or .ogg; - writes a WAV to standard output; of a book, a
             folder"""),
@@ -82,17 +85,24 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             of a book's files: flac (default), mp3, opus, ogg or wav"""),
         Flag("subtitles", v.WORD, metavar="FILE").with_help("""
             write .srt, or .vtt with the time of each word"""),
-        _control("speaker").with_help("""
-            one that `arion voices` lists (default: the one marked there, or the only one)"""),
+        _SPEAKER,
         _control("pace").with_help("1.25 is 25 % faster"),
         _control("pitch_control"),
         _control("energy_control"),
         _control("steps"),
         _control("temperature"),
         _control("strict"),
+        _control("lexicon"),
         _control("seed").with_help("of models that draw random numbers (default: 0)"),
         _control("vocoder_dir").with_help("""
             vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled one)"""),
+    ),
+    "pronounce": (
+        Flag("words", v.WORD, metavar="WORD", positional=True, several="words"),
+        _VOICE,
+        _SPEAKER,
+        _control("lexicon"),
+        Flag("output", _SOUND, short="o", help="speak them into this file"),
     ),
     "export_voice": (
         Flag("voice", v.WORD, metavar="EXPERIMENT", positional=True).with_help("""
@@ -122,6 +132,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             token: everyone who reaches HOST is served"""),
         Flag("memory", v.COUNT, metavar="MB", default=2000).with_help("""
             memory of open voices; the least recently used ones are closed (default: {default})"""),
+        _control("lexicon"),
         Flag("queue", v.COUNT, default=128).with_help("""
             requests at a time; others get 503 (default: {default})"""),
         Flag("deadline", v.COUNT, metavar="S", default=600).with_help("""

@@ -17,6 +17,7 @@ from models.base.model import Control
 from models.synthesizer.speech import Speech
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
+from processors.text.pronunciations import Lexicon
 from processors.text.voice_phones import is_voiced
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers
 from utils.errors import InputError, nearest
@@ -198,6 +199,8 @@ class Settings:
     # the voice
     steps: int | None = field(default=None, metadata={"control": "steps"})
     temperature: float | None = field(default=None, metadata={"control": "temperature"})
+    # words and how they are said (docs/text.md), before the entries of the synthesizer's
+    lexicon: Lexicon = None
     fade_out: int = 0  # frames at the end of the wav that fade linearly
     # Of models that draw random numbers, such as Tacotron 2 and WaveGlow; from 0 to 2**63 - 1
     seed: int = 0
@@ -279,9 +282,9 @@ class Settings:
         }
 
     def record(self) -> dict[str, Any]:
-        """Returns the settings but speaker and given pitch, ready for JSON."""
+        """Returns the settings but speaker, lexicon and given pitch, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        del values["speaker"], values["pitch"]
+        del values["speaker"], values["lexicon"], values["pitch"]
         return values | {"pitch_transform": changes_of(self.transform)}
 
 

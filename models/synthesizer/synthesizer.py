@@ -7,8 +7,9 @@ never changes a result, and sentences are put back in order.
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import torch
@@ -43,6 +44,7 @@ from processors.text.passages import (
     pitched_passages,
     with_rise,
 )
+from processors.text.pronunciations import Lexicon, dictionary_of
 from processors.text.reading import PAUSE, SentenceStream, TextReader, check_text
 from processors.text.symbols import QUESTION
 from processors.text.voice_phones import VoicePhones
@@ -50,6 +52,14 @@ from utils.errors import InputError
 from utils.logging import progress
 
 _RISE = 6.0  # semitones
+
+
+class PronouncedWord(NamedTuple):
+    """How a word is said, and why."""
+
+    word: str
+    phones: tuple[str, ...]
+    source: str  # "your dictionary", "letter-to-sound", or the phone extractor: "lexicon", "espeak"
 
 
 class Synthesizer:
@@ -64,6 +74,8 @@ class Synthesizer:
         resample: Use the vocoder also if it was made for another mel or sample rate: mels are
             converted and the sound is resampled, at some cost of quality.
         overrides: `key.path=value` for the text and inference settings that the model came with.
+        lexicon: Words and how they are said, "nuh-VAD-uh" or "{N AH0 V AE1 D AH0}", or the file of
+            a dictionary.
 
     Raises:
         InputError: If a model cannot be loaded, is of the wrong kind, or lacks its default speaker,
@@ -78,6 +90,7 @@ class Synthesizer:
         *,
         resample: bool = False,
         overrides: Sequence[str] = (),
+        lexicon: Lexicon = None,
     ) -> None:
         self._device = torch.device(resolved_device(device))
         place = find_voice(reference) if isinstance(reference, str) else reference
@@ -102,9 +115,9 @@ class Synthesizer:
         unknown = asked.unknown_characters
         phones = VoicePhones(known_phones, asked.unknown_phones, unknown)
         p_arpabet = config.spoken_p_arpabet
-        self._reader = TextReader(
-            config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown
-        )
+        reader = TextReader(config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown)
+        self._lexicon = dictionary_of(lexicon)
+        self._reader = reader.using(self._lexicon, self.speakers[0].language)
 
     @overload
     def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
@@ -220,6 +233,22 @@ class Synthesizer:
         pauses = self._passages.pause_frames(duration_control) > 0
         return phone_names(self._reader(PAUSE.sub(" ", text), language), pauses=pauses)
 
+    def pronounce(self, text: str, *, speaker: str | None = None) -> list[PronouncedWord]:
+        """Lists the words of a text with their phones, and where these come from."""
+        check_text(text)
+        language = self.speakers[self.speaker_id(speaker)].language
+        extractor = self.config.preprocess.text.phone_extractor
+        rows: list[PronouncedWord] = []
+        for clause in chain.from_iterable(self._reader(text, language)):
+            for word, start, end in clause.words:
+                source: str = extractor
+                if self._lexicon is not None and any(self._lexicon.found(word)):
+                    source = "your dictionary"
+                elif word in clause.out_of_vocabulary:
+                    source = "letter-to-sound"
+                rows.append(PronouncedWord(word, clause.phones[start:end], source))
+        return rows
+
     def speaker_id(self, name: str | None) -> int:
         """Finds the id of a speaker, None: the default; an InputError if there is none."""
         if name is not None:
@@ -252,6 +281,7 @@ class Synthesizer:
         return fingerprint(
             *model_facts(self.model, self.config, self._device.type),
             *self._opened_vocoder.facts(self._passages.vocoder, self.config.inference),
+            *([] if self._lexicon is None else self._lexicon.facts),
         )
 
     def _read(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
@@ -266,10 +296,11 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
+        reader = self._reader.using(dictionary_of(settings.lexicon), language)
         source = text.source if isinstance(text, Ssml | Markup) else text
         check_text(source)
         if isinstance(text, str) and not PAUSE.search(text):
-            return speaker, self._plain(text, language, settings)
+            return speaker, self._plain(reader, text, language, settings)
         voice = SsmlVoice(
             model=self.config.model_type,
             language=language,
@@ -280,14 +311,16 @@ class Synthesizer:
         )
         runs = read_runs(text, voice)
         if runs is None:
-            return speaker, self._plain(source, language, settings)
+            return speaker, self._plain(reader, source, language, settings)
         if settings.pitch is not None:
             raise InputError("markup and pauses, and the pitch of each phone, exclude each other")
-        return speaker, marked_up_passages(self._reader, runs, language)
+        return speaker, marked_up_passages(reader, runs, language)
 
-    def _plain(self, text: str, language: str, settings: Settings) -> list[Passage]:
+    def _plain(
+        self, reader: TextReader, text: str, language: str, settings: Settings
+    ) -> list[Passage]:
         """Reads the passages of a plain text."""
-        sentences = self._reader(text, language)
+        sentences = reader(text, language)
         if not sentences:  # of characters that are skipped, such as a sentence of a book
             pause_s = self.config.inference.sentence_pause_s
             return [Passage(NOTHING, starts_sentence=True, break_s=pause_s)]

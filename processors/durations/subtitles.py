@@ -89,15 +89,19 @@ def _groups(text: str, words: Sequence[TimedWord]) -> list[tuple[list[str], int,
     parts = text.split()
     if not parts or not words:
         return []
-    ends = match_boundaries([_letters(part) for part in parts], [_letters(w.text) for w in words])
+    # a word of a dictionary may hold several parts
+    spoken = [(n, part) for n, word in enumerate(words) for part in word.text.split() or [""]]
+    ends = match_boundaries([*map(_letters, parts)], [_letters(part) for _, part in spoken])
     groups: list[tuple[list[str], int, int]] = []
-    done = 0
-    silent: list[str] = []  # before the first word
-    for part, end in zip(parts, ends, strict=True):
+    done = reached = 0
+    silent: list[str] = []  # before the first word, or a part of the next
+    for part, n_spoken in zip(parts, ends, strict=True):
+        end = spoken[n_spoken][0] if n_spoken < len(spoken) else len(words)
+        begins_word, reached = n_spoken > reached, n_spoken
         if end > done:
             groups.append(([*silent, part], done, end))
             silent, done = [], end
-        elif groups:
+        elif groups and not begins_word:
             groups[-1][0].append(part)
         else:
             silent.append(part)

@@ -32,6 +32,7 @@ from processors.text.symbols import (
 from processors.text.tokens import (
     Token,
     clean_characters,
+    inline_phones,
     is_sign,
     is_word,
     merge_pauses,
@@ -113,9 +114,11 @@ class TextFrontend:
         tokens: list[Token] = []
         for inline, piece in split_inline(text):
             if inline:
-                self._check_phones(piece)
-                normalised += f" {{{piece}}}"
-                tokens.append(Token("phones", piece))
+                token = inline_phones(piece)
+                self._check_phones(token.text)
+                is_word = token.shown and not self._symbols
+                normalised += f" {token.shown}" if is_word else f" {{{piece}}}"
+                tokens.append(token)
             else:
                 follows = tokens or not is_first
                 words = self._after_phones(piece) if follows else self._normalise(piece)
@@ -176,16 +179,21 @@ class TextFrontend:
                 clause.append(token)
                 continue
             if clause:
-                yield from self._pronounced_clause(clause)
+                yield from self._pronounced_clause(clause, before_phones=token.kind == "phones")
                 clause = []
             if token.text:
                 prefix = self._phone_prefix if token.kind == "phones" else ""
                 phones = tuple(f"{prefix}{name}" for name in token.text.split())
                 yield token, Pronunciation(phones, in_lexicon=True)
 
-    def _pronounced_clause(self, clause: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
+    def _pronounced_clause(
+        self, clause: Sequence[Token], *, before_phones: bool
+    ) -> Iterator[tuple[Token, Pronunciation]]:
         """Yields the words of a clause and the spaces between those that are not said as one."""
-        said = iter(self._phonemize([token.text for token in clause if token.kind == "word"]))
+        words = [token.text for token in clause if token.kind == "word"]
+        if before_phones and isinstance(self._phonemize, LexiconPhonemizer):
+            words.append(_WORD)  # "A {S K AY1}": the article
+        said = iter(self._phonemize(words))
         spaces: list[tuple[Token, Pronunciation]] = []
         for token in clause:
             if token.kind == "pause":
@@ -218,7 +226,7 @@ class TextFrontend:
             start, end = len(phones), len(phones) + len(names)
             if said.instead:
                 choices.append(WordPhones(len(words), start, end, said.instead))
-            words.append(Word(token.text, start, end))
+            words.append(Word(token.shown or token.text, start, end))
             phones += names
             if not said.in_lexicon:
                 unknown.append(token.text)

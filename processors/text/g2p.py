@@ -201,7 +201,8 @@ def _verb_stems(stem: str) -> list[str]:
     return stems
 
 
-def _with_s(phones: Phones) -> Phones:
+def with_s(phones: Phones) -> Phones:
+    """Adds the ending s to ARPAbet."""
     if phones[-1] in _SIBILANTS:
         return (*phones, "IH0", "Z")
     return (*phones, "S" if phones[-1] in _VOICELESS else "Z")
@@ -215,8 +216,8 @@ def _with_ed(phones: Phones) -> Phones:
 
 
 _ENDINGS: dict[str, tuple[Callable[[str], list[str]], Callable[[Phones], Phones]]] = {
-    "'s": (lambda stem: [stem], _with_s),
-    "s": (_plural_stems, _with_s),
+    "'s": (lambda stem: [stem], with_s),
+    "s": (_plural_stems, with_s),
     "ed": (_verb_stems, _with_ed),
     "ing": (_verb_stems, lambda phones: (*phones, "IH0", "NG")),
 }

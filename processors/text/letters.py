@@ -22,7 +22,7 @@ from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, SYMBOL_SETS, mark_name
-from processors.text.tokens import Token
+from processors.text.tokens import Token, inline_phones
 from utils.errors import InputError
 from utils.seed import derived_seed
 
@@ -130,7 +130,7 @@ def _pattern(phone_extractor: str) -> re.Pattern[str]:
 
 def _token(piece: str) -> Token:
     if piece.startswith("{"):
-        return Token("phones", piece.strip("{}"))
+        return inline_phones(piece.strip("{}"))
     return Token("pause", mark_name(piece)) if _is_mark(piece) else Token("word", piece)
 
 

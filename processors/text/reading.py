@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,6 +12,8 @@ from processors.records import SpokenText
 from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
+from processors.text.normalisation.english import is_english
+from processors.text.pronunciations import Alphabet, Dictionary, Transcriber
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError, control_characters
@@ -263,6 +266,7 @@ class TextReader:
         self._p_arpabet = p_arpabet
         self._frontends = Frontends(config, unknown)
         self._unspoken: set[str] = set()  # signs and letters that were named in the log
+        self._dictionary: Dictionary | None = None
 
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
         """Reads the sentences of a text, each as one or more clauses; none if all is left out.
@@ -276,6 +280,15 @@ class TextReader:
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
 
+    def using(self, dictionary: Dictionary | None, language: str) -> "TextReader":
+        """Returns this reader with a dictionary, whose entries come before those it has."""
+        if dictionary is None:
+            return self
+        dictionary.check(self._transcriber(language))
+        reader = copy(self)
+        reader._dictionary = dictionary.merged(self._dictionary)
+        return reader
+
     def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
         """Reads a sentence, in one or several parts, in phones that the voice may lack.
 
@@ -283,8 +296,9 @@ class TextReader:
         there is no clause.
         """
         text = "".join(parts)
-        unspoken = self._frontends[language].unspoken(text)
-        if has_word(text) and not any(c.isalnum() and c not in unspoken for c in text):
+        said = "".join(self._with_dictionary(parts, language))
+        unspoken = self._frontends[language].unspoken(said)
+        if has_word(text) and not any(c.isalnum() and c not in unspoken for c in said):
             self._warn(unspoken, text)
             return []
         spoken = self._spoken(parts, language)
@@ -319,8 +333,21 @@ class TextReader:
         return [*linked, *clauses[-1:]]
 
     def _spoken(self, parts: Sequence[str], language: str) -> SpokenText:
-        spoken = self._frontends[language](*parts)
+        spoken = self._frontends[language](*self._with_dictionary(parts, language))
+        spoken = replace(spoken, text="".join(parts))
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
+
+    def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
+        if self._dictionary is None:
+            return parts
+        voice = self._transcriber(language)
+        return [self._dictionary.spoken(part, voice) for part in parts]
+
+    def _transcriber(self, language: str) -> Transcriber:
+        is_letters = self._config.phone_extractor == "letters"
+        in_phones: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
+        alphabet: Alphabet = "letters" if is_letters else in_phones
+        return Transcriber(alphabet, is_english(language), self.phones.names)
 
 
 def check_text(text: str) -> None:

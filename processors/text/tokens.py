@@ -34,6 +34,13 @@ class Token(NamedTuple):
 
     kind: Literal["word", "pause", "phones"]
     text: str  # the word; the pause class; the phones with spaces between them
+    shown: str = ""  # the word that is said by inline phones, if it is known
+
+
+def inline_phones(braced: str) -> Token:
+    """Reads what is in braces: phones, and after `|` the word that they are said for."""
+    phones, _, shown = braced.partition("|")
+    return Token("phones", phones.strip(), shown)
 
 
 def clean_characters(text: str) -> str:

@@ -223,8 +223,8 @@ class VoicePhones:
         unknown_characters: UnknownCharacters = "refuse",
     ) -> None:
         self._letters: UnknownCharacters = unknown_characters
-        self._names = frozenset(trained)
-        self._trained = PhoneSet(self._names)
+        self.names = frozenset(trained)
+        self._trained = PhoneSet(self.names)
         self._unknown = unknown
         self._logged: set[str] = set()
 
@@ -242,7 +242,7 @@ class VoicePhones:
 
     def _fitted(self, clause: SpokenText, replaced: dict[str, None]) -> SpokenText:
         """Writes a clause in the phones of this voice; adds what is replaced to `replaced`."""
-        if self._names.issuperset(clause.phones):
+        if self.names.issuperset(clause.phones):
             return clause
         word_of = {i: word.text for word in clause.words for i in range(word.start, word.end)}
         phones: list[str] = []

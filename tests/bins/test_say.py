@@ -50,6 +50,15 @@ def spoken(voice, text=TEXT, **settings):
     return np.concatenate(list(voice.generate(text, **settings)))
 
 
+def test_a_dictionary_says_words_as_the_user_does(say, voice, tmp_path):
+    (tmp_path / "words.txt").write_text("was = WAHZ-uh\n")
+    say(TEXT, "--lexicon", "words.txt", "-o", "a.wav")
+    wav, _ = soundfile.read(tmp_path / "a.wav")
+    expected = spoken(voice, lexicon={"was": "WAHZ-uh"})
+    assert np.abs(wav - expected).max() < 1e-4
+    assert len(expected) != len(spoken(voice))
+
+
 @pytest.mark.parametrize("format", ["wav", "flac", "mp3", "opus", "ogg"])
 def test_a_file_holds_the_speech(say, voice, tmp_path, format, capsys):
     say(TEXT, "-o", f"out/a.{format}")

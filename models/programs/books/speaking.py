@@ -156,7 +156,7 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
         raise InputError(f"{path} is no manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
-        names = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
+        names = " and ".join(changed).replace("voice", "voice (or lexicon, or version of Arion)")
         raise InputError(
             f"{folder} holds a book with different {names}; choose another folder, or remove this"
             " one"

@@ -40,6 +40,7 @@ from processors.audio.streams import FORMATS, encoded, stream_delay_s
 from processors.durations.subtitles import subtitles
 from processors.records import later
 from processors.text.markup.formats import Markup
+from processors.text.pronunciations import Dictionary
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -212,6 +213,7 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
         energy_control=request.energy,
         steps=request.steps,
         temperature=request.temperature,
+        lexicon=request.lexicon,
         duration_control=1 / request.speed,
         seed=request.seed,
     )
@@ -285,12 +287,13 @@ def serve(
     port: int,
     memory_mb: float,
     wyoming: Address | None = None,
+    lexicon: Dictionary | None = None,
 ) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port, "--port or --host")
     if wyoming is not None:
         _check_free(*wyoming, "--wyoming")
-    store = VoiceStore(partial(named_references, voices), memory_mb)
+    store = VoiceStore(partial(named_references, voices), memory_mb, lexicon)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send, and a damaged voice is named at the start only
     for room in ("models.voices", "models.synthesizer", "processors"):

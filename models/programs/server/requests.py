@@ -15,6 +15,8 @@ MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
 ModelName = Literal["arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"]
 Request = TypeVar("Request", bound=BaseModel)
+_Word = Annotated[str, Field(min_length=1, max_length=100)]
+_Said = Annotated[str, Field(min_length=1, max_length=300)]
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
 
 
@@ -70,6 +72,8 @@ class SpeechRequest(BaseModel):
     format: Format = "auto"  # of the input
     ssml: bool = False  # the same as format "ssml"
     strict: bool = False  # refuse SSML that is not understood, instead of mending it
+    # words and how they are said, before the entries of --lexicon
+    lexicon: Annotated[dict[_Word, _Said], Field(max_length=500)] | None = None
     timestamps: bool = False  # of words, and marks of SSML, in the events of "sse"
     subtitles: Literal["srt", "vtt"] | None = None  # a file's content, in the last event of "sse"
 

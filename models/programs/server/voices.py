@@ -12,6 +12,7 @@ from models.checkpoint.loading import open_model
 from models.programs.server.requests import ApiError, SpeechRequest
 from models.synthesizer.synthesizer import Synthesizer
 from models.voices import find_voice, installed_voices, licence_in, voices_in
+from processors.text.pronunciations import Dictionary
 from utils.errors import InputError, nearest
 from utils.files import user_path
 from utils.logging import get_logger
@@ -36,10 +37,17 @@ class VoiceStore:
     Args:
         find: Finds the references of voices by name; called again for voices that were added.
         memory_mb: Bounds the weights of voices in memory; one voice is always kept.
+        lexicon: That of all voices.
     """
 
-    def __init__(self, find: Callable[[], Mapping[str, str | Path]], memory_mb: float) -> None:
+    def __init__(
+        self,
+        find: Callable[[], Mapping[str, str | Path]],
+        memory_mb: float,
+        lexicon: Dictionary | None = None,
+    ) -> None:
         self._find = find
+        self._lexicon = lexicon
         self._memory_mb = memory_mb
         self._references: dict[str, str | Path] = {}
         self._files: dict[str, Files] = {}  # of each voice when it was last read
@@ -127,7 +135,8 @@ class VoiceStore:
             voice = self._alive.get(key)
             if voice is None:
                 try:
-                    voice = self._alive[key] = Synthesizer(self._references[name])
+                    voice = Synthesizer(self._references[name], lexicon=self._lexicon)
+                    self._alive[key] = voice
                 except InputError as error:
                     get_logger(__name__).error("voice %s: %s", name, error)
                     raise ApiError(500, f"the voice {name} cannot be opened") from error

@@ -14,6 +14,7 @@ from config.text import TextConfig
 from processors.text.markup import values
 from processors.text.normalisation.english import is_english
 from processors.text.passages import PLAIN, ProsodyFactors, TextRun
+from processors.text.pronunciations import phones_of
 from utils.errors import InputError, nearest
 from utils.logging import get_logger
 
@@ -134,7 +135,8 @@ class _Reader(HTMLParser):
     It reads what is not well-formed as browsers read HTML.
     """
 
-    CDATA_CONTENT_ELEMENTS = ()  # no element of SSML holds text in which tags are text
+    # no element of SSML holds text in which tags are text
+    CDATA_CONTENT_ELEMENTS = ()  # type: ignore[misc]
 
     def __init__(self, voice: SsmlVoice, *, strict: bool, is_well_formed: bool) -> None:
         super().__init__(convert_charrefs=False)
@@ -376,7 +378,7 @@ class _Reader(HTMLParser):
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
         written = self._required(element, "ph")
         known, in_ipa = self._voice.known_phones, self._voice.text.has_espeak
-        phones = values.phones_of(written, alphabet, in_ipa=in_ipa, known=known)
+        phones = phones_of(written, alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
 
     def _say_as(self, element: _Element, shown: str, meaning: str) -> str:

@@ -1,19 +1,15 @@
-"""Values of the attributes of SSML, `say-as` in words by what it means, `phoneme` as phones."""
+"""Values of the attributes of SSML, `say-as` in words by what it means."""
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Collection
 
-from processors.text.g2p import is_arpabet
 from processors.text.normalisation import Rule
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
 from processors.text.normalisation.english import apply, say_signs
 from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
 from processors.text.passages import LONGEST_BREAK_S, ProsodyFactors, seconds
-from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
-from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError
 
 # The recommendation leaves the meaning of the names to the voice.
@@ -57,10 +53,6 @@ _MEANINGS_ELSEWHERE = {
 _MARKS = {".": "dot", ",": "comma", "-": "dash", "_": "underscore", ":": "colon", ";": "semicolon",
           "!": "exclamation mark", "?": "question mark", "'": "apostrophe", '"': "quote",
           "(": "open bracket", ")": "close bracket", "*": "star", "|": "bar"}  # fmt: skip
-ALPHABETS = ("ipa", "arpabet")
-_STRESSES = "ˈˌ"
-_IGNORED = " .‿|"  # boundaries of syllables
-_TIE = "\u0361"
 
 
 def prosody(attribute: str, text: str) -> ProsodyFactors:
@@ -233,54 +225,3 @@ _ANY_LANGUAGE = {
     "cardinal": _figures,
 }
 MEANINGS = tuple(_ENGLISH)
-
-
-def phones_of(
-    pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]
-) -> tuple[str, ...]:
-    """Reads phones of a voice, IPA or ARPAbet (with spaces), of an alphabet."""
-    if alphabet.removeprefix("x-") not in ALPHABETS:
-        raise InputError(_expected("alphabet", alphabet, *ALPHABETS))
-    if alphabet != "ipa":
-        phones = pronunciation.split()
-        wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]
-        if wrong or not phones:
-            raise InputError(f"ph: no phone of ARPAbet: {' '.join(wrong) or 'nothing is there'}")
-        voice = PhoneSet(known if in_ipa else phones)
-        ipa = ("ə" if in_ipa and phone == "AH0" else phone for phone in phones)
-        return tuple(near for phone in ipa for near in voice.nearest(phone))
-    plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
-    symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
-    ipa_phones = _split(plain, symbols)
-    if in_ipa:
-        return ipa_phones
-    spoken = to_arpabet(ipa_phones)
-    if spoken is None:
-        wrong = [phone for phone in ipa_phones if phone not in ARPABET_OF_IPA]
-        raise InputError(f"ph: no sound of English: {' '.join(wrong) or 'no phone'}")
-    return spoken
-
-
-def _split(text: str, symbols: Collection[str]) -> tuple[str, ...]:
-    """Splits a transcription into the longest symbols; other letters take their marks with them.
-
-    Stress moves from the start of a syllable to its vowel.
-    """
-    longest = max(map(len, symbols), default=1)
-    phones: list[str] = []
-    stress = ""
-    start = 0
-    while start < len(text):
-        n = next((n for n in range(longest, 0, -1) if text[start : start + n] in symbols), 1)
-        symbol, start = text[start : start + n], start + n
-        is_mark = n == 1 and unicodedata.category(symbol) in ("Mn", "Lm", "Sk")
-        if symbol in _STRESSES:
-            stress = symbol
-        elif is_mark and symbol not in symbols and phones:
-            phones[-1] += symbol
-        elif stress and is_vowel(symbol):
-            phones.append(stress + symbol)
-            stress = ""
-        elif symbol not in _IGNORED:
-            phones.append(symbol)
-    return tuple(phones)

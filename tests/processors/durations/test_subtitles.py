@@ -60,6 +60,13 @@ def test_spoken_words_are_found_in_the_text_as_written():
     ]
 
 
+def test_a_word_of_a_dictionary_may_be_several_in_the_text():
+    text, names = "In New York, $5.", ["In", "New York", "five", "dollars"]
+    words = [TimedWord(name, n, n + 1) for n, name in enumerate(names)]
+    shown = [text[slice(*span)] for span in WrittenText(text).spans(text, words)]
+    assert shown == ["In", "New York", "$5", "$5"]
+
+
 def test_a_text_is_shown_as_written_at_the_times_of_what_is_spoken():
     text = "Dr. Lee paid $3.50 — twice. Was it 10:30? Yes."
     words = spoken(

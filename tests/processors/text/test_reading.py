@@ -14,6 +14,7 @@ from processors.text.reading import (
     split_sentences,
 )
 from processors.text.voice_phones import VoicePhones, model_vocabulary
+from utils.errors import InputError
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -2,6 +2,7 @@
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from modules.mel import MelConfig
 from tests.models.vocoder.small_vocos import plain_wav
 from utils.errors import InputError
 
-CONFIG = {
+CONFIG: dict[str, dict[str, Any]] = {
     "feature_extractor": {
         "class_path": "vocos.feature_extractors.MelSpectrogramFeatures",
         "init_args": {

@@ -213,6 +213,9 @@ def test_a_damaged_sentence_or_chapter_is_spoken_again(voice, loud, tmp_path, mo
 
 def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, tmp_path_factory):
     speak(voice, tmp_path)
+    lexicon = Synthesizer(voice.model.folder, lexicon={"so": "SOO-uh"})
+    with pytest.raises(InputError, match=r"different voice \(or lexicon"):
+        speak(lexicon, tmp_path)
     other = Synthesizer(make_voice(tmp_path_factory.mktemp("other"), pause_s=0.3))
     for change, name in [
         ({"book": BOOK._replace(title="Another")}, "text"),
@@ -221,7 +224,7 @@ def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, 
     ]:
         with pytest.raises(InputError, match=f"holds a book with different {name}; choose"):
             speak(voice, tmp_path, **change)
-    with pytest.raises(InputError, match=r"different voice \(or version[^)]+\) and settings; "):
+    with pytest.raises(InputError, match=r"different voice \(or lexicon[^)]+\) and settings; "):
         speak(other, tmp_path, seed=1)
 
 

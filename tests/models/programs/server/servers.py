@@ -17,6 +17,7 @@ from models.programs.server.app import server_config
 from models.programs.server.home_assistant import Address
 from models.programs.server.limits import Limits
 from models.programs.server.voices import VoiceStore
+from processors.text.pronunciations import Dictionary
 
 
 class Running(NamedTuple):
@@ -50,10 +51,13 @@ class Running(NamedTuple):
 
 @contextlib.contextmanager
 def running(
-    folders: dict[str, Path], limits: Limits | None = None, wyoming: Address | None = None
+    folders: dict[str, Path],
+    limits: Limits | None = None,
+    wyoming: Address | None = None,
+    lexicon: Dictionary | None = None,
 ) -> Iterator[Running]:
     """Serves voices until the end of the block."""
-    voices = VoiceStore(lambda: folders, memory_mb=2000)
+    voices = VoiceStore(lambda: folders, memory_mb=2000, lexicon=lexicon)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     server = uvicorn.Server(server_config(voices, limits or Limits(), "127.0.0.1", 0, wyoming))
     thread = threading.Thread(target=server.run)

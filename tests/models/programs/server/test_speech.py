@@ -18,6 +18,7 @@ from processors.durations.subtitles import subtitles
 from processors.records import later
 from processors.text.markup.formats import Markup
 from processors.text.markup.ssml import Ssml
+from processors.text.pronunciations import dictionary_of
 from tests.models.programs.server.servers import running
 from tests.models.synthesizer.test_synthesizer import make_voice
 
@@ -84,6 +85,23 @@ def test_steps_and_temperature_are_those_of_a_voice_with_a_flow(server, tmp_path
     for field, value in (("steps", 4), ("temperature", 0.3)):
         with pytest.raises(openai.BadRequestError, match=f"FastSpeech2 has no control of {field}"):
             speak(server, extra_body={field: value})
+
+
+def test_entries_of_a_request_come_before_those_of_the_server(server, folders, voice):
+    first, second = {"it": "IHT-uh"}, {"it": "EET-uh", "was": "WAHZ-uh"}
+    both = bytes_of(voice, lexicon=second | first)
+    with running({"tiny": folders["tiny"]}, lexicon=dictionary_of(second)) as corrected:
+        assert speak(corrected) == bytes_of(voice, lexicon=second)
+        assert speak(corrected, extra_body={"lexicon": first}) == both
+    assert speak(server, extra_body={"lexicon": second | first}) == both != bytes_of(voice)
+
+
+def test_a_wrong_dictionary_of_the_server_is_its_own_fault(folders, caplog):
+    wrong = dictionary_of({"it": "{QQ}"})
+    refused = pytest.raises(openai.InternalServerError, match="the voice tiny cannot be opened")
+    with running({"tiny": folders["tiny"]}, lexicon=wrong) as server, refused:
+        speak(server)
+    assert "no phone of ARPAbet: QQ" in caplog.text
 
 
 def test_speaker_and_language_choose_the_speaker(server, folders):
@@ -253,6 +271,16 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
         ({"extra_body": {"seed": -1}}, "seed"),
         ({"extra_body": {"steps": 51}}, "steps: .* 50"),
         ({"extra_body": {"temperature": 2.5}}, "temperature: .* 2"),
+        (
+            {"extra_body": {"lexicon": {"it": "{QQ}"}}},
+            "lexicon: 'it' = '{QQ}': no phone of ARPAbet: QQ",
+        ),
+        ({"extra_body": {"lexicon": {"it": ""}}}, "lexicon: .*1 char"),
+        ({"extra_body": {"lexicon": {"it": "a" * 301}}}, "300 char"),
+        (
+            {"extra_body": {"lexicon": {f"w{n}": "a" for n in range(501)}}},
+            "lexicon: .* 500 items",
+        ),
         ({"extra_body": {"sped": 1}}, "sped"),
         ({"extra_body": {"timestamps": True}}, "stream_format"),
         ({"extra_body": {"subtitles": "srt"}}, "stream_format"),

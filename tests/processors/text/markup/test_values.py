@@ -1,7 +1,8 @@
 import pytest
 
 from processors.text.markup import values
-from processors.text.markup.values import MEANINGS, phones_of, say_as
+from processors.text.markup.values import MEANINGS, say_as
+from processors.text.pronunciations import phones_of
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
