@@ -90,15 +90,10 @@ def _text(text: str) -> str:
     return text
 
 
-def _named(text: str) -> Path:
-    if not text:
-        raise ValueError("expected a folder")
-    return user_path(text)
-
-
-def _report_folder(text: str) -> Path:
-    if (path := user_path(text)).is_file():
-        raise ValueError("is a file, expected a folder")
+def _new_folder(text: str) -> Path:
+    path = user_path(text)
+    if not text or path.is_file():
+        raise ValueError("is a file, expected a folder" if text else "expected a folder")
     return path
 
 
@@ -148,6 +143,6 @@ FILE = Value(_existing("file"), "FILE", path="found")
 CONFIG = Value(_existing("file"), "FILE", path="found", may_be_empty=True)
 FOLDER = Value(_existing("folder"), "DIR", path="found")
 INPUT = Value(_existing("file or folder"), "PATH", path="found")
-OUTPUTS = Value(_named, "DIR", path="here", may_be_empty=True)
-REPORT = Value(_report_folder, "DIR", path="here")
+OUTPUTS = Value(_new_folder, "DIR", path="here", may_be_empty=True)
+REPORT = Value(_new_folder, "DIR", path="here")
 CONTOUR = Value(_contour, "SPEC", "ramp:A:B, such as ramp:0.5:1.5, or a file", path="found")

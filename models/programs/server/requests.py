@@ -94,17 +94,16 @@ def validated(kind: type[Request], fields: Mapping[str, object]) -> Request:
 
 
 def explained(faults: list[Any], body: object) -> ApiError:
-    """Returns the error for the first fault that FastAPI found in a body."""
+    """Returns the error for the first fault that FastAPI detected in a body."""
     fault = faults[0]
     if isinstance(fault.get("input"), bytes):  # not read as JSON, so that other sites cannot ask
         return ApiError(400, "the body: send it with the header Content-Type: application/json")
     if fault["type"] == "json_invalid":
-        before = str(body)[: fault["loc"][-1]]
-        place = f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
-        return ApiError(400, f"the body is not JSON: {fault['ctx']['error']} at {place}")
+        error = json.JSONDecodeError(fault["ctx"]["error"], str(body), fault["loc"][-1])
+        return ApiError(400, f"the body is not JSON: {error}")
     field = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
     value = fault.get("input")
-    found = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
+    shown = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
     remedy = "; the voice decides how it sounds, so send 'arion'" if field == "model" else ""
-    message = f"{field or 'the body'}: {fault['msg']}{found}{remedy}"
+    message = f"{field or 'the body'}: {fault['msg']}{shown}{remedy}"
     return ApiError(400, message, param=field)

@@ -49,8 +49,7 @@ class VoiceStore:
         self._find = find
         self._lexicon = lexicon
         self._memory_mb = memory_mb
-        self._references: dict[str, str | Path] = {}
-        self._files: dict[str, Files] = {}  # of each voice when it was last read
+        self._sources: dict[str, tuple[str | Path, Files]] = {}  # of each voice when last read
         self._refused: dict[str, Files] = {}  # that cannot be read; the voice before them goes on
         self._recent: OrderedDict[tuple[str, Files], Synthesizer] = OrderedDict()
         # those that a request still uses, too: they are neither opened twice nor forgotten
@@ -71,18 +70,19 @@ class VoiceStore:
         faults: list[InputError] = []
         for name, reference in references.items():
             files = _files(reference)
-            if files in (self._files.get(name), self._refused.get(name)):
+            is_read = name in self.descriptions and self._sources[name] == (reference, files)
+            if is_read or files == self._refused.get(name):
                 continue
             try:
                 self.descriptions[name] = _describe(reference)
-                self._references[name], self._files[name] = reference, files
+                self._sources[name] = reference, files
             except InputError as error:
                 self._refused[name] = files
                 faults.append(error)
                 get_logger(__name__).warning("voice %s left out: %s", name, error)
         for name in self.descriptions.keys() - references.keys():
-            if not user_path(self._references[name]).exists():
-                del self.descriptions[name], self._files[name]
+            if not user_path(self._sources[name][0]).exists():
+                del self.descriptions[name]
         return faults[0] if faults else None
 
     @property
@@ -131,11 +131,12 @@ class VoiceStore:
     def get(self, name: str) -> Synthesizer:
         """Returns a voice, opened if need be."""
         with self._lock:
-            key = (name, self._files.get(name, ()))
+            reference, files = self._sources[name]
+            key = (name, files)
             voice = self._alive.get(key)
             if voice is None:
                 try:
-                    voice = Synthesizer(self._references[name], lexicon=self._lexicon)
+                    voice = Synthesizer(reference, lexicon=self._lexicon)
                     self._alive[key] = voice
                 except InputError as error:
                     get_logger(__name__).error("voice %s: %s", name, error)

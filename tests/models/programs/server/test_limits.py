@@ -171,7 +171,7 @@ def test_the_log_has_no_word_of_a_request_and_no_raw_control_characters(folders,
 
 def test_wrong_json_and_unknown_routes_are_refused(server):
     curl = {"Content-Type": "application/x-www-form-urlencoded"}
-    place, header = "at line 2, column 11", "send it with the header Content-Type: application/json"
+    place, header = "line 2 column 11", "send it with the header Content-Type: application/json"
     for method, path, body, headers, status, message in (
         ("POST", SPEECH, '{"model": "tts-1",\n "voice": tiny}', JSON, 400, place),
         ("POST", SPEECH, "[" * 60000, JSON, 400, "parsing the body"),

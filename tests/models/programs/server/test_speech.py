@@ -329,9 +329,8 @@ def test_models_voices_health_and_metrics(server):
 
 def test_a_voice_that_cannot_be_opened_is_an_error_without_its_path(folders, monkeypatch, caplog):
     with running(folders) as server:
-        (server.voices._references["tiny"] / "model.safetensors").rename(
-            hidden := folders["tiny"] / "hidden"
-        )
+        hidden = folders["tiny"] / "hidden"
+        (folders["tiny"] / "model.safetensors").rename(hidden)
         try:
             with pytest.raises(openai.InternalServerError, match="cannot be opened") as caught:
                 speak(server)
