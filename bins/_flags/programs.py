@@ -73,7 +73,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             is written"""),
         Flag("file", v.FILE, help="a UTF-8 file with the text, also .md, .html, .ssml"),
         Flag("format", _one_of(*get_args(Format)), metavar="FORMAT", default="auto").with_help("""
-            text, markdown, html, ssml, or auto (default), which recognises them"""),
+            text, markdown, html, ssml or auto (default)"""),
         Flag("ssml", None, help="the same as --format ssml; times of marks are listed"),
         _VOICE,
         Flag("output", v.WORD, metavar="FILE", short="o").with_help("""

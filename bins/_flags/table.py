@@ -166,8 +166,7 @@ FLAGS = (
         document"""),
     Flag("strict", None, (3,), kinds=TTS).with_help("""
         refuse SSML that would be mended or left out"""),
-    Flag("lexicon", v.FILE, (3,), kinds=TTS).with_help("""
-        a dictionary: lines of `WORD  PH1 PH2` or `WORD = nuh-VAD-uh` (docs/text.md)"""),
+    Flag("lexicon", v.FILE, (3,), "your dictionary, as in docs/text.md", kinds=TTS),
     Flag("infer_audio_dir", v.INPUT, (3,), "single: a recording, or a folder", kinds=VOCODER),
     Flag("infer_feature_dir", v.INPUT, (3,), kinds=VOCODER).with_help("""
         single: a log-mel (M, T) in a .npy file, or a folder of them"""),
