@@ -46,7 +46,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         temperature=flags.temperature,
     )
     synthesizer = text_synthesis.Synthesizer(
-        reference, flags.vocoder_dir, resample=flags.resample, overrides=flags.set
+        reference,
+        flags.vocoder_dir,
+        resample=flags.resample,
+        overrides=flags.set,
+        tagged=not flags.no_tags,
     )
     output = next(iter(flags.infer_output_dir), None)
     synthesis = text_synthesis.TextSynthesis(

@@ -37,7 +37,14 @@ def main() -> None:
     setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)
     try:
-        serve(flags.voices, limits, host=flags.host, port=flags.port, memory_mb=flags.memory)
+        serve(
+            flags.voices,
+            limits,
+            host=flags.host,
+            port=flags.port,
+            memory_mb=flags.memory,
+            tagged=not flags.no_tags,
+        )
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None
 

@@ -87,6 +87,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         _control("temperature"),
         _control("strict"),
         _control("seed").with_help("of models that draw random numbers (default: 0)"),
+        _control("no_tags").with_help("do not say in the file that its speech is synthetic"),
         _control("vocoder_dir").with_help("""
             vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled one)"""),
     ),
@@ -119,6 +120,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             requests at a time; others get 503 (default: {default})"""),
         Flag("deadline", v.COUNT, metavar="S", default=600).with_help("""
             seconds for a request, also after SIGTERM (default: {default})"""),
+        Flag("no_tags", None, help="do not say in responses that their speech is synthetic"),
     ),
     "align": (
         *_CORPUS,

@@ -17,7 +17,7 @@ from torch import nn
 from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
-from models.checkpoint.voices import find_voice
+from models.checkpoint.voices import find_voice, licence_in
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.joining import (
     SpeechStream,
@@ -31,6 +31,7 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
+from processors.audio.streams import synthetic_tag
 from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
@@ -63,6 +64,7 @@ class Synthesizer:
         resample: Use the vocoder also if it was made for another mel or sample rate: mels are
             converted and the sound is resampled, at some cost of quality.
         overrides: `key.path=value` for the text and inference settings that the model came with.
+        tagged: Files of its speech say that it is synthetic, and by which model.
 
     Raises:
         InputError: If a model cannot be loaded, is of the wrong kind, or lacks its default speaker,
@@ -77,6 +79,7 @@ class Synthesizer:
         *,
         resample: bool = False,
         overrides: Sequence[str] = (),
+        tagged: bool = True,
     ) -> None:
         self._device = torch.device(resolved_device(device))
         place = find_voice(reference) if isinstance(reference, str) else reference
@@ -84,6 +87,8 @@ class Synthesizer:
         self.model.require_task("tts", reference)
         self._opened_vocoder = open_vocoder(vocoder, self.model.mel, resample=resample)
         self.model.load(self._device)
+        licence = licence_in(self.model.home / "history.json")
+        self.tag = synthetic_tag(self.model.origin, licence) if tagged else ""
         self.speakers: tuple[Speaker, ...] = self.model.speakers
         self.config = config = with_overrides(self.model, overrides)
         # who speaks where no speaker is asked for; None: one of several must be named
@@ -157,7 +162,8 @@ class Synthesizer:
         faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
         log_gain(speech.gain)
         texts = tuple((clause.text, len(clause.words)) for clause in clauses)
-        return replace(speech, text=_written(text) or speech.text, clauses=texts, wav=faded)
+        spoken = _written(text) or speech.text
+        return replace(speech, text=spoken, clauses=texts, wav=faded, tag=self.tag)
 
     def generate(
         self,

@@ -58,15 +58,19 @@ def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
 
 
 def _add_speech(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
-    synthesis = _Synthesis(voices, counters)
+    synthesis = _Synthesis(counters)
 
     @api.post("/v1/audio/speech")
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
         request = voices.resolved(request)
-        sound = synthesis.speak(request)
+        # held to the end of the request: what still speaks counts as memory
+        voice = await synthesis.in_thread(voices.get, request.voice)
+        sound = synthesis.speak(voice, request)
         first = await anext(sound)  # wrong texts are refused before the response begins
         headers = {} if request.instructions is None else {"X-Arion-Ignored": "instructions"}
+        if voice.tag:
+            headers["X-Arion-Synthetic"] = voice.tag
         sse = request.stream_format == "sse"
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
         return StreamingResponse(_joined(first, sound), 200, headers, media_type)
@@ -123,23 +127,20 @@ class _Synthesis:
     dropped after its current piece.
     """
 
-    def __init__(self, voices: VoiceStore, counters: Counters) -> None:
-        self._voices = voices
+    def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._lock = Lock()  # of the counters
         n_threads = 1 if torch.cuda.is_available() else 2
         self._threads = ThreadPoolExecutor(n_threads, "synthesis")
 
-    async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
+    async def speak(self, voice: Synthesizer, request: SpeechRequest) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
-        # held to the end of the request: what still speaks counts as memory
-        voice = await self._in_thread(self._voices.get, request.voice)
-        parts = await self._in_thread(self._parts, voice, request)
-        while (part := await self._in_thread(next, parts, None)) is not None:
+        parts = await self.in_thread(self._parts, voice, request)
+        while (part := await self.in_thread(next, parts, None)) is not None:
             if part:
                 yield part
 
-    async def _in_thread(self, function: Callable[..., T], *arguments: object) -> T:
+    async def in_thread(self, function: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(
             self._threads, self._timed, function, *arguments
         )
@@ -159,7 +160,7 @@ class _Synthesis:
         pieces = voice.generate(text, _settings(request, voice))
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
-        data = encoded(counted, request.response_format, sample_rate)
+        data = encoded(counted, request.response_format, sample_rate, voice.tag)
         delay_s = stream_delay_s(request.response_format, sample_rate)
         return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
 
@@ -248,10 +249,18 @@ def server_config(voices: VoiceStore, limits: Limits, host: str, port: int) -> u
     )
 
 
-def serve(voices: Sequence[str], limits: Limits, *, host: str, port: int, memory_mb: float) -> None:
+def serve(
+    voices: Sequence[str],
+    limits: Limits,
+    *,
+    host: str,
+    port: int,
+    memory_mb: float,
+    tagged: bool = True,
+) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port)
-    store = VoiceStore(partial(named_references, voices), memory_mb)
+    store = VoiceStore(partial(named_references, voices), memory_mb, tagged=tagged)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send, and a damaged voice is named at the start only
     for room in ("models.checkpoint.voices", "models.synthesizer", "processors"):

@@ -36,10 +36,18 @@ class VoiceStore:
     Args:
         find: Finds the references of voices by name; called again for voices that were added.
         memory_mb: Bounds the weights of voices in memory; one voice is always kept.
+        tagged: Responses say that their speech is synthetic.
     """
 
-    def __init__(self, find: Callable[[], Mapping[str, str | Path]], memory_mb: float) -> None:
+    def __init__(
+        self,
+        find: Callable[[], Mapping[str, str | Path]],
+        memory_mb: float,
+        *,
+        tagged: bool = True,
+    ) -> None:
         self._find = find
+        self._tagged = tagged
         self._memory_mb = memory_mb
         self._references: dict[str, str | Path] = {}
         self._files: dict[str, Files] = {}  # of each voice when it was last read
@@ -129,7 +137,8 @@ class VoiceStore:
             voice = self._alive.get(key)
             if voice is None:
                 try:
-                    voice = self._alive[key] = Synthesizer(self._references[name])
+                    voice = Synthesizer(self._references[name], tagged=self._tagged)
+                    self._alive[key] = voice
                 except InputError as error:
                     get_logger(__name__).error("voice %s: %s", name, error)
                     raise ApiError(500, f"the voice {name} cannot be opened") from error

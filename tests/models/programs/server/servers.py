@@ -48,9 +48,11 @@ class Running(NamedTuple):
 
 
 @contextlib.contextmanager
-def running(folders: dict[str, Path], limits: Limits | None = None) -> Iterator[Running]:
+def running(
+    folders: dict[str, Path], limits: Limits | None = None, voices: VoiceStore | None = None
+) -> Iterator[Running]:
     """Serves voices until the end of the block."""
-    voices = VoiceStore(lambda: folders, memory_mb=2000)
+    voices = voices or VoiceStore(lambda: folders, memory_mb=2000)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     server = uvicorn.Server(server_config(voices, limits or Limits(), "127.0.0.1", 0))
     thread = threading.Thread(target=server.run)
