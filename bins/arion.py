@@ -14,6 +14,7 @@ COMMANDS = {
     "align": ("align", "align recordings with their texts, in any language"),
     "distil": ("distil", "have another program speak texts, as a corpus to train on"),
     "check": ("check_corpus", "check a corpus, and whether recordings fit their texts"),
+    "compare": ("compare", "compare speech in blind listening tests"),
     "voices": ("voices", "list the voices of this machine"),
     "doctor": ("doctor", "show what is installed and whether it works"),
     "train": ("recipe", "run the stages of a recipe, as run.sh does"),

@@ -160,6 +160,20 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("num_workers", v.COUNT, default=n_cores()).with_help("""
             processes, or requests at a time (default: one per core)"""),
     ),
+    "compare": (
+        Flag("folders", v.FOLDER, metavar="FOLDER", positional=True, several="words").with_help("""
+            speech of a system each, such as outputs of stage 3; files of one name are compared"""),
+        Flag("blind", _FOLDER, metavar="OUT", help="folder to make: a page, and its key"),
+        Flag("opinion", None).with_help("""
+            ask for an opinion of each clip from 1 to 5, not for a preference between two"""),
+        Flag("clips", v.COUNT, help="clips to draw at random (default: all)"),
+        Flag("seed", v.SEED, metavar="SEED", default=0).with_help("""
+            of the order and of --clips (default: {default})"""),
+        Flag("results", v.FILE, metavar="CSV", several="words").with_help("""
+            analyse what listeners downloaded from the page"""),
+        Flag("key", v.FILE).with_help("""
+            with --results: key.json of the test (default: the one next to the first CSV)"""),
+    ),
     "voices": (),
     "doctor": (),
     "benchmark": (
