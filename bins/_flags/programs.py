@@ -64,9 +64,9 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
     "say": (
         Flag("text", v.WORD, metavar="TEXT", positional=True, several="words").with_help("""
             the text; a book: a .txt, .md or .epub file; - for standard input, also the default"""),
-        Flag("file", v.FILE, help="a UTF-8 file with the text; .md, .html and .ssml are formats"),
-        Flag("format", _one_of(*get_args(Format)), default="auto").with_help("""
-            of the text: auto (default) recognises Markdown, HTML and SSML"""),
+        Flag("file", v.FILE, help="a UTF-8 file with the text, .md, .html or .ssml"),
+        Flag("format", _one_of(*get_args(Format)), metavar="FORMAT", default="auto").with_help("""
+            text, markdown, html, ssml or auto (default)"""),
         Flag("ssml", None, help="the same as --format ssml; times of marks are listed"),
         Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
             a name that `arion voices` lists, an experiment, or org/name on the Hub (default:
@@ -74,12 +74,13 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("output", v.WORD, metavar="FILE", short="o").with_help("""
             write .wav, .flac, .mp3, .opus or .ogg; - writes a WAV to standard output; of a book, a
             folder"""),
-        Flag("book_format", _one_of("flac", "mp3", "opus", "ogg", "wav")).with_help("""
-            of a book's files (default: flac)"""),
+        Flag(
+            "book_format", _one_of("flac", "mp3", "opus", "ogg", "wav"), metavar="FORMAT"
+        ).with_help("of a book: flac (default), mp3, opus, ogg, wav"),
         Flag("subtitles", v.WORD, metavar="FILE").with_help("""
             write .srt, or .vtt with the time of each word"""),
         _control("speaker").with_help("""
-            one that `arion voices` lists (default: the one marked there, or the only one)"""),
+            one that `arion voices` lists (default: marked there)"""),
         _control("pace").with_help("1.25 is 25 % faster"),
         _control("pitch_control"),
         _control("energy_control"),

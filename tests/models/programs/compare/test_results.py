@@ -61,7 +61,7 @@ def test_the_interval_of_an_opinion_is_students():
         (["t1,ann,1,,2"], "line 2: trial '1', answer ''"),
         (["t1,ann,1,1,2", "t1,ann,1,2,2"], "line 3: 'ann' has answered trial 1 before"),
         (["t1,ann,1,1"], "line 2: found 4 cells, expected 5"),
-        (['t1,"ann,1,1,2'], r"r\.csv, line 3?2?: unexpected end of data"),
+        (['t1,"ann,1,1,2'], r"r\.csv, line 2: unexpected end of data"),
         ([], r"r\.csv: no answers"),
     ],
 )
