@@ -143,10 +143,15 @@ class PreprocessConfig:
                 " of phones; set aligner to hmm or learned, or to imported with durations of"
                 " letters"
             )
-        if self.text.has_nvidia_symbols and self.aligner == "hmm":
+        if self.text.keeps_punctuation and self.aligner == "hmm":
             raise ValueError(
                 f"text.phone_extractor is {extractor}, whose marks are not the pauses that aligner"
                 " hmm places; set aligner to learned, or to imported with durations of letters"
+            )
+        if self.text.is_characters and self.aligner in ("pocketsphinx", "textgrid"):
+            raise ValueError(
+                f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
+                " of phones; set aligner to learned"
             )
 
     def corpus_of(self, dataset: str) -> CorpusConfig:

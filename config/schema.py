@@ -51,7 +51,7 @@ class InferenceConfig:
     # Models that align by attention: attempts at a sentence, each with another seed, until nothing
     # is skipped or repeated and the speech ends
     attention_attempts: int = 3
-    # Precision of the acoustic model. FastSpeech 2, FastPitch and FlowSpeech have "bf16":
+    # Precision of the acoustic model. FastSpeech 2, FastPitch, FlowSpeech and Matcha have "bf16":
     # decoder or flow, not durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has
     # "fp16", twice as fast on x86 CPUs, and "int8" (CPUs only), four times: its LSTMs' weights.
     # "auto" is "bf16" for the first three on CPUs with bfloat16, otherwise "fp32".

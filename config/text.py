@@ -18,8 +18,9 @@ class TextConfig:
     # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
     # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation.
     # `tensorflowtts_english`: `nvidia_english` and a last <eos>, with the ids of TensorFlowTTS. The
-    # last four need a model that finds the durations in training (`aligner: "learned"`) or needs
-    # none (`"none"`), unless p_arpabet is 0.
+    # four before need a model that finds the durations in training (`aligner: "learned"`) or needs
+    # none (`"none"`), unless p_arpabet is 0. `espeak_characters`: IPA by espeak-ng in single
+    # characters, all punctuation, and a blank between all, with the symbols and ids of Matcha-TTS.
     phone_extractor: Literal[
         "lexicon",
         "espeak",
@@ -28,8 +29,9 @@ class TextConfig:
         "nvidia_english",
         "nvidia_english_lowercase",
         "tensorflowtts_english",
+        "espeak_characters",
     ] = "lexicon"
-    # All but the first three: probability of ARPAbet in training, drawn for each word and epoch, of
+    # Of letters and ARPAbet: probability of ARPAbet in training, drawn for each word and epoch, of
     # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
     # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
     p_arpabet: float = 1.0
@@ -50,7 +52,7 @@ class TextConfig:
                 "lexicon_path holds phones, and phone_extractor letters uses none; remove it, or"
                 " use phone_extractor mixed (English)"
             )
-        if self.has_nvidia_symbols and self.pauses != "classes":
+        if self.keeps_punctuation and self.pauses != "classes":
             raise ValueError(
                 f"pauses is {self.pauses}, but phone_extractor {self.phone_extractor} keeps all"
                 " punctuation; remove it"
@@ -60,6 +62,21 @@ class TextConfig:
     def has_nvidia_symbols(self) -> bool:
         """Whether the symbols are a set of NVIDIA's, or TensorFlowTTS's with <eos>."""
         return self.phone_extractor.startswith("nvidia_english") or self.ends_in_eos
+
+    @property
+    def has_espeak(self) -> bool:
+        """Whether espeak-ng pronounces words."""
+        return self.phone_extractor in ("espeak", "espeak_characters")
+
+    @property
+    def is_characters(self) -> bool:
+        """Whether the symbols are single characters of IPA, with blanks between them."""
+        return self.phone_extractor == "espeak_characters"
+
+    @property
+    def keeps_punctuation(self) -> bool:
+        """Whether every punctuation mark and space of the text is a symbol."""
+        return self.has_nvidia_symbols or self.is_characters
 
     @property
     def ends_in_eos(self) -> bool:

@@ -52,6 +52,7 @@ class TtsOutput(NamedTuple):
     alignment: Tensor | None = None  # attention, (B, T, N): weights of the phones in each frame
     gate: Tensor | None = None  # (B, T), probability that speech ends with this frame
     stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
+    prior: Tensor | None = None  # (B, M, T), the mean mel beside which a flow drew the mel
 
     def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
         """Returns pitch and energy per frame, (B, T) each; values of phones are repeated."""
@@ -203,7 +204,10 @@ class Model(Generic[C]):
     config: type[C]  # dataclass of the `model` section
     network: NetworkClass[C]  # of the network for synthesis
     task: TaskClass  # of what the trainer trains
-    needs_durations: bool = True  # an acoustic model without them aligns by attention
+    # an acoustic model without them aligns phones and recording itself, as by attention
+    needs_durations: bool = True
+    # whether `infer` returns alignment and stopped, by which stage 3 repeats failed sentences
+    aligns_by_attention: bool = False
     # the joint aligner's section of `config`, for `preprocess.aligner: "learned"`
     aligner: Callable[[C], JointAlignerConfig] | None = None
     # raises a ValueError that names the keys if the network cannot read the mels of stage 1

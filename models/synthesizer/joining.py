@@ -14,7 +14,7 @@ from models.synthesizer.speech import Speech
 from processors.durations.subtitles import CharacterSpan, WrittenText
 from processors.records import TimedMark, TimedSentence, TimedWord
 from processors.text.passages import Passage
-from processors.text.symbols import PAUSES
+from processors.text.symbols import BLANK, PAUSES
 from utils.logging import get_logger
 
 FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
@@ -237,7 +237,8 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
         slower: The factor on durations that was asked for.
     """
     spoken = [name not in PAUSES for name in speech.phone_names]
-    seconds = float(speech.durations[spoken].sum()) * speech.frame_s
+    lasting = [name not in PAUSES or name == BLANK for name in speech.phone_names]
+    seconds = float(speech.durations[lasting].sum()) * speech.frame_s
     if sum(spoken) * slower > MAX_PHONES_PER_S * seconds:
         get_logger(__name__).warning(
             "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"

@@ -43,7 +43,7 @@ class PassageSynthesizer:
                     "this %s was trained on generated data (--synthetic): its speech is noise", name
                 )
         self._network = _for_inference(model.network, config, device)
-        self._aligns_by_attention = not model_of(config).needs_durations
+        self._aligns_by_attention = model_of(config).aligns_by_attention
         self._vocabulary = model.assets.required_vocabulary(model.home)
         in_letters = config.preprocess.text.in_letters
         self._voiced = frozenset(
@@ -241,8 +241,7 @@ def _for_inference(network: nn.Module, config: Config, device: torch.device) -> 
             f" {', '.join(model.PRECISIONS)}"
         )
     attempts = config.inference.attention_attempts
-    aligns_by_attention = not model_of(config).needs_durations
-    if not aligns_by_attention and attempts != InferenceConfig.attention_attempts:
+    if not model_of(config).aligns_by_attention and attempts != InferenceConfig.attention_attempts:
         raise InputError(
             f"inference.attention_attempts is {attempts}, and {config.model_type} does not align by"
             " attention; remove it"

@@ -40,11 +40,14 @@ def matrix_attention(
     """Computes scaled dot-product attention by two products (Vaswani et al. 2017, eq. 1).
 
     The same as `F.scaled_dot_product_attention`; it keeps the attention weights for the gradient.
-    Queries, keys and values are (B, heads, T or N, D); the mask broadcasts to (B, heads, T, N).
+    Queries, keys and values are (B, heads, T or N, D); the mask, bool or what is added to scores,
+    broadcasts to (B, heads, T, N).
     """
-    bias = torch.zeros(mask.shape, dtype=queries.dtype, device=mask.device)
+    if mask.dtype == torch.bool:
+        bias = torch.zeros(mask.shape, dtype=queries.dtype, device=mask.device)
+        mask = bias.masked_fill(~mask, -math.inf)
     scores = queries / math.sqrt(queries.shape[-1]) @ keys.mT  # (B, heads, T, N)
-    weights = (scores + bias.masked_fill(~mask, -math.inf)).softmax(dim=-1)
+    weights = (scores + mask).softmax(dim=-1)
     return drop(weights, dropout) @ values
 
 
@@ -63,10 +66,27 @@ def fused_attention(
         return attend(queries, keys, values, mask, dropout)
 
 
+def turned(heads: Tensor, n_channels: int) -> Tensor:
+    """Applies rotary positions (Su et al. 2021, arXiv:2104.09864, eq. 34) to (B, heads, T, D).
+
+    Of the first channels, an even number, each of the first half is turned together with one of the
+    second half; the others stay as they are.
+    """
+    _, _, T, _ = heads.shape
+    waves = sinusoids(T, n_channels, heads.device, "sines_first").to(heads.dtype)
+    sines, cosines = waves.chunk(2, dim=1)  # (T, n_channels / 2) each
+    first, second, others = heads.split(
+        [n_channels // 2, n_channels // 2, heads.shape[3] - n_channels], dim=3
+    )
+    turned_first = first * cosines - second * sines
+    return torch.cat([turned_first, second * cosines + first * sines, others], dim=3)
+
+
 class SelfAttention(nn.Module):
     """Multi-head self-attention with one fused map to queries, keys and values.
 
-    Heads have `head_size` channels, by default hidden / heads, which must be whole.
+    Heads have `head_size` channels, by default hidden / heads, which must be whole. Rotary
+    positions are in the first `rotary_channels` of each, an even number.
     """
 
     def __init__(
@@ -76,21 +96,31 @@ class SelfAttention(nn.Module):
         head_size: int | None = None,
         dropout: float = 0.0,
         *,
+        input_bias: bool = True,
         output_bias: bool = True,
+        rotary_channels: int = 0,
     ) -> None:
         super().__init__()
         if head_size is None and hidden % heads:
             raise ValueError(f"hidden size {hidden} is not a multiple of {heads} heads")
         self.heads = heads
         self.dropout = dropout
+        self.rotary_channels = rotary_channels
         width = heads * (head_size or hidden // heads)
-        self.qkv = Linear(hidden, 3 * width)
+        self.qkv = Linear(hidden, 3 * width, bias=input_bias)
         self.fc = Linear(width, hidden, bias=output_bias)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Attends from every position of (B, T, H) to the valid ones; padding is not cleared."""
+        """Attends from every position of (B, T, H) to the valid ones; padding is not cleared.
+
+        The mask is (B, T), bool, or what is added to the scores of positions.
+        """
         heads = self.qkv(frames).unflatten(2, (3, self.heads, -1))
         queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
+        if self.rotary_channels:
+            queries, keys = (turned(part, self.rotary_channels) for part in (queries, keys))
+        if mask.dtype != torch.bool:
+            mask = mask.to(queries.dtype)
         # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices
         slow = queries.is_cpu and queries.dtype == torch.bfloat16
         # and when exported, it makes one frame a special case

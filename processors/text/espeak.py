@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, Final
 
 from config.text import UnknownCharacters
@@ -53,17 +53,22 @@ class EspeakPhonemizer:
         two); then phones are assigned to words by the pronunciations of single words.
         """
         voice = _voice(self.language)
-        spoken = voice.groups(" ".join(words))
+        spoken = groups = voice.groups(" ".join(words))
         if len(spoken) != len(words) or not all(word.isalpha() for word in words):
             spoken = share_phones(words, spoken, [voice.alone(word) for word in words])
         said: list[Pronunciation] = []
-        for word, phones in zip(words, spoken, strict=True):
+        starts, group_starts = (
+            [*accumulate(map(len, rows), initial=0)] for rows in (spoken, groups)
+        )
+        is_shared = [*chain(*spoken)] == [*chain(*groups)]  # words may have other phones alone
+        for word, phones, start in zip(words, spoken, starts[:-1], strict=True):
             chosen = self._user_lexicon.get(word.lower(), phones)
             if not chosen and not self._refuses:  # of a script that espeak cannot read
                 chosen = voice.alone(transliterated(word))
             if not chosen:
                 raise InputError(f"espeak ({self.language}) has no phones for '{word}'; remove it")
-            said.append(Pronunciation(chosen, in_lexicon=True))
+            is_joined = is_shared and start not in group_starts and chosen == phones
+            said.append(Pronunciation(chosen, in_lexicon=True, is_joined=is_joined))
         return said
 
 

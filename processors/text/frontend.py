@@ -22,6 +22,7 @@ from processors.text.normalisation.foreign import left_out
 from processors.text.normalisation.other_languages import name_signs
 from processors.text.symbols import (
     ARPABET_PREFIX,
+    BLANK,
     END,
     FULL_STOP,
     SHORT_PAUSE,
@@ -40,7 +41,10 @@ from processors.text.tokens import (
 from utils.errors import InputError
 
 # what may be in braces; otherwise phones of ARPAbet
-_SETS = {"espeak": (is_ipa, "a phone of IPA"), "letters": (is_letter, "a letter")}
+_SETS = {
+    **dict.fromkeys(("espeak", "espeak_characters"), (is_ipa, "a phone of IPA")),
+    "letters": (is_letter, "a letter"),
+}
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
 Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
 
@@ -60,8 +64,10 @@ class TextFrontend:
     ) -> None:
         self.language = language
         self._unknown: UnknownCharacters = unknown
-        self._symbols = config.phone_extractor if config.has_nvidia_symbols else ""
+        self._symbols = config.phone_extractor if config.keeps_punctuation else ""
         self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
+        self._is_characters = config.is_characters
+        self._phone_prefix = ARPABET_PREFIX if config.has_nvidia_symbols else ""
         self._has_classes = config.pauses == "classes" and not self._symbols
         self._is_english = config.normalizer == "english" and is_english(language)
         arpabet = (is_arpabet, "a phone of ARPAbet")
@@ -98,7 +104,8 @@ class TextFrontend:
         units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
         word_ends = accumulate(sum(token.kind != "pause" for token in part) for part in units)
         spoken = self._spoken(text, normalised, tokens)
-        return replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
+        spoken = replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
+        return _with_blanks(spoken) if self._is_characters else spoken
 
     def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
         """Reads a part of a text: the text in words, and its words, pauses and phones."""
@@ -117,7 +124,7 @@ class TextFrontend:
         return normalised, tokens
 
     def _units(self, normalised: str, tokens: list[Token]) -> tuple[str, list[Token]]:
-        """Converts these to what the voice reads: words without hyphens, or NVIDIA's symbols."""
+        """Converts these to what the voice reads: words without hyphens, or a set of symbols."""
         if self._symbols:
             return read_symbols(normalised, self._symbols)
         if self._in_letters:
@@ -165,17 +172,36 @@ class TextFrontend:
         """Yields tokens with their pronunciations; words between pauses share their context."""
         clause: list[Token] = []
         for token in [*tokens, Token("pause", "")]:
-            if token.kind == "word":
+            if token.kind == "word" or (clause and token.text == WORD_BOUNDARY):
                 clause.append(token)
                 continue
             if clause:
-                pronunciations = self._phonemize([word.text for word in clause])
-                yield from zip(clause, pronunciations, strict=True)
+                yield from self._pronounced_clause(clause)
                 clause = []
             if token.text:
-                prefix = ARPABET_PREFIX if self._symbols and token.kind == "phones" else ""
+                prefix = self._phone_prefix if token.kind == "phones" else ""
                 phones = tuple(f"{prefix}{name}" for name in token.text.split())
-                yield token, Pronunciation(phones, in_lexicon=True)
+                yield token, self._in_symbols(Pronunciation(phones, in_lexicon=True))
+
+    def _pronounced_clause(self, clause: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
+        """Yields the words of a clause and the spaces between those that are not said as one."""
+        said = iter(self._phonemize([token.text for token in clause if token.kind == "word"]))
+        spaces: list[tuple[Token, Pronunciation]] = []
+        for token in clause:
+            if token.kind == "pause":
+                spaces.append((token, Pronunciation((), in_lexicon=True)))
+                continue
+            pronunciation = self._in_symbols(next(said))
+            if not pronunciation.is_joined:
+                yield from spaces
+            spaces = []
+            yield token, pronunciation
+        yield from spaces
+
+    def _in_symbols(self, said: Pronunciation) -> Pronunciation:
+        """Returns a pronunciation in single characters, if the voice reads these."""
+        phones = tuple("".join(said.phones)) if self._is_characters else said.phones
+        return said._replace(phones=phones)
 
     def _spoken(self, text: str, normalised: str, tokens: Sequence[Token]) -> SpokenText:
         """Joins the phones of words and pauses, in the form that SpokenText describes."""
@@ -215,6 +241,13 @@ class TextFrontend:
         )
 
 
+def _with_blanks(spoken: SpokenText) -> SpokenText:
+    """Returns a text with a blank before, after and between all of its symbols."""
+    phones = (BLANK, *(name for phone in spoken.phones for name in (phone, BLANK)))
+    words = tuple(Word(word.text, 2 * word.start + 1, 2 * word.end) for word in spoken.words)
+    return replace(spoken, phones=phones, words=words)
+
+
 class Frontends(dict[str, TextFrontend]):
     """Text front ends of one configuration by language, each built at its first use."""
 
@@ -244,7 +277,7 @@ def _make_phonemizer(
     lexicon: dict[str, tuple[str, ...]],
     unknown: UnknownCharacters,
 ) -> Phonemizer:
-    if config.phone_extractor == "espeak":
+    if config.has_espeak:
         return EspeakPhonemizer(language, lexicon, unknown)
     if config.phone_extractor == "letters":
         return LetterPhonemizer()

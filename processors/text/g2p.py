@@ -36,6 +36,7 @@ class Pronunciation(NamedTuple):
     phones: tuple[str, ...]  # or letters
     in_lexicon: bool  # False: from a rule
     instead: tuple[str, ...] = ()  # phones that can be said instead of the letters
+    is_joined: bool = False  # with the word before, as one
 
 
 _LETTER_A = Pronunciation(LETTER_A, in_lexicon=True)

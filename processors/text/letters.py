@@ -21,7 +21,7 @@ from config.text import UnknownCharacters
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
 from processors.text.normalisation.english import english_in_words
-from processors.text.symbols import APOSTROPHE, NVIDIA_SETS, mark_name
+from processors.text.symbols import APOSTROPHE, SYMBOL_SETS, mark_name
 from processors.text.tokens import Token
 from utils.errors import InputError
 from utils.seed import derived_seed
@@ -31,6 +31,7 @@ _DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―":
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
 _AFTER_MARK = re.compile(r"(?<=[(])\s+")
 _PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
+_HYPHENATED = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:['-]+[^\W_]+)*'*|.")
 _SEEDS = 2**63  # derived seeds are smaller
 
 
@@ -110,16 +111,21 @@ def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token
     Returns:
         What is spoken of the text, and its words and marks.
     """
-    unspoken = unspoken_symbols(normalised, phone_extractor)
-    spoken = "".join(" " if piece in unspoken else piece for piece in _PIECE.findall(normalised))
+    pattern, unspoken = _pattern(phone_extractor), unspoken_symbols(normalised, phone_extractor)
+    spoken = "".join(" " if piece in unspoken else piece for piece in pattern.findall(normalised))
     text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(spoken.split())))
-    return text, [_token(piece) for piece in _PIECE.findall(text)]
+    return text, [_token(piece) for piece in pattern.findall(text)]
 
 
 def unspoken_symbols(normalised: str, phone_extractor: str) -> tuple[str, ...]:
     """Returns the marks of a text that a set of symbols lacks, each once."""
-    known, pieces = NVIDIA_SETS[phone_extractor], _PIECE.findall(normalised)
+    known, pieces = SYMBOL_SETS[phone_extractor], _pattern(phone_extractor).findall(normalised)
     return tuple(dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known))
+
+
+def _pattern(phone_extractor: str) -> re.Pattern[str]:
+    """Returns what splits texts: a hyphen that is no symbol is a part of words."""
+    return _PIECE if "-" in SYMBOL_SETS[phone_extractor] else _HYPHENATED
 
 
 def _token(piece: str) -> Token:

@@ -22,8 +22,14 @@ APOSTROPHE = "'"  # a letter
 # Punctuation that only the symbol sets of NVIDIA distinguish.
 OTHER_PUNCTUATION = ("<->", '<">', "<(>", "<)>", "<:>", "<;>")
 END = "<eos>"  # the last symbol of a text in TensorFlowTTS
+BLANK = PAD  # between all symbols in texts of `espeak_characters`, inside words too
+# punctuation that only these texts distinguish
+_TYPOGRAPHIC = ("<¡>", "<¿>", "<—>", "<…>", "<«>", "<»>", "<“>", "<”>")
 # All that is in a sequence between words.
-PAUSES = (SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION, END)
+PAUSES = (
+    SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION, *_TYPOGRAPHIC,
+    END, BLANK,
+)  # fmt: skip
 
 VOWELS = (
     "AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW",
@@ -38,17 +44,26 @@ ARPABET = tuple(sorted([vowel + stress for vowel in VOWELS for stress in STRESSE
 
 ARPABET_PREFIX = "@"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-NVIDIA_SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids
+SYMBOL_SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids
     "nvidia_english": f"-!'(),.:;? {_LETTERS.upper()}{_LETTERS}",
     "nvidia_english_lowercase": f"-!'\"(),.:;? {_LETTERS}",
     "tensorflowtts_english": f"-!'(),.:;? {_LETTERS.upper()}{_LETTERS}",
+    "espeak_characters": ';:,.!?¡¿—…"«»“” ',
 }
+# the 178 symbols of Matcha-TTS in the order of their ids; of the two apostrophes it uses the second
+_IPA = (
+    "ɑɐɒæɓʙβɔɕçɗɖðʤəɘɚɛɜɝɞɟʄɡɠɢʛɦɧħɥʜɨɪʝɭɬɫɮʟɱɯɰŋɳɲɴøɵɸθœɶʘɹɺɾɻʀʁɽʂʃʈʧʉʊʋⱱʌɣɤʍχʎʏʑʐʒʔʡʕʢ"
+    "ǀǁǂǃˈˌːˑʼʴʰʱʲʷˠˤ˞↓↑→↗↘'̩'ᵻ"
+)
+ESPEAK_CHARACTERS = f"{SYMBOL_SETS['espeak_characters']}{_LETTERS.upper()}{_LETTERS}{_IPA}"
 
 
 def mark_name(char: str) -> str:
-    """Returns the name of a character of NVIDIA's sets."""
+    """Returns the name of a character of these sets."""
     if char == " ":
         return WORD_BOUNDARY
+    if char in _IPA:
+        return char
     return char if char.isalnum() or char == APOSTROPHE else f"<{char}>"
 
 

@@ -21,12 +21,13 @@ from processors.text.symbols import (
     ARPABET,
     ARPABET_PREFIX,
     END,
+    ESPEAK_CHARACTERS,
     FULL_STOP,
     IPA_OF_ARPABET,
     MARKS,
-    NVIDIA_SETS,
     PAD,
     PAUSES,
+    SYMBOL_SETS,
     WORD_BOUNDARY,
     mark_name,
 )
@@ -328,11 +329,20 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     """
     phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
     end = (END,) if phone_extractor == "tensorflowtts_english" else ()
-    return Vocabulary((PAD, *map(mark_name, NVIDIA_SETS[phone_extractor]), *phones, *end))
+    return Vocabulary((PAD, *map(mark_name, SYMBOL_SETS[phone_extractor]), *phones, *end))
+
+
+def espeak_characters_vocabulary() -> Vocabulary:
+    """The 178 symbols of Matcha-TTS in the order of their ids; `<pad>` is also the blank."""
+    names = [PAD, *map(mark_name, ESPEAK_CHARACTERS)]
+    names[names.index(APOSTROPHE)] = "<unused>"
+    return Vocabulary(names)
 
 
 def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
     """Returns the symbols of the data; with a lexicon also all of ARPAbet, for any word."""
+    if text.is_characters:
+        return espeak_characters_vocabulary()
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
     symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)

@@ -47,6 +47,12 @@ class ExportedVoice(NamedTuple):
         own: float = cast("Any", self.model.network).config.temperature
         return own
 
+    @property
+    def speakers_by_sid(self) -> list[int]:
+        """The ids of the speakers; the first, which programs take unasked, is the default one."""
+        speakers, default = self.model.speakers, self.model.default_speaker()
+        return sorted(range(len(speakers)), key=lambda i: speakers[i].name != default)
+
 
 def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:
     """Loads a voice and its vocoder, both as `Synthesizer` takes them.

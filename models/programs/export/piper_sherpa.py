@@ -18,7 +18,8 @@ from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
 from models.programs.export.folder import ExportedVoice, copy_licences
-from models.programs.export.onnx_file import WeightType, to_onnx
+from models.programs.export.matcha_sherpa import export_matcha
+from models.programs.export.onnx_file import WeightType, prefixed, to_onnx
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.numbers import year_or_number
 from processors.text.symbols import (
@@ -106,9 +107,8 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     """
     check_one_pass(voice)
     acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
-    networks = merge_models(
-        acoustic, vocoder, [("mel", "mel")], prefix1="acoustic_", outputs=["wav"]
-    )
+    acoustic = prefixed(acoustic, "acoustic_")
+    networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")], outputs=["wav"])
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
     before, after = (
@@ -137,17 +137,11 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
         "is_open": [symbol not in PUNCTUATION_PAUSES for symbol in symbols],
     }
     if several:
-        tables["speaker_of_sid"] = _speakers(voice)
+        tables["speaker_of_sid"] = voice.speakers_by_sid
     graph.initializer.extend(
         numpy_helper.from_array(np.array(values, np.int64), name) for name, values in tables.items()
     )
     return graph
-
-
-def _speakers(voice: ExportedVoice) -> list[int]:
-    """Orders the ids of speakers by `sid`: 0, which programs take unasked, is the default."""
-    speakers, default = voice.model.speakers, voice.model.default_speaker()
-    return sorted(range(len(speakers)), key=lambda i: speakers[i].name != default)
 
 
 def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:
@@ -168,7 +162,8 @@ def check_one_pass(voice: ExportedVoice) -> None:
     if set(voice.graphs) != set(_GRAPHS) or "noise" in voice.graphs["vocoder"].inputs:
         raise InputError(
             f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
-            " without noise: FastSpeech 2, FastPitch or FlowSpeech, and FreeVGL, HiFi-GAN, Vocos"
+            " without noise: FastSpeech 2, FastPitch, FlowSpeech or Matcha, and FreeVGL, HiFi-GAN,"
+            " Vocos"
             " or griffin_lim"
         )
 
@@ -247,7 +242,9 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
         "inference": {"noise_scale": _NOISE_SCALE, "length_scale": 1, "noise_w": 0},
         "phoneme_id_map": _AROUND | unspoken | ids,
         "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
-        "speaker_id_map": {model.speakers[i].name: sid for sid, i in enumerate(_speakers(voice))},
+        "speaker_id_map": {
+            model.speakers[i].name: sid for sid, i in enumerate(voice.speakers_by_sid)
+        },
         "hop_length": model.mel.hop_length,
     }
 
@@ -264,10 +261,16 @@ def _phones(extractor: str, vocabulary: Vocabulary) -> dict[str, Sequence[str]]:
 def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
     """Writes model.onnx, lexicon.txt, tokens.txt and the licences into `target`, or nothing.
 
+    A voice of `espeak_characters` is written in the layout for Matcha-TTS.
+
     Raises:
-        InputError: If the voice cannot speak in sherpa-onnx, which needs phones of ARPAbet, or
-            `target` is not empty.
+        InputError: If the voice cannot speak in sherpa-onnx, which needs phones of ARPAbet or
+            single characters of espeak-ng, or `target` is not empty.
     """
+    if voice.model.config.preprocess.text.is_characters:
+        check_one_pass(voice)
+        export_matcha(voice, target, weight_type)
+        return
     _check_phones(
         voice,
         ("lexicon",),

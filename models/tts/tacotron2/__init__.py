@@ -68,5 +68,6 @@ MODEL = Model(
     network=Tacotron2,
     task=Tacotron2Task,
     needs_durations=False,
+    aligns_by_attention=True,
     graphs=tacotron2_graphs,
 )

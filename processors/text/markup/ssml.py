@@ -409,11 +409,10 @@ class _Handler(ContentHandler):
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 
     def _phones(self, element: _Element, alphabet: str) -> str:
-        extractor = self._voice.text.phone_extractor
-        if extractor == "letters":
+        if self._voice.text.phone_extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
         written = self._required(element, "ph")
-        known, in_ipa = self._voice.known_phones, extractor == "espeak"
+        known, in_ipa = self._voice.known_phones, self._voice.text.has_espeak
         phones = values.phones_of(written, alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
 

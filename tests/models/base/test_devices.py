@@ -68,6 +68,7 @@ def experiment(model_type: str, task: str = "tts") -> Config:
         ("FastSpeech2", "tts", "bf16"),
         ("FastPitch", "tts", "bf16"),
         ("FlowSpeech", "tts", "bf16"),
+        ("Matcha", "tts", "fp32"),
         ("Tacotron2", "tts", "fp32"),
         ("HiFiGAN", "vocoder", "mixed"),
         ("FreeVGL", "vocoder", "fp32"),

@@ -53,6 +53,11 @@ VOICES = {  # of 20,000 parameters
         "prosody": {"channels": 16, "kernel_size": 3, "n_bins": 16},
         "estimator": {"channels": 16, "n_blocks": 3, "kernel_size": 5},
     },
+    "Matcha": {
+        "encoder": {"hidden": 16, "n_layers": 1, "filter_size": 32, "duration_filter_size": 16},
+        "decoder": {"channels": [16, 16], "n_middle_stages": 1, "head_size": 8},
+        "steps": 2,
+    },
 }
 LEXICON_GONE = {"preprocess": {"text": {"lexicon_path": "/gone/lexicon.txt"}}}
 
@@ -73,7 +78,10 @@ def make_voice(
         "dataset": ["tiny"],
         "dataset_path": {"tiny": "data/tiny"},
         "log_dir": "ckpts/tts",
-        "preprocess": {"text": {"phone_extractor": phone_extractor}},
+        "preprocess": {
+            "text": {"phone_extractor": phone_extractor},
+            "aligner": "learned" if model == "Matcha" else "pocketsphinx",
+        },
         "model": VOICES[model],
         "train": {"max_steps": 1},
         "inference": {
@@ -100,10 +108,11 @@ def make_voice(
     network = find_model("tts", model).network.build(
         load_config(folder / "config.json").model, assets
     )
-    torch.nn.init.constant_(network.duration_predictor.linear.bias, np.log(6.0))
+    predictor = getattr(network, "duration_predictor", None) or network.encoder.duration_predictor
+    torch.nn.init.constant_(predictor.linear.bias, np.log(6.0))
     if model == "FlowSpeech":
         torch.nn.init.normal_(network.estimator.velocity.weight, std=0.1)  # 0 before training
-    else:
+    elif model != "Matcha":
         torch.nn.init.constant_(network.mel_linear.bias, -4.0)
     save_file(network.state_dict(), folder / "model.safetensors")
     return folder
@@ -119,7 +128,12 @@ def flow_voice(tmp_path_factory) -> Synthesizer:
     return Synthesizer(make_voice(tmp_path_factory.mktemp("flow"), model="FlowSpeech"))
 
 
-@pytest.fixture(scope="module", params=["voice", "flow_voice"])
+@pytest.fixture(scope="module")
+def matcha_voice(tmp_path_factory) -> Synthesizer:
+    return Synthesizer(make_voice(tmp_path_factory.mktemp("matcha"), model="Matcha"))
+
+
+@pytest.fixture(scope="module", params=["voice", "flow_voice", "matcha_voice"])
 def every_voice(request) -> Synthesizer:
     return request.getfixturevalue(request.param)
 

@@ -43,6 +43,11 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "FastPitch 1.1": ("fastpitch", ("preprocess.aligner=learned", *_NO_DROPOUT)),
     "FlowSpeech": ("flowspeech", ()),
     "FlowSpeech with learned durations": ("flowspeech", ("preprocess.aligner=learned",)),
+    "Matcha": (
+        "matcha",
+        ("preprocess.aligner=pocketsphinx", "model.out_size=16", "model.encoder.dropout=0"),
+    ),
+    "Matcha with its own durations": ("matcha", ("model.encoder.dropout=0",)),
     "Tacotron 2": ("tacotron2", ()),
     "HiFi-GAN": ("hifigan", ()),
     "Vocos": ("vocos", ()),

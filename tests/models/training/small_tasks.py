@@ -168,6 +168,10 @@ VOICES = {  # the `model` section of very small ones, whose common parts have th
         "prosody": {"channels": 8, "kernel_size": 3, "n_bins": 8},
         "estimator": {"channels": 8, "n_blocks": 2, "kernel_size": 3},
     },
+    "Matcha": {
+        "encoder": {"hidden": 8, "n_layers": 1, "filter_size": 8, "duration_filter_size": 8},
+        "decoder": {"channels": [8, 8], "n_middle_stages": 1, "head_size": 4},
+    },
 }
 
 

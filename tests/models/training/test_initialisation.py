@@ -1,6 +1,7 @@
 import logging
 import shutil
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,11 @@ from utils.errors import InputError
 from utils.files import read_json, write_json
 
 # running statistics of the postnet must stay, too
-OPTIONS = {"FastSpeech2": ["model.use_postnet=true"], "FlowSpeech": ["train.ema_decay=0.9"]}
+OPTIONS = {
+    "FastSpeech2": ["model.use_postnet=true"],
+    "FlowSpeech": ["train.ema_decay=0.9"],
+    "Matcha": ["model.speaker_size=4"],
+}
 
 
 # with the parts of a FastSpeech 2 that a FlowSpeech has
@@ -105,7 +110,7 @@ def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
     copied, old = task.networks["model"].state_dict(), source.network.state_dict()
     names = tensors_of(source.network, PhoneEmbedding)
 
-    assert "phone_embedding.weight" in names
+    assert any(name.endswith("phone_embedding.weight") for name in names)
     for name in names:
         assert torch.equal(copied[name][2], old[name][len(symbols) - 1])
         assert torch.equal(copied[name][1], fresh[name][1])
@@ -141,7 +146,8 @@ def test_rows_of_speakers_are_matched_by_name(every_trained):
     network = task.networks["model"]
 
     assert torch.equal(network.speaker_embedding.weight, source.speaker_embedding.weight.flip(0))
-    assert torch.equal(network.pitch.norm.mean, source.pitch.norm.mean.flip(0))
+    if "pitch" in network.controls:
+        assert torch.equal(network.pitch.norm.mean, source.pitch.norm.mean.flip(0))
 
 
 @pytest.mark.parametrize(("f0_hz", "nearest"), [(90.0, 0), (250.0, 1)])
@@ -280,9 +286,12 @@ def speak(model, speaker):
     return model.network.infer(ids, torch.tensor([4]), speaker_ids=torch.tensor([speaker])).mel
 
 
-@pytest.mark.parametrize("model", VOICES)
-@pytest.mark.parametrize("speakers", [("anna",), ("anna", "ben")])
-def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, speakers, model):
+@pytest.mark.parametrize(
+    ("model", "speakers"),
+    # a Matcha of one speaker has no channels for more
+    [*product(VOICES, [("anna", "ben")]), *product(["FastSpeech2", "FlowSpeech"], [("anna",)])],
+)
+def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, model, speakers):
     old = voice_of(tmp_path / "old", speakers, model)
     new = add_speaker(tmp_path / "new", old, model=model)
     before, after = load_model(old), load_model(new)

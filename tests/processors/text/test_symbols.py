@@ -15,7 +15,10 @@ def test_arpabet_has_24_consonants_and_15_vowels_in_four_stresses():
 
 def test_marks_of_other_texts_are_pauses_and_in_no_vocabulary_of_phones():
     others = set(PAUSES) - set(MARKS)
-    assert others == {"<space>", "<->", '<">', "<(>", "<)>", "<:>", "<;>", "<eos>"}
+    assert others == {
+        *("<space>", "<->", '<">', "<(>", "<)>", "<:>", "<;>", "<eos>"),
+        *("<¡>", "<¿>", "<—>", "<…>", "<«>", "<»>", "<“>", "<”>"),
+    }
     assert MARKS == ("<pad>", "<sil>", "<sp>", "<,>", "<.>", "<?>", "<!>", "<spn>")
     assert not others & set(arpabet_vocabulary().symbols)
 

@@ -41,7 +41,7 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
             package cannot be got, or `target` is not empty.
     """
     check_one_pass(voice)
-    if voice.model.config.preprocess.text.phone_extractor == "espeak":
+    if voice.model.config.preprocess.text.has_espeak:
         raise InputError(
             f"{voice.model.home}: this voice needs phones of espeak-ng, which browsers do not have;"
             " use another --format"

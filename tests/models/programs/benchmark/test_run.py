@@ -82,7 +82,7 @@ def test_of_several_precisions_those_a_model_lacks_are_left_out():
 
 def test_every_model_has_its_full_size_on_the_lengths_of_ljspeech_and_a_tiny_one():
     assert known_models().keys() == {
-        "fastspeech2", "fastpitch", "flowspeech", "tacotron2",
+        "fastspeech2", "fastpitch", "flowspeech", "matcha", "tacotron2",
         "hifigan", "waveglow", "freevgl", "vocos",
     }  # fmt: skip
     for model, task in known_models().items():

@@ -1,0 +1,237 @@
+"""Matcha's velocity estimator: a U-Net of residual convolutions and transformer blocks over time.
+
+Group normalisation and attention of the original also read the frames by which a mel is padded to a
+multiple of 4: these are part of its computation, further padding is not. `FrameMasks` tells both.
+"""
+
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.tts.matcha.config import FRAMES_AT_ONCE, GROUPS, DecoderConfig
+from modules.flow import time_features
+from modules.layers.basic import Dropout, Linear, MaskedConv1d, clear_padding, length_mask
+from modules.layers.transformer import SelfAttention
+
+_TIME_EXPANSION = 4  # channels of the time, as a multiple of those of the first level
+_FILTER_EXPANSION = 4  # channels inside a transformer block
+_SMALLEST = 1e-9  # of a divisor
+
+
+class FrameMasks(NamedTuple):
+    """Frames of each item, (B, T) bool."""
+
+    valid: Tensor  # those of the mel
+    read: Tensor  # also those up to a multiple of 4: norms and attention read them
+
+    @classmethod
+    def of_lengths(cls, lengths: Tensor, n_frames: int) -> "FrameMasks":
+        """Marks frames by the lengths of mels, (B,); n_frames is a multiple of 4."""
+        padded = (lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE * FRAMES_AT_ONCE
+        return cls(length_mask(lengths, n_frames), length_mask(padded, n_frames))
+
+    def halved(self) -> "FrameMasks":
+        """Returns the masks of every second frame."""
+        return FrameMasks(*(mask.unflatten(1, (-1, 2))[:, :, 0] for mask in self))
+
+    def scores(self) -> Tensor:
+        """Returns what is added to the scores of attention, (B, T): e times less for padding."""
+        return self.valid.float().masked_fill(~self.read, -torch.inf)
+
+
+class GroupNorm(nn.GroupNorm):
+    """Group normalisation of frames (Wu and He 2018, arXiv:1803.08494) by those that are read."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(GROUPS, channels)
+
+    def forward(self, frames: Tensor, read: Tensor) -> Tensor:  # type: ignore[override]
+        """Normalises (B, T, C) in float32; frames that are not read become the offset."""
+        groups = frames.float().unflatten(2, (self.num_groups, -1))  # (B, T, G, C / G)
+        weight = read[:, :, None, None].float()
+        count = weight.sum(dim=1, keepdim=True) * groups.shape[3]
+        mean = (groups * weight).sum(dim=(1, 3), keepdim=True) / count
+        centred = (groups - mean) * weight
+        variance = centred.square().sum(dim=(1, 3), keepdim=True) / count
+        scaled = (centred * (variance + self.eps).rsqrt()).flatten(2)
+        return torch.addcmul(self.bias, scaled, self.weight)
+
+
+class ConvBlock(nn.Module):
+    """Convolution, group normalisation and Mish (Misra 2019, arXiv:1908.08681)."""
+
+    def __init__(self, in_channels: int, channels: int) -> None:
+        super().__init__()
+        self.conv = MaskedConv1d(in_channels, channels, 3)
+        self.norm = GroupNorm(channels)
+
+    def forward(self, frames: Tensor, masks: FrameMasks) -> Tensor:
+        """Transforms (B, T, C_in), padding 0 -> (B, T, C), padding 0."""
+        return clear_padding(F.mish(self.norm(self.conv(frames), masks.read)), masks.valid)
+
+
+class ResidualBlock(nn.Module):
+    """Two convolution blocks with the time between them (Ho et al. 2020, arXiv:2006.11239)."""
+
+    def __init__(self, in_channels: int, channels: int, time_channels: int) -> None:
+        super().__init__()
+        self.block_1 = ConvBlock(in_channels, channels)
+        self.block_2 = ConvBlock(channels, channels)
+        self.time = Linear(time_channels, channels)
+        self.residual = Linear(in_channels, channels)
+
+    def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
+        """Transforms (B, T, C_in) by the time, (B, 1, C_t) -> (B, T, C), padding not cleared."""
+        frames = clear_padding(frames, masks.valid)
+        hidden = clear_padding(self.block_1(frames, masks) + self.time(time), masks.valid)
+        return self.block_2(hidden, masks) + self.residual(frames).to(hidden.dtype)
+
+
+class SnakeBeta(nn.Module):
+    """x + sin^2(a x) / b by channel, a periodic activation (Lee et al. 2023, arXiv:2206.04658)."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.log_frequency = nn.Parameter(torch.zeros(channels))
+        self.log_height = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Activates (B, T, C) in float32."""
+        hidden = hidden.float()
+        waves = (hidden * self.log_frequency.exp()).sin().square()
+        return torch.addcmul(hidden, waves, 1 / (self.log_height.exp() + _SMALLEST))
+
+
+class TransformerBlock(nn.Module):
+    """Self-attention and two linear layers, each with LayerNorm before it."""
+
+    def __init__(self, config: DecoderConfig, channels: int) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(channels)
+        self.attention = SelfAttention(channels, config.heads, config.head_size, input_bias=False)
+        self.linear_norm = nn.LayerNorm(channels)
+        self.up = Linear(channels, _FILTER_EXPANSION * channels)
+        self.activation = SnakeBeta(_FILTER_EXPANSION * channels)
+        self.down = Linear(_FILTER_EXPANSION * channels, channels)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, frames: Tensor, scores: Tensor) -> Tensor:
+        """Transforms (B, T, C) with scores added to those of attention, (B, T)."""
+        attended = self.dropout(self.attention(self.attention_norm(frames), scores))
+        frames = frames + attended.to(frames.dtype)
+        hidden = self.activation(self.up(self.linear_norm(frames)))
+        return frames + self.down(self.dropout(hidden)).to(frames.dtype)
+
+
+class Stage(nn.Module):
+    """A residual block and transformer blocks."""
+
+    def __init__(self, config: DecoderConfig, in_channels: int, channels: int) -> None:
+        super().__init__()
+        time_channels = _TIME_EXPANSION * config.channels[0]
+        self.residual = ResidualBlock(in_channels, channels, time_channels)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(config, channels) for _ in range(config.n_blocks)
+        )
+
+    def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
+        """Transforms (B, T, C_in) -> (B, T, C), padding not cleared."""
+        frames = self.residual(frames, masks, time)
+        scores = masks.scores()
+        for block in self.blocks:
+            frames = block(frames, scores)
+        return frames
+
+
+class Halving(nn.Module):
+    """A convolution of three frames with a stride of two."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.linear = Linear(3 * channels, channels)
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Convolves (B, T, C) -> (B, T / 2, C)."""
+        _, _, C = frames.shape
+        pairs = clear_padding(frames, mask).unflatten(1, (-1, 2)).flatten(2)  # (B, T / 2, 2 C)
+        before = F.pad(pairs[:, :-1, C:], (0, 0, 1, 0))
+        return cast("Tensor", self.linear(torch.cat([before, pairs], dim=2)))
+
+
+class Doubling(nn.Module):
+    """A transposed convolution of four frames with a stride of two."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv = nn.ConvTranspose1d(channels, channels, 4, 2, 1)
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Convolves (B, T, C) -> (B, 2 T, C)."""
+        return cast("Tensor", self.conv(clear_padding(frames, mask).mT).mT)
+
+
+class UNet(nn.Module):
+    """Velocities of noisy mels, from the mel, the mean mel, the speaker and the time."""
+
+    def __init__(self, config: DecoderConfig, n_conditions: int, n_mels: int) -> None:
+        super().__init__()
+        channels, last = config.channels, len(config.channels) - 1
+        self.n_inputs = n_mels + n_conditions
+        time_channels = _TIME_EXPANSION * channels[0]
+        self.time_1 = Linear(self.n_inputs, time_channels)
+        self.time_2 = Linear(time_channels, time_channels)
+        inputs, outputs = (self.n_inputs, *channels), (*channels[::-1], channels[0])
+        self.down = nn.ModuleList(Stage(config, *inputs[i : i + 2]) for i in range(last + 1))
+        self.halving = nn.ModuleList(
+            MaskedConv1d(size, size, 3) if i == last else Halving(size)
+            for i, size in enumerate(channels)
+        )
+        self.mid = nn.ModuleList(
+            Stage(config, channels[-1], channels[-1]) for _ in range(config.n_middle_stages)
+        )
+        self.up = nn.ModuleList(
+            Stage(config, 2 * outputs[i], outputs[i + 1]) for i in range(last + 1)
+        )
+        self.doubling = nn.ModuleList(
+            MaskedConv1d(size, size, 3) if i == last else Doubling(size)
+            for i, size in enumerate(outputs[1:])
+        )
+        self.final_block = ConvBlock(channels[0], channels[0])
+        self.velocity = Linear(channels[0], n_mels)
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear | nn.Conv1d):
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
+
+    def forward(self, noisy: Tensor, masks: FrameMasks, condition: Tensor, times: Tensor) -> Tensor:
+        """Computes velocities, (B, T, M), padding not cleared; T is a multiple of 4.
+
+        Args:
+            noisy: Points of the flow, (B, T, M).
+            masks: Of T frames.
+            condition: Mean mels, and vectors of speakers if there are several, (B, T, C).
+            times: From 0 to 1, (B,).
+        """
+        features = time_features(times, self.n_inputs)[:, None]  # (B, 1, C)
+        time = F.mish(self.time_2(F.silu(self.time_1(features)))).float()
+        frames = torch.cat([noisy, condition], dim=2)
+        levels = [masks]
+        skipped = []
+        for stage, halving in zip(self.down, self.halving, strict=True):
+            frames = stage(frames, levels[-1], time)
+            skipped.append(frames)
+            frames = halving(frames, levels[-1].valid).float()
+            if isinstance(halving, Halving):
+                levels.append(levels[-1].halved())
+        for stage in self.mid:
+            frames = stage(frames, levels[-1], time)
+        for stage, doubling in zip(self.up, self.doubling, strict=True):
+            frames = stage(torch.cat([frames, skipped.pop()], dim=2), levels[-1], time)
+            frames = doubling(frames, levels[-1].valid).float()
+            if isinstance(doubling, Doubling):
+                levels.pop()
+        frames = self.final_block(clear_padding(frames, masks.valid), masks)
+        return cast("Tensor", self.velocity(frames))
