@@ -22,6 +22,7 @@ setup(
         "processors.dataset": ["*.csv.gz"],
         "processors.text": ["data/*"],
         "models.evaluation.report": ["static/*"],
+        "models.programs.compare": ["page.html"],
         "models.programs.export.web": ["static/*"],
         "models.programs.page": ["page.html"],
         "models.programs.server": ["static/*"],

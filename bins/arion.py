@@ -15,6 +15,7 @@ COMMANDS = {
     "distil": ("distil", "have another program speak texts, as a corpus to train on"),
     "check": ("check_corpus", "check a corpus, and whether recordings fit their texts"),
     "pronounce": ("pronounce", "show how words are said, and why; speak them"),
+    "compare": ("compare", "compare speech in blind listening tests"),
     "voices": ("voices", "list the voices of this machine"),
     "doctor": ("doctor", "show what is installed and whether it works"),
     "train": ("recipe", "run the stages of a recipe, as run.sh does"),

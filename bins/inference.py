@@ -47,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         resample=flags.resample,
         overrides=flags.set,
         lexicon=flags.lexicon,
+        tagged=not flags.no_tags,
     )
     output = next(iter(flags.infer_output_dir), None)
     synthesis = text_synthesis.TextSynthesis(

@@ -1,8 +1,7 @@
 """Shows how words are said: arion pronounce WORD ... [-o FILE] [flags]."""
 
-from models.checkpoint.voices import find_voice
-
 from bins._flags.parsers import program_arguments
+from models.voices import find_voice
 from utils.cli import UsageError, print_text, run
 from utils.files import user_path
 

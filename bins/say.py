@@ -60,12 +60,12 @@ def main() -> None:
         source = _marked_up(flags, text) if isinstance(text, str) else text
         pieces = synthesizer.generate(source, settings)
     if path is not None:
-        write_audio(path, pieces, sample_rate)
+        write_audio(path, pieces, sample_rate, synthesizer.tag)
         sys.stderr.write(printable(f"{path}") + "\n")
     elif flags.output is None:
         play(pieces, sample_rate)
     else:
-        _write(encoded(pieces, "wav", sample_rate))
+        _write(encoded(pieces, "wav", sample_rate, synthesizer.tag))
     for mark in pieces.marks:
         sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
     if subtitles is not None:
@@ -141,7 +141,9 @@ def _open(
         temperature=flags.temperature,
         seed=flags.seed or 0,
     )
-    synthesizer = Synthesizer(voice, flags.vocoder_dir, lexicon=flags.lexicon)
+    synthesizer = Synthesizer(
+        voice, flags.vocoder_dir, lexicon=flags.lexicon, tagged=not flags.no_tags
+    )
     synthesizer.speaker_id(settings.speaker)
     return synthesizer, synthesizer.checked(settings)
 

@@ -55,6 +55,7 @@ def main() -> None:
             memory_mb=flags.memory,
             wyoming=wyoming,
             lexicon=dictionary_of(flags.lexicon),
+            tagged=not flags.no_tags,
         )
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None

@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         reference, next(iter(flags.infer_output_dir), None), flags.set
     )
     synthesis = synthesis._replace(overwrite=flags.overwrite, seed=flags.seed or 0)
+    if flags.no_tags:
+        synthesis = synthesis._replace(tag="")
     if flags.infer_mode == "batch":
         copy_synthesis.synthesise_split(synthesis, flags.infer_dataset, flags.infer_testing_set)
         return

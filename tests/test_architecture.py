@@ -40,6 +40,7 @@ ROOMS = {
         "page": set(),
         "benchmark": set(),
         "books": set(),
+        "compare": set(),
         "distil": set(),
         "export": {"page"},
         "server": {"page"},

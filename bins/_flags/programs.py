@@ -63,7 +63,7 @@ _SOUND = matching("FILE", r"(?is).+\.(wav|flac|mp3|opus|ogg)", ".wav, .flac, .mp
 _VOICE = Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
     a name that `arion voices` lists, an experiment, or org/name on the Hub (default: {default})""")
 _SPEAKER = _control("speaker").with_help("""
-    one that `arion voices` lists (default: the one marked there, or the only one)""")
+    one that `arion voices` lists (default: marked there)""")
 
 # by the module of `bins`
 PROGRAMS: dict[str, tuple[Flag, ...]] = {
@@ -94,6 +94,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         _control("strict"),
         _control("lexicon"),
         _control("seed").with_help("of models that draw random numbers (default: 0)"),
+        _control("no_tags").with_help("do not say in the file that its speech is synthetic"),
         _control("vocoder_dir").with_help("""
             vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled one)"""),
     ),
@@ -137,6 +138,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             requests at a time; others get 503 (default: {default})"""),
         Flag("deadline", v.COUNT, metavar="S", default=600).with_help("""
             seconds for a request, also after SIGTERM (default: {default})"""),
+        Flag("no_tags", None, help="do not say in responses that their speech is synthetic"),
     ),
     "align": (
         *_CORPUS,
@@ -175,6 +177,20 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             seed of the choice of texts (default: {default})"""),
         Flag("num_workers", v.COUNT, default=n_cores()).with_help("""
             processes, or requests at a time (default: one per core)"""),
+    ),
+    "compare": (
+        Flag("folders", v.FOLDER, metavar="FOLDER", positional=True, several="words").with_help("""
+            speech of a system each, such as outputs of stage 3; files of one name are compared"""),
+        Flag("blind", _FOLDER, metavar="OUT", help="folder to make: a page, and its key"),
+        Flag("opinion", None).with_help("""
+            ask for an opinion of each clip from 1 to 5, not for a preference between two"""),
+        Flag("clips", v.COUNT, help="clips to draw at random (default: all)"),
+        Flag("seed", v.SEED, metavar="SEED", default=0).with_help("""
+            of the order and of --clips (default: {default})"""),
+        Flag("results", v.FILE, metavar="CSV", several="words").with_help("""
+            analyse what listeners downloaded from the page"""),
+        Flag("key", v.FILE).with_help("""
+            with --results: key.json of the test (default: the one next to the first CSV)"""),
     ),
     "voices": (),
     "doctor": (),

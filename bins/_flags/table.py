@@ -177,6 +177,8 @@ FLAGS = (
         --infer_output_dir A B C"""),
     Flag("overwrite", None, (3,)).with_help("""
         repeat finished wavs of the same model and settings (default: skip them)"""),
+    Flag("no_tags", None, (3,)).with_help("""
+        do not say in the wavs that they are synthetic speech, and by which model"""),
     Flag("vocoder_dir", v.MODEL, (3, 4), kinds=TTS).with_help("""
         vocoder, given as for --infer_expt_dir, or griffin_lim (default: the bundled one); stage 4
         also scores recordings resynthesised by it, to isolate its error (default: that of stage 3,

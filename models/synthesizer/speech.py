@@ -41,6 +41,7 @@ class Speech:
     attention: tuple[AttentionQuality, ...] = ()  # of each sentence, if the model has attention
     marks: tuple[TimedMark, ...] = ()  # of SSML, in order
     clauses: tuple[tuple[str, int], ...] = ()  # of the text as given, with their numbers of words
+    tag: str = ""  # what its files say of their origin, of `synthetic_tag`; empty: nothing
     gain: float = 1.0  # what the wav was multiplied by to keep it within [-1, 1]; 1 for most
 
     @property
@@ -63,7 +64,8 @@ class Speech:
     def save(self, path: str | Path) -> None:
         """Writes the wav, as 16-bit samples where the format has samples; makes the folder.
 
-        The suffix decides the format, such as .wav, .flac, .ogg or .mp3.
+        The suffix decides the format, such as .wav, .flac, .ogg or .mp3. The file says that the
+        speech is synthetic; that of `dataclasses.replace(speech, tag="")` does not.
         """
         path = Path(path) if isinstance(path, str | Path) else path
         if not isinstance(path, Path) or path.suffix[1:].lower() not in FORMATS:
@@ -71,7 +73,7 @@ class Speech:
                 f"{path}: unknown audio format; expected the path of a file that ends with one of"
                 f" .{', .'.join(FORMATS)}"
             )
-        write_audio(path, [self.wav], self.sample_rate)
+        write_audio(path, [self.wav], self.sample_rate, self.tag)
 
     def save_alignment(self, path: str | Path) -> None:
         """Writes the times of words and sentences, in some formats also those of phones.

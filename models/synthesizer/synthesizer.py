@@ -32,7 +32,8 @@ from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
-from models.voices import find_voice
+from models.voices import find_voice, licence_in
+from processors.audio.streams import synthetic_tag
 from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
 from processors.text.normalisation.english import is_english
@@ -76,6 +77,7 @@ class Synthesizer:
         overrides: `key.path=value` for the text and inference settings that the model came with.
         lexicon: Words and how they are said, "nuh-VAD-uh" or "{N AH0 V AE1 D AH0}", or the file of
             a dictionary.
+        tagged: Files of its speech say that it is synthetic, and by which model.
 
     Raises:
         InputError: If a model cannot be loaded, is of the wrong kind, or lacks its default speaker,
@@ -91,6 +93,7 @@ class Synthesizer:
         resample: bool = False,
         overrides: Sequence[str] = (),
         lexicon: Lexicon = None,
+        tagged: bool = True,
     ) -> None:
         self._device = torch.device(resolved_device(device))
         place = find_voice(reference) if isinstance(reference, str) else reference
@@ -98,6 +101,8 @@ class Synthesizer:
         self.model.require_task("tts", reference)
         self._opened_vocoder = open_vocoder(vocoder, self.model.mel, resample=resample)
         self.model.load(self._device)
+        licence = licence_in(self.model.home / "history.json")
+        self.tag = synthetic_tag(self.model.origin, licence) if tagged else ""
         self.speakers: tuple[Speaker, ...] = self.model.speakers
         self.config = config = with_overrides(self.model, overrides)
         # who speaks where no speaker is asked for; None: one of several must be named
@@ -171,7 +176,8 @@ class Synthesizer:
         faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
         log_gain(speech.gain)
         texts = tuple((clause.text, len(clause.words)) for clause in clauses)
-        return replace(speech, text=_written(text) or speech.text, clauses=texts, wav=faded)
+        spoken = _written(text) or speech.text
+        return replace(speech, text=spoken, clauses=texts, wav=faded, tag=self.tag)
 
     def generate(
         self,

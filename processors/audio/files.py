@@ -6,7 +6,6 @@ libsndfile reads truncated files silently, passes NaN on, and writes NaN as a fu
 import os
 import re
 import struct
-import wave
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -17,8 +16,8 @@ import soxr
 
 from config.preprocess import PreprocessConfig
 from processors.audio.frames import to_pcm16
+from processors.audio.streams import write_audio
 from utils.errors import UtteranceError
-from utils.files import replacing
 
 _SILENT_PEAK = 1e-4  # -80 dBFS: three steps of 16 bits
 _FULL_SCALE = 0.99  # the highest value of 8-bit audio is 0.992
@@ -166,8 +165,11 @@ def _to_rate(
     return wav
 
 
-def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
+def write_wav(path: Path, wav: np.ndarray, sample_rate: int, tag: str = "") -> float:
     """Writes mono audio (S,) as 16-bit WAV, atomically; scaled down, not clipped, beyond [-1, 1].
+
+    Args:
+        tag: As for `write_audio`.
 
     Returns:
         Gain that was applied: 1.0 unless the peak exceeds 1.
@@ -179,29 +181,24 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
     if not np.isfinite(wav).all():
         raise AudioError(f"{path.name}: not written, the audio holds NaN or infinity")
     gain = 1 / max(1.0, float(np.abs(wav).max()))
-    _write_pcm16(path, [to_pcm16(wav * gain)], sample_rate)
+    write_audio(path, [to_pcm16(wav * gain)], sample_rate, tag)
     return gain
 
 
-def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
+def write_wav_blocks(
+    path: Path, blocks: Iterable[np.ndarray], sample_rate: int, tag: str = ""
+) -> int:
     """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
 
     Samples are clipped to [-1, 1].
+
+    Args:
+        tag: As for `write_audio`.
     """
     # the peak of all blocks is not known in time to scale them
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
-    return _write_pcm16(path, clipped, sample_rate)
-
-
-def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    # libsndfile gives no reason where a file cannot be written
-    with replacing(path) as temporary, wave.open(str(temporary), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(sample_rate)
-        for steps in blocks:
-            file.writeframes(steps.tobytes())
-        return file.getnframes()
+    write_audio(path, clipped, sample_rate, tag)
+    return soundfile.info(path).frames
 
 
 def check_length(path: Path) -> bool:

@@ -63,6 +63,16 @@ def test_steps_and_temperature_reach_stage_3(monkeypatch):
     assert (usual.steps, usual.temperature) == (None, None)
 
 
+def test_wavs_are_tagged_unless_told_not_to(monkeypatch):
+    asked = []
+    monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **named: asked.append(named))
+    monkeypatch.setattr(text_synthesis, "synthesise_texts", lambda *_: None)
+    for flags in ((), ("--no_tags",)):
+        monkeypatch.setattr("sys.argv", ["inference", *TEXT, *flags])
+        main()
+    assert [named["tagged"] for named in asked] == [True, False]
+
+
 def test_a_contour_that_cannot_be_read_is_a_usage_error(monkeypatch, tmp_path):
     (tmp_path / "c.txt").write_text("1\nhigh\n")
     for spec, message in (

@@ -218,9 +218,29 @@ def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=out))
     say(TEXT, "-o", "-")
-    steps = np.frombuffer(out.getvalue()[44:], dtype="<i2")
+    wav, _ = soundfile.read(io.BytesIO(out.getvalue()))
     assert out.getvalue()[:4] == b"RIFF"
-    assert np.abs(steps / 32768 - spoken(voice)).max() < 1e-4
+    assert np.abs(wav - spoken(voice)).max() < 1e-4
+    assert voice.tag.encode() in out.getvalue()
+
+
+def test_files_of_texts_and_books_say_that_they_are_synthetic_unless_told_not_to(
+    say, voice, tmp_path
+):
+    (tmp_path / "tale.txt").write_text("It was so.")
+    for words, name in ((("Yes.",), "a.flac"), (("tale.txt",), "book")):
+        say(*words, "-o", f"tagged/{name}")
+        say(*words, "-o", f"plain/{name}", "--no_tags")
+    tagged, plain = (
+        sorted(path for path in (tmp_path / folder).rglob("*.flac"))
+        for folder in ("tagged", "plain")
+    )
+    assert [path.name for path in tagged] == [path.name for path in plain]
+    for one, other in zip(tagged, plain, strict=True):
+        assert soundfile.SoundFile(one).comment == voice.tag
+        assert soundfile.SoundFile(other).comment == ""
+        assert np.array_equal(soundfile.read(one)[0], soundfile.read(other)[0])
+    assert len(tagged) == 2
 
 
 def without_sound(monkeypatch):

@@ -57,7 +57,8 @@ def test_flags_are_limits(monkeypatch):
     voices, limits, places = served(monkeypatch, "a=b", *flags)
     assert voices == ["a=b"]
     assert (limits.queue, limits.deadline_s) == (3, 9)
-    assert (places["memory_mb"], places["port"]) == (10, 0)
+    assert (places["memory_mb"], places["port"], places["tagged"]) == (10, 0, True)
+    assert not served(monkeypatch, "--no_tags")[2]["tagged"]
 
 
 def test_operations_that_are_kept_compiled_are_bounded(monkeypatch):
@@ -82,7 +83,8 @@ def test_a_missing_extra_is_named(monkeypatch):
 def test_sigterm_ends_the_server_after_what_is_running(tmp_path):
     folder = make_voice(tmp_path / "tiny")
     text = "It was so. Was it? Yes, in 1813. " * 6
-    expected = b"".join(encoded(Synthesizer(folder).generate(text), "wav", 22050))
+    voice = Synthesizer(folder)
+    expected = b"".join(encoded(voice.generate(text), "wav", 22050, voice.tag))
     process = subprocess.Popen(
         [sys.executable, "-m", "bins.arion", "serve", str(folder), "--port", "0"],
         cwd=ROOT,

@@ -104,7 +104,7 @@ def speak_book(
     made_of = {
         "text": fingerprint(book.title, book.chapters),
         "voice": voice.fingerprint(),
-        "settings": fingerprint(speaker, voice.checked(settings).record()),
+        "settings": fingerprint(speaker, voice.checked(settings).record(), bool(voice.tag)),
         "format": format,
     }
     names = file_names(book, format)
@@ -125,7 +125,7 @@ def speak_book(
                 if name in done:
                     continue
                 narrator.speak(sentences, path, bar)
-                lufs = _master(path, folder / name, narrator.sample_rate)
+                lufs = _master(path, folder / name, voice)
                 entry = {"title": chapter.title, "file": name, "loudness_lufs": lufs}
                 entry["bytes"] = (folder / name).stat().st_size
                 done[name] = entry | _times(narrator, sentences, path)
@@ -196,14 +196,15 @@ def _spoken(folder: Path) -> Iterator[np.ndarray]:
     return map(np.load, _parts(folder))
 
 
-def _master(source: Path, target: Path, sample_rate: int) -> float | None:
+def _master(source: Path, target: Path, voice: Synthesizer) -> float | None:
     """Writes a chapter at the loudness of all, which it returns (LUFS).
 
     One of less than 0.4 s, or silence, cannot be measured: it stays as it is, None is returned.
     """
+    sample_rate = voice.model.mel.sample_rate
     lufs, peak = loudness(_spoken(source), sample_rate)
     if not math.isfinite(lufs):
-        write_audio(target, _spoken(source), sample_rate)
+        write_audio(target, _spoken(source), sample_rate, voice.tag)
         return None
     gain_db = min(LOUDNESS_LUFS - lufs, _PEAK_DB - 20 * math.log10(peak))
     if gain_db < LOUDNESS_LUFS - lufs:
@@ -213,7 +214,7 @@ def _master(source: Path, target: Path, sample_rate: int) -> float | None:
             *(target.name, lufs + gain_db, LOUDNESS_LUFS, _PEAK_DB),
         )
     gain = np.float32(10 ** (gain_db / 20))
-    write_audio(target, (wav * gain for wav in _spoken(source)), sample_rate)
+    write_audio(target, (wav * gain for wav in _spoken(source)), sample_rate, voice.tag)
     return round(lufs + gain_db, 2)
 
 

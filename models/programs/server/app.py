@@ -78,9 +78,13 @@ def _add_speech(
     async def speech(request: SpeechRequest) -> Response:
         """Streams the speech of a request."""
         request = voices.resolved(request)
+        # held to the end of the request: what still speaks counts as memory
+        voice = await synthesis.in_thread(voices.get, request.voice)
         sound = synthesis.speak(request)
         first = await anext(sound)  # wrong texts are refused before the response begins
         headers = {} if request.instructions is None else {"X-Arion-Ignored": "instructions"}
+        if voice.tag:
+            headers["X-Arion-Synthetic"] = voice.tag
         sse = request.stream_format == "sse"
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
         return StreamingResponse(_joined(first, sound), 200, headers, media_type)
@@ -158,13 +162,13 @@ class _Synthesis:
     async def speak(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
         # held to the end of the request: what still speaks counts as memory
-        voice = await self._in_thread(self._voices.get, request.voice)
-        parts = await self._in_thread(self._parts, voice, request, pause)
-        while (part := await self._in_thread(next, parts, None)) is not None:
+        voice = await self.in_thread(self._voices.get, request.voice)
+        parts = await self.in_thread(self._parts, voice, request, pause)
+        while (part := await self.in_thread(next, parts, None)) is not None:
             if part:
                 yield part
 
-    async def _in_thread(self, function: Callable[..., T], *arguments: object) -> T:
+    async def in_thread(self, function: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(
             self._threads, self._timed, function, *arguments
         )
@@ -186,7 +190,7 @@ class _Synthesis:
         pause_s = voice.config.inference.sentence_pause_s / request.speed if pause else 0
         silence = np.zeros(round(pause_s / mel.frame_s) * mel.hop_length, dtype=np.float32)
         counted = self._counted(chain([silence] if pause else [], pieces), sample_rate)
-        data = encoded(counted, request.response_format, sample_rate)
+        data = encoded(counted, request.response_format, sample_rate, voice.tag)
         delay_s = stream_delay_s(request.response_format, sample_rate)
         return _events(data, pieces, request, delay_s) if request.stream_format == "sse" else data
 
@@ -288,12 +292,13 @@ def serve(
     memory_mb: float,
     wyoming: Address | None = None,
     lexicon: Dictionary | None = None,
+    tagged: bool = True,
 ) -> None:
     """Serves voices; SIGTERM and SIGINT let running requests end first."""
     _check_free(host, port, "--port or --host")
     if wyoming is not None:
         _check_free(*wyoming, "--wyoming")
-    store = VoiceStore(partial(named_references, voices), memory_mb, lexicon)
+    store = VoiceStore(partial(named_references, voices), memory_mb, lexicon, tagged=tagged)
     get_logger(__name__).info("voices: %s", ", ".join(store.descriptions))
     # the log has no word of what clients send, and a damaged voice is named at the start only
     for room in ("models.voices", "models.synthesizer", "processors"):

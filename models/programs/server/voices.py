@@ -38,6 +38,7 @@ class VoiceStore:
         find: Finds the references of voices by name; called again for voices that were added.
         memory_mb: Bounds the weights of voices in memory; one voice is always kept.
         lexicon: That of all voices.
+        tagged: Responses say that their speech is synthetic.
     """
 
     def __init__(
@@ -45,9 +46,12 @@ class VoiceStore:
         find: Callable[[], Mapping[str, str | Path]],
         memory_mb: float,
         lexicon: Dictionary | None = None,
+        *,
+        tagged: bool = True,
     ) -> None:
         self._find = find
         self._lexicon = lexicon
+        self._tagged = tagged
         self._memory_mb = memory_mb
         self._sources: dict[str, tuple[str | Path, Files]] = {}  # of each voice when last read
         self._refused: dict[str, Files] = {}  # that cannot be read; the voice before them goes on
@@ -136,7 +140,7 @@ class VoiceStore:
             voice = self._alive.get(key)
             if voice is None:
                 try:
-                    voice = Synthesizer(reference, lexicon=self._lexicon)
+                    voice = Synthesizer(reference, lexicon=self._lexicon, tagged=self._tagged)
                     self._alive[key] = voice
                 except InputError as error:
                     get_logger(__name__).error("voice %s: %s", name, error)

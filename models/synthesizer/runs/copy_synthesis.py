@@ -28,10 +28,12 @@ from models.synthesizer.runs.synthesis_run import (
     utterances_of,
 )
 from models.synthesizer.vocoders import vocoder_for_inference
+from models.voices import licence_in
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import AudioError, read_audio, write_wav_blocks
 from processors.audio.frames import from_pcm16, mel_of
+from processors.audio.streams import synthetic_tag
 from processors.dataset.store import MelWavStore
 from processors.extraction.fingerprint import check_prepared
 from processors.metrics.families.copies import mel_l1, piece_spans
@@ -186,6 +188,7 @@ class CopySynthesis(NamedTuple):
     fingerprint: str  # of weights, settings and code
     overwrite: bool = False  # repeat what is finished with the same model and settings
     seed: int = 0  # of the vocoder's random numbers
+    tag: str = ""  # of its files, of `synthetic_tag`
 
 
 def load_copy_synthesis(
@@ -206,6 +209,7 @@ def load_copy_synthesis(
         output or default_output(reference, model.home),
         device,
         fingerprint(*model_facts(model, config, device)),
+        tag=synthetic_tag(model.origin, licence_in(model.home / "history.json")),
     )
 
 
@@ -236,7 +240,7 @@ def synthesise_mels(
 ) -> None:
     """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
-    facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
+    facts = [synthesis.fingerprint, synthesis.name, synthesis.seed, bool(synthesis.tag)]
     by_id = {source.id: source for source in sources}
     fingerprints = {
         id: fingerprint(*facts, id, source.dataset, str(source.path), source.version)
@@ -273,10 +277,11 @@ def _synthesise(
             yield gain * block
             start = time.perf_counter()
 
-    n_samples = write_wav_blocks(path, blocks(), synthesis.mel.sample_rate)
+    written_as = synthesis.mel.sample_rate, synthesis.tag
+    n_samples = write_wav_blocks(path, blocks(), *written_as)
     gain = limiting_gain(peak)
     if gain < 1:  # synthesised again, for the whole may be too long for the memory
-        write_wav_blocks(path, blocks(gain), synthesis.mel.sample_rate)
+        write_wav_blocks(path, blocks(gain), *written_as)
         log_gain(gain)
     seconds = n_samples / synthesis.mel.sample_rate
     distance = None if wav is None else mel_distance(path, wav, spectrogram)

@@ -168,7 +168,7 @@ def _synthesise_all(
     voice.checked(settings)
     transform = settings.transform
     contour = transform.factors if isinstance(transform, PitchContour) else None
-    made_by = voice.fingerprint(), voice.vocoder_name, settings.record(), contour
+    made_by = voice.fingerprint(), voice.vocoder_name, settings.record(), contour, bool(voice.tag)
     by_id = {item.id: item for item in items}
     fingerprints = {id: fingerprint(*made_by, *item.described()) for id, item in by_id.items()}
 
@@ -193,7 +193,7 @@ def _synthesise_all(
 
 
 def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
-    write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate)
+    write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate, speech.tag)
     if synthesis.synthesizer.config.inference.save_plots:
         plot_synthesis(
             folder / f"{item.id}.png",

@@ -28,6 +28,12 @@ def test_speech_is_saved_in_the_format_of_its_name(tmp_path, suffix):
         assert np.abs(wav - speech.wav).max() < 1 / 32000
 
 
+def test_a_file_of_speech_holds_its_tag(tmp_path):
+    for tag in ("Synthetic speech; model: choir", ""):
+        replace(hello(), tag=tag).save(tmp_path / "a.wav")
+        assert soundfile.SoundFile(tmp_path / "a.wav").comment == tag
+
+
 def test_an_unknown_audio_format_names_those_there_are(tmp_path):
     with pytest.raises(InputError, match=r"a\.aac: unknown audio format; .* one of \.wav, \.flac"):
         hello().save(tmp_path / "a.aac")

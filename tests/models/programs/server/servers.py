@@ -55,9 +55,10 @@ def running(
     limits: Limits | None = None,
     wyoming: Address | None = None,
     lexicon: Dictionary | None = None,
+    voices: VoiceStore | None = None,
 ) -> Iterator[Running]:
     """Serves voices until the end of the block."""
-    voices = VoiceStore(lambda: folders, memory_mb=2000, lexicon=lexicon)
+    voices = voices or VoiceStore(lambda: folders, memory_mb=2000, lexicon=lexicon)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     server = uvicorn.Server(server_config(voices, limits or Limits(), "127.0.0.1", 0, wyoming))
     thread = threading.Thread(target=server.run)

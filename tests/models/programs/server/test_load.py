@@ -45,7 +45,7 @@ def test_100_parallel_and_1000_serial_requests_are_whole_and_leave_memory_as_it_
     texts = [f"Was it {word}? Yes, so it was." for word in ("so", "you", "good", "late", "me")]
     cases = [(text, format) for text in texts for format in FORMATS]
     expected = {
-        (text, format): b"".join(encoded(voice.generate(text), format, 22050))
+        (text, format): b"".join(encoded(voice.generate(text), format, 22050, voice.tag))
         for text, format in cases
     }
 

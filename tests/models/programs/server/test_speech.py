@@ -12,6 +12,7 @@ import pytest
 import soundfile
 import soxr
 
+from models.programs.server.voices import VoiceStore
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
 from processors.durations.subtitles import subtitles
@@ -27,7 +28,7 @@ RATE = 22050
 
 
 def bytes_of(voice, text=TEXT, format="wav", **settings):
-    return b"".join(encoded(voice.generate(text, **settings), format, RATE))
+    return b"".join(encoded(voice.generate(text, **settings), format, RATE, voice.tag))
 
 
 def speak(server, text=TEXT, voice="tiny", format="wav", **fields):
@@ -54,6 +55,22 @@ def events_of(server, text, format="pcm", **fields):
 @pytest.mark.parametrize("format", ["wav", "mp3", "opus", "flac", "pcm"])
 def test_each_format_holds_the_speech_of_python(server, voice, format):
     assert speak(server, format=format) == bytes_of(voice, format=format)
+
+
+def test_responses_say_in_a_header_and_in_the_sound_that_their_speech_is_synthetic(server, voice):
+    asked = {"model": "arion", "voice": "tiny", "input": TEXT}
+    for format in ("wav", "pcm"):
+        raw = server.client().audio.speech.with_raw_response
+        response = raw.create(**asked, response_format=format)
+        assert response.headers["x-arion-synthetic"] == voice.tag
+        assert (voice.tag.encode() in response.content) == (format == "wav")
+    untagged = VoiceStore(lambda: {"tiny": voice.model.home}, memory_mb=1, tagged=False)
+    with running({"tiny": voice.model.home}, voices=untagged) as plain:
+        response = plain.client().audio.speech.with_raw_response.create(
+            **asked, response_format="wav"
+        )
+    assert "x-arion-synthetic" not in response.headers
+    assert response.content == b"".join(encoded(voice.generate(TEXT), "wav", RATE))
 
 
 def test_ignored_instructions_are_named(server, voice):
@@ -231,7 +248,7 @@ def test_a_short_text_does_not_wait_for_the_end_of_a_long_one(server, voice, mon
     ) as response:
         parts = response.iter_bytes()
         next(parts)
-        assert speak(server) == b"".join(encoded(generate(voice, TEXT), "wav", RATE))
+        assert speak(server) == b"".join(encoded(generate(voice, TEXT), "wav", RATE, voice.tag))
         assert next(parts)
 
 
@@ -320,9 +337,9 @@ def test_models_voices_health_and_metrics(server):
     assert voices["three/carl"]["licence"] == voices["tiny"]["licence"] == "unknown"
     assert server.request("GET", "/health") == (200, '{"status":"ok"}')
     before = server.metric("arion_sound_seconds_total")
-    samples = np.frombuffer(speak(server)[44:], dtype="<i2")
+    samples = np.frombuffer(speak(server, format="pcm"), dtype="<i2")
     seconds = server.metric("arion_sound_seconds_total") - before
-    assert seconds == pytest.approx(len(samples) / RATE)
+    assert seconds == pytest.approx(len(samples) / 24000, abs=1e-4)
     assert server.metric('arion_requests_total{status="200"}') >= 3
     assert server.metric("arion_requests_active") == 0
 

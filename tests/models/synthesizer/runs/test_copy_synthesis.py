@@ -215,6 +215,14 @@ def test_a_split_that_was_spoken_is_skipped_unless_the_model_changed(tmp_path, s
     assert lines_of(tmp_path / "out")[0]["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
 
 
+def test_wavs_say_that_they_are_synthetic_and_are_made_anew_without_that(tmp_path, store):
+    vocoder, path = make_vocoder(tmp_path, Echo(store)), tmp_path / "out" / "rec-008.wav"
+    for tag in ("Synthetic speech; model: a vocoder", ""):
+        synthesise_split(vocoder._replace(tag=tag), "Anna", "test")
+        assert soundfile.SoundFile(path).comment == tag
+        assert np.array_equal(soundfile.read(path, dtype="int16")[0], store.read("rec-008").wav)
+
+
 class Noise:
     """Gives noise of a seed."""
 
@@ -297,6 +305,7 @@ def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
     assert (vocoder.mel, vocoder.output) == (MEL, folder / "result")
     assert vocoder.preprocess.processed_dir == "elsewhere"
     assert torch.cat([*vocoder.network.generate(torch.zeros(1, 8, 5))], dim=1).shape == (1, 320)
+    assert f"model: {folder.name}; licence of the voice: unknown" in vocoder.tag
 
 
 def test_an_override_chooses_the_precision(tmp_path):

@@ -55,6 +55,7 @@ class FakeSynthesizer:
     """Says every text as one word of four frames; refuses the word "unspeakable"."""
 
     vocoder_name = "Griffin-Lim"
+    tag = "Synthetic speech"
     speaker_id = Synthesizer.speaker_id
 
     def __init__(self, config, *names: str) -> None:
@@ -87,7 +88,7 @@ class FakeSynthesizer:
         speech = make_speech(
             ("<sil>", "AH", "<.>"), [1, 2, 1], text="uh.", normalized="uh.", words=words
         )
-        return replace(speech, text=text, speaker=speaker)
+        return replace(speech, text=text, speaker=speaker, tag=self.tag)
 
 
 def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> TextSynthesis:
@@ -136,6 +137,8 @@ def test_texts_become_numbered_files_in_single(tmp_path):
     ]
     wav, rate = soundfile.read(tmp_path / "out" / "single" / "text-0001.wav")
     assert (len(wav), rate) == (4 * HOP, RATE)
+    file = soundfile.SoundFile(tmp_path / "out" / "single" / "text-0001.wav")
+    assert file.comment == "Synthetic speech"
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == [
         "Good day.",
         "And good night.",

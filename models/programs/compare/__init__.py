@@ -1,0 +1,1 @@
+"""Blind listening tests: a page for listeners, and what their answers say."""
