@@ -160,11 +160,11 @@ def marked_up_passages(
     reader: TextReader, blocks: Sequence[Sequence[TextRun]], language: str
 ) -> list[Passage]:
     """Reads the passages of blocks of runs; no sentence continues in the next block."""
-    sentences = []
+    sentences: list[list[TextRun | tuple[SpokenText, Sequence[TextRun]]]] = []
     for block in blocks:
         text = "".join(run.text for run in block)
         pieces = merge_wordless(split_sentences(text))
-        rows = cut_runs(block, pieces) if has_word(text) else [block]
+        rows: Sequence[Sequence[TextRun]] = cut_runs(block, pieces) if has_word(text) else [block]
         sentences += [_clauses(reader, runs, language) for runs in rows]
     clauses = [item[0] for items in sentences for item in items if not isinstance(item, TextRun)]
     if not clauses:

@@ -135,9 +135,6 @@ class _Reader(HTMLParser):
     It reads what is not well-formed as browsers read HTML.
     """
 
-    # no element of SSML holds text in which tags are text
-    CDATA_CONTENT_ELEMENTS = ()  # type: ignore[misc]
-
     def __init__(self, voice: SsmlVoice, *, strict: bool, is_well_formed: bool) -> None:
         super().__init__(convert_charrefs=False)
         self.blocks: list[list[TextRun]] = [[]]
@@ -222,6 +219,9 @@ class _Reader(HTMLParser):
             self._close()
         self._close()
 
+    def set_cdata_mode(self, *_: object, **_options: object) -> None:
+        """Reads tags in all elements: none of SSML holds them as text."""
+
     def handle_data(self, data: str) -> None:
         """Adds text; around the root there is none."""
         if data in ("&", "<"):
@@ -250,7 +250,7 @@ class _Reader(HTMLParser):
         if fault := self._tag_fault(tag):
             self._tolerate(fault, "only its content is read")
         else:
-            names, attributes = ATTRIBUTES[tag], {}
+            names, attributes = ATTRIBUTES[tag], dict[str, str]()
             for key, value in attrs:
                 if key in names:
                     attributes[key] = value or ""
