@@ -137,16 +137,21 @@ class PreprocessConfig:
                 " aligner to learned (to none if the model needs no durations), or text.p_arpabet"
                 " to 0"
             )
-        has_letters = self.text.in_letters or self.text.is_characters
-        if has_letters and self.aligner in ("pocketsphinx", "textgrid"):
+        if self.text.in_letters and self.aligner in ("pocketsphinx", "textgrid"):
             raise ValueError(
                 f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
-                " of phones; set aligner to learned, or to imported with durations of letters"
+                " of phones; set aligner to hmm or learned, or to imported with durations of"
+                " letters"
             )
         if self.text.keeps_punctuation and self.aligner == "hmm":
             raise ValueError(
                 f"text.phone_extractor is {extractor}, whose marks are not the pauses that aligner"
                 " hmm places; set aligner to learned, or to imported with durations of letters"
+            )
+        if self.text.is_characters and self.aligner in ("pocketsphinx", "textgrid"):
+            raise ValueError(
+                f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
+                " of phones; set aligner to learned"
             )
 
     def corpus_of(self, dataset: str) -> CorpusConfig:

@@ -17,11 +17,10 @@ class TextConfig:
     # any language. `mixed`: each word in letters or in ARPAbet, English. `nvidia_english` and
     # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
     # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation.
-    # `tensorflowtts_english`: `nvidia_english` and a last <eos>, with the ids of TensorFlowTTS.
-    # `mixed` and these three need a model that finds the durations in training (`aligner:
-    # "learned"`) or needs none (`"none"`), unless p_arpabet is 0. `espeak_characters`: IPA by
-    # espeak-ng in single characters, all punctuation, and a blank between all, with the symbols and
-    # ids of Matcha-TTS.
+    # `tensorflowtts_english`: `nvidia_english` and a last <eos>, with the ids of TensorFlowTTS. The
+    # four before need a model that finds the durations in training (`aligner: "learned"`) or needs
+    # none (`"none"`), unless p_arpabet is 0. `espeak_characters`: IPA by espeak-ng in single
+    # characters, all punctuation, and a blank between all, with the symbols and ids of Matcha-TTS.
     phone_extractor: Literal[
         "lexicon",
         "espeak",
@@ -32,9 +31,9 @@ class TextConfig:
         "tensorflowtts_english",
         "espeak_characters",
     ] = "lexicon"
-    # For `mixed` and these three: probability of ARPAbet in training, drawn for each word and
-    # epoch, of the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters
-    # alone. Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
+    # Of letters and ARPAbet: probability of ARPAbet in training, drawn for each word and epoch, of
+    # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
+    # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
     p_arpabet: float = 1.0
     lexicon_path: str = ""  # lexicon with `WORD  PH1 PH2` lines; takes precedence
     # Imported voices: `sp` maps punctuation inside a text to <sp>, and adds nothing at its edges.

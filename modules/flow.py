@@ -6,11 +6,9 @@ Synthesis follows the flow by Euler's method in a few steps.
 
 import math
 from collections.abc import Callable
-from typing import cast
 
 import torch
 from torch import Tensor
-from torch._higher_order_ops.scan import scan
 
 SIGMA = 1e-4  # standard deviation of the noise that is left at time 1
 _WORD = 2**32  # random bits are whole numbers below it, in int64
@@ -35,18 +33,10 @@ def solve(velocity: Callable[[Tensor, Tensor], Tensor], start: Tensor, n_steps: 
         velocity: Takes points (B, T, M) and times (B,), and returns (B, T, M).
         start: The points at time 0, (B, T, M).
     """
-
-    def follow(point: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
-        times = (step / n_steps).expand(len(start))
-        return point + velocity(point, times) / n_steps, step.clone()
-
-    steps = torch.arange(n_steps, device=start.device)
-    if torch.compiler.is_exporting():  # the graph has the network once
-        point, _ = scan(follow, start, steps)
-        return cast("Tensor", point)
     point = start
-    for step in steps:
-        point, _ = follow(point, step)
+    for step in range(n_steps):
+        times = start.new_full((len(start),), step / n_steps)
+        point = point + velocity(point, times) / n_steps
     return point
 
 

@@ -116,14 +116,14 @@ def _hz_of_mel(mel: Tensor, scale: MelScale) -> Tensor:
 
 
 def mel_band_edges(config: MelConfig) -> Tensor:
-    """Returns edges of bands in Hz, (M + 2,) float64; band m is from m to m + 2, around m + 1."""
+    """Edges of the bands in Hz, (M + 2,) float64; band m reaches from m to m + 2, around m + 1."""
     low, high = (_mel_of_hz(hz, config.scale) for hz in (config.f_min, config.f_max))
     mels = torch.linspace(low, high, config.n_mels + 2, dtype=torch.float64)
     return _hz_of_mel(mels, config.scale)
 
 
 def mel_filter_bank(config: MelConfig) -> Tensor:
-    """Builds triangular filters, (M, n_fft // 2 + 1): of equal area, or of height 1 with "htk".
+    """Triangular filters, (M, n_fft // 2 + 1) float32: of equal area, or of height 1 with "htk".
 
     Raises:
         ValueError: If a band is narrower than the distance of the STFT's bins and stays empty.

@@ -184,7 +184,7 @@ class TextFrontend:
             if token.text:
                 prefix = self._phone_prefix if token.kind == "phones" else ""
                 phones = tuple(f"{prefix}{name}" for name in token.text.split())
-                yield token, Pronunciation(phones, in_lexicon=True)
+                yield token, self._in_symbols(Pronunciation(phones, in_lexicon=True))
 
     def _pronounced_clause(
         self, clause: Sequence[Token], *, before_phones: bool
@@ -199,12 +199,17 @@ class TextFrontend:
             if token.kind == "pause":
                 spaces.append((token, Pronunciation((), in_lexicon=True)))
                 continue
-            pronunciation = next(said)
+            pronunciation = self._in_symbols(next(said))
             if not pronunciation.is_joined:
                 yield from spaces
             spaces = []
             yield token, pronunciation
         yield from spaces
+
+    def _in_symbols(self, said: Pronunciation) -> Pronunciation:
+        """Returns a pronunciation in single characters, if the voice reads these."""
+        phones = tuple("".join(said.phones)) if self._is_characters else said.phones
+        return said._replace(phones=phones)
 
     def _spoken(self, text: str, normalised: str, tokens: Sequence[Token]) -> SpokenText:
         """Joins the phones of words and pauses, in the form that SpokenText describes."""
@@ -222,12 +227,11 @@ class TextFrontend:
                 continue
             if follows_word and self._in_letters and not self._symbols:
                 phones.append(WORD_BOUNDARY)
-            names = "".join(said.phones) if self._is_characters else said.phones
-            start, end = len(phones), len(phones) + len(names)
+            start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
                 choices.append(WordPhones(len(words), start, end, said.instead))
             words.append(Word(token.shown or token.text, start, end))
-            phones += names
+            phones += said.phones
             if not said.in_lexicon:
                 unknown.append(token.text)
         if self._has_classes and words[-1].end == len(phones):

@@ -333,7 +333,7 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
 
 
 def espeak_characters_vocabulary() -> Vocabulary:
-    """Returns the 178 symbols of Matcha-TTS in the order of their ids; `<pad>` is the blank."""
+    """Returns the 178 symbols of Matcha-TTS by their ids; `<pad>` is also the blank."""
     names = [PAD, *map(mark_name, ESPEAK_CHARACTERS)]
     names[names.index(APOSTROPHE)] = "<unused>"
     return Vocabulary(names)

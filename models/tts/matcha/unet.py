@@ -1,7 +1,7 @@
 """Matcha's velocity estimator: a U-Net of residual convolutions and transformer blocks over time.
 
-Group normalisation and attention of the authors' code also read the frames by which a mel is padded
-to a multiple of 4. Here they read the same frames, and no further padding.
+Group normalisation and attention of the original also read the frames by which a mel is padded to a
+multiple of 4: these are part of its computation, further padding is not. `FrameMasks` tells both.
 """
 
 from typing import NamedTuple, cast
@@ -17,14 +17,14 @@ from modules.layers.transformer import SelfAttention
 
 _TIME_EXPANSION = 4  # channels of the time, as a multiple of those of the first level
 _FILTER_EXPANSION = 4  # channels inside a transformer block
-_SMALLEST = 1e-9  # added to a divisor
+_SMALLEST = 1e-9  # of a divisor
 
 
 class FrameMasks(NamedTuple):
     """Frames of each item, (B, T) bool."""
 
-    valid: Tensor  # of the mel
-    read: Tensor  # of the mel padded to a multiple of 4, by norms and attention
+    valid: Tensor  # those of the mel
+    read: Tensor  # also those up to a multiple of 4: norms and attention read them
 
     @classmethod
     def of_lengths(cls, lengths: Tensor, n_frames: int) -> "FrameMasks":
@@ -37,12 +37,12 @@ class FrameMasks(NamedTuple):
         return FrameMasks(*(mask.unflatten(1, (-1, 2))[:, :, 0] for mask in self))
 
     def scores(self) -> Tensor:
-        """Returns the bias of attention scores, (B, T): the authors add their mask, 1 and 0."""
+        """Returns what is added to the scores of attention, (B, T): e times less for padding."""
         return self.valid.float().masked_fill(~self.read, -torch.inf)
 
 
 class GroupNorm(nn.GroupNorm):
-    """Group normalisation over the frames that are read (Wu and He 2018, arXiv:1803.08494)."""
+    """Group normalisation of frames (Wu and He 2018, arXiv:1803.08494) by those that are read."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(GROUPS, channels)
@@ -126,18 +126,23 @@ class TransformerBlock(nn.Module):
 
 
 class Stage(nn.Module):
-    """A residual block and a transformer block."""
+    """A residual block and transformer blocks."""
 
     def __init__(self, config: DecoderConfig, in_channels: int, channels: int) -> None:
         super().__init__()
         time_channels = _TIME_EXPANSION * config.channels[0]
         self.residual = ResidualBlock(in_channels, channels, time_channels)
-        self.transformer = TransformerBlock(config, channels)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(config, channels) for _ in range(config.n_blocks)
+        )
 
     def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
         """Transforms (B, T, C_in) -> (B, T, C), padding not cleared."""
         frames = self.residual(frames, masks, time)
-        return cast("Tensor", self.transformer(frames, masks.scores()))
+        scores = masks.scores()
+        for block in self.blocks:
+            frames = block(frames, scores)
+        return frames
 
 
 class Halving(nn.Module):
@@ -155,28 +160,46 @@ class Halving(nn.Module):
         return cast("Tensor", self.linear(torch.cat([before, pairs], dim=2)))
 
 
+class Doubling(nn.Module):
+    """A transposed convolution of four frames with a stride of two."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv = nn.ConvTranspose1d(channels, channels, 4, 2, 1)
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Convolves (B, T, C) -> (B, 2 T, C)."""
+        return cast("Tensor", self.conv(clear_padding(frames, mask).mT).mT)
+
+
 class UNet(nn.Module):
     """Velocities of noisy mels, from the mel, the mean mel, the speaker and the time."""
 
     def __init__(self, config: DecoderConfig, n_conditions: int, n_mels: int) -> None:
         super().__init__()
+        channels, last = config.channels, len(config.channels) - 1
         self.n_inputs = n_mels + n_conditions
-        first, second = config.channels
-        time_channels = _TIME_EXPANSION * first
+        time_channels = _TIME_EXPANSION * channels[0]
         self.time_1 = Linear(self.n_inputs, time_channels)
         self.time_2 = Linear(time_channels, time_channels)
-        self.down_1 = Stage(config, self.n_inputs, first)
-        self.halving = Halving(first)
-        self.down_2 = Stage(config, first, second)
-        self.conv_2 = MaskedConv1d(second, second, 3)
-        stages = (Stage(config, second, second) for _ in range(config.n_middle_stages))
-        self.mid = nn.ModuleList(stages)
-        self.up_2 = Stage(config, 2 * second, first)
-        self.doubling = nn.ConvTranspose1d(first, first, 4, 2, 1)
-        self.up_1 = Stage(config, 2 * first, first)
-        self.conv_1 = MaskedConv1d(first, first, 3)
-        self.final_block = ConvBlock(first, first)
-        self.velocity = Linear(first, n_mels)
+        inputs, outputs = (self.n_inputs, *channels), (*channels[::-1], channels[0])
+        self.down = nn.ModuleList(Stage(config, *inputs[i : i + 2]) for i in range(last + 1))
+        self.halving = nn.ModuleList(
+            MaskedConv1d(size, size, 3) if i == last else Halving(size)
+            for i, size in enumerate(channels)
+        )
+        self.mid = nn.ModuleList(
+            Stage(config, channels[-1], channels[-1]) for _ in range(config.n_middle_stages)
+        )
+        self.up = nn.ModuleList(
+            Stage(config, 2 * outputs[i], outputs[i + 1]) for i in range(last + 1)
+        )
+        self.doubling = nn.ModuleList(
+            MaskedConv1d(size, size, 3) if i == last else Doubling(size)
+            for i, size in enumerate(outputs[1:])
+        )
+        self.final_block = ConvBlock(channels[0], channels[0])
+        self.velocity = Linear(channels[0], n_mels)
         for layer in self.modules():
             if isinstance(layer, nn.Linear | nn.Conv1d):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
@@ -188,20 +211,27 @@ class UNet(nn.Module):
 
         Args:
             noisy: Points of the flow, (B, T, M).
+            masks: Of T frames.
             condition: Mean mels, and vectors of speakers if there are several, (B, T, C).
             times: From 0 to 1, (B,).
         """
         features = time_features(times, self.n_inputs)[:, None]  # (B, 1, C)
         time = F.mish(self.time_2(F.silu(self.time_1(features)))).float()
-        half = masks.halved()
-        fine = self.down_1(torch.cat([noisy, condition], dim=2), masks, time)
-        coarse = self.down_2(self.halving(fine, masks.valid).float(), half, time)  # (B, T / 2, C)
-        frames = self.conv_2(coarse, half.valid).float()
+        frames = torch.cat([noisy, condition], dim=2)
+        levels = [masks]
+        skipped = []
+        for stage, halving in zip(self.down, self.halving, strict=True):
+            frames = stage(frames, levels[-1], time)
+            skipped.append(frames)
+            frames = halving(frames, levels[-1].valid).float()
+            if isinstance(halving, Halving):
+                levels.append(levels[-1].halved())
         for stage in self.mid:
-            frames = stage(frames, half, time)
-        frames = self.up_2(torch.cat([frames, coarse], dim=2), half, time)
-        frames = self.doubling(clear_padding(frames, half.valid).mT).mT.float()  # (B, T, C)
-        frames = self.up_1(torch.cat([frames, fine], dim=2), masks, time)
-        frames = self.conv_1(frames, masks.valid).float()
+            frames = stage(frames, levels[-1], time)
+        for stage, doubling in zip(self.up, self.doubling, strict=True):
+            frames = stage(torch.cat([frames, skipped.pop()], dim=2), levels[-1], time)
+            frames = doubling(frames, levels[-1].valid).float()
+            if isinstance(doubling, Doubling):
+                levels.pop()
         frames = self.final_block(clear_padding(frames, masks.valid), masks)
         return cast("Tensor", self.velocity(frames))

@@ -68,16 +68,17 @@ class HiFiGANTask(WaveGanTask):
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators (eq. 1), then of the generator (eq. 2 to 4)."""
-        wav, wav_hat = batch.wav, self.networks["generator"](batch.mel)  # (B, S)
-        discriminator = self.networks.get("discriminator")
-        if discriminator is None:
-            yield Update("generator", self.reconstruction_losses(wav, wav_hat))
+        wav_hat = self.networks["generator"](batch.mel)  # (B, S)
+        if "discriminator" not in self.networks:
+            yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))
             return
-        yield Update("discriminator", discriminator_losses(discriminator, wav, wav_hat.detach()))
+        discriminator, weight = self.networks["discriminator"], self.config.lambda_feature
+        losses = discriminator_losses(discriminator, batch.wav, wav_hat.detach())
+        yield Update("discriminator", losses)
         with frozen(discriminator):
-            weights = 1.0, self.config.lambda_feature
-            adversarial = adversarial_losses(discriminator, wav, wav_hat, *weights)
-            yield Update("generator", adversarial | self.reconstruction_losses(wav, wav_hat))
+            adversarial = adversarial_losses(discriminator, batch.wav, wav_hat, 1.0, weight)
+            reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
+            yield Update("generator", adversarial | reconstruction)
 
 
 def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:
