@@ -302,7 +302,9 @@ class Synthesizer:
         """Finds the id of the speaker, and reads the passages of the text."""
         speaker = self.speaker_id(settings.speaker)
         language = self.speakers[speaker].language
-        reader = self._reader.using(dictionary_of(settings.lexicon), language)
+        reader = self._reader
+        if settings.lexicon is not None:
+            reader = reader.using(dictionary_of(settings.lexicon), language)
         source = text.source if isinstance(text, Ssml | Markup) else text
         check_text(source)
         if isinstance(text, str) and not PAUSE.search(text):

@@ -164,6 +164,8 @@ class _BlockParser(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Opens an element; those of `_BLOCK` begin a block."""
         attributes = {name: value or "" for name, value in attrs}
+        if tag in ("td", "th", "tr") and self._open and self._open[-1].tag in ("td", "th"):
+            self._close(self._open.pop())
         left_out = self._is_left_out() or _is_left_out(tag, attributes)
         if _BLOCK.fullmatch(tag):
             self.end_block()
@@ -198,18 +200,22 @@ class _BlockParser(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         """Closes an element, and those in it that are still open."""
         if tag in (element.tag for element in self._open):
-            while (element := self._open.pop()).tag != tag:
+            while self._close(self._open.pop()) != tag:
                 pass
-            if element.left_out:
-                pass
-            elif tag in ("ol", "ul") and self._next_numbers:
-                self._next_numbers.pop()
-            elif tag in ("td", "th"):
-                self._text.append(_CELL_END)
-            elif tag == "a" and self._refers_to_note(element):
-                self._text[element.n_texts :] = [_NOTE]
         if _BLOCK.fullmatch(tag):
             self.end_block()
+
+    def _close(self, element: _Open) -> str:
+        """Does what the end of an element asks for; returns its tag."""
+        if element.left_out:
+            pass
+        elif element.tag in ("ol", "ul") and self._next_numbers:
+            self._next_numbers.pop()
+        elif element.tag in ("td", "th"):
+            self._text.append(_CELL_END)
+        elif element.tag == "a" and self._refers_to_note(element):
+            self._text[element.n_texts :] = [_NOTE]
+        return element.tag
 
     def _refers_to_note(self, link: _Open) -> bool:
         """Returns whether a link shows only digits or marks, and leads to the same text."""

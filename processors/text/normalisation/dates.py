@@ -48,7 +48,8 @@ def _numeric(match: re.Match[str]) -> str:
         return match[0]
     if len(year_digits) == 2:
         year_digits = ("19" if int(year_digits) > 50 else "20") + year_digits
-    return f"{MONTHS[int(month) - 1]} {ordinal(day)}, {year(year_digits)}"
+    before_time = " " * match[0].endswith("T")
+    return f"{MONTHS[int(month) - 1]} {ordinal(day)}, {year(year_digits)}{before_time}"
 
 
 def _era(match: re.Match[str]) -> str:
@@ -132,7 +133,7 @@ TIMES = (
     rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
     rule(
         rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
-        rf"{_HALF}?(?:\s?(?:h|hrs)\b)?",
+        rf"{_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?",
         _clock,
         re.I,
     ),

@@ -175,3 +175,8 @@ def test_brackets_in_brackets_take_no_quadratic_time():
     assert len(texts("[" * 30_000 + "a" + "]" * 30_000)) == 1
     assert len(texts("[a](" + "(" * 60_000)) == 1
     assert time.process_time() - start < 5
+
+
+def test_cells_of_html_need_no_end():
+    table = "<table><tr><th>A<th>B</tr><tr><td>1<td>2</table>"
+    assert texts(table, "html") == ["A, B", "1, 2"]

@@ -30,3 +30,8 @@ def test_dates_are_read_the_american_way(text, spoken):
 )
 def test_times_of_day_and_ratios(text, spoken):
     assert apply(TIMES, text) == spoken
+
+
+def test_a_date_and_its_time_in_one_are_two_words():
+    spoken = apply((*DATES, *TIMES), "2024-03-15T14:30:05Z")
+    assert spoken == "March fifteenth, twenty twenty-four fourteen thirty and five seconds"
