@@ -1,5 +1,6 @@
 """From written text to phones, words and pauses: `TextFrontend.__call__` is the whole path."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -165,6 +166,13 @@ class TextFrontend:
         """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""
         apart = " " if text[0].isalnum() or text[0] in "'’" or is_sign(text[0]) else ""
         return self._normalise(f"{_WORD}{apart}{text}").removeprefix(_WORD)
+
+    def holds_phones(self, inline: str) -> bool:
+        """Tells whether what is in braces is meant as phones, also if some of them are wrong."""
+        phones = inline.split()
+        valid = [self._is_phone(phone) for phone in phones]
+        look_alike = all(re.fullmatch(r"[A-Z]{1,3}\d?", phone) for phone in phones)
+        return any(valid) and (all(valid) or look_alike)
 
     def _check_phones(self, inline: str) -> None:
         for phone in inline.split():

@@ -33,6 +33,8 @@ _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]",
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
 _SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔][\"'”’»)\]]*$")
 _NO_MARK = re.compile(r"[^.!?…。！？।॥۔,;:、，(\[–—-]$")
+_INLINE = re.compile(r"\{([^{}|]*)(?:\|[^{}]*)?\}")
+_ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
@@ -264,6 +266,7 @@ class TextReader:
         self._config = config
         self._max_phones = max_phones
         self._p_arpabet = p_arpabet
+        self._unknown = unknown
         self._frontends = Frontends(config, unknown)
         self._unspoken: set[str] = set()  # signs and letters that were named in the log
         self._dictionary: Dictionary | None = None
@@ -337,7 +340,19 @@ class TextReader:
         spoken = replace(spoken, text="".join(parts))
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
 
+    def _round_brackets(self, text: str, language: str) -> str:
+        """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
+        if "{" not in text and "}" not in text:
+            return text
+        phones = [m for m in _INLINE.finditer(text) if self._frontends[language].holds_phones(m[1])]
+        kept = {place for match in phones for place in (match.start(), match.end() - 1)}
+        return "".join(
+            char if place in kept else char.translate(_ROUND) for place, char in enumerate(text)
+        )
+
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
+        if self._unknown != "refuse":
+            parts = [self._round_brackets(part, language) for part in parts]
         if self._dictionary is None:
             return parts
         voice = self._transcriber(language)

@@ -247,3 +247,17 @@ def test_a_script_that_espeak_cannot_read_is_transliterated():
     ((clause,),) = read("das ꦗꦮ", "de")
     assert [word.text for word in clause.words] == ["das", "ꦗꦮ"]
     assert clause.words[1].end > clause.words[1].start
+
+
+def test_braces_that_hold_no_phones_are_round_brackets():
+    for text, plain in [
+        ("Dear {name}, hi.", "Dear (name), hi."),
+        ("Use ${HOME} now {}.", "Use $(HOME) now ()."),
+        ("It is {A, B} or {{x.y}}.", "It is (A, B) or ((x.y))."),
+        ("An open { is here.", "An open ( is here."),
+    ]:
+        spoken, expected = (reader(unknown="speak")(source, "en-us")[0][0] for source in (text, plain))
+        assert (spoken.text, spoken.phones) == (text, expected.phones)
+    assert reader(unknown="speak")("Say {T UW1}.", "en-us")[0][0].words[1].text == "T UW1"
+    with pytest.raises(InputError, match=r"'QQ' in \{HH QQ\} is not a phone"):
+        reader(unknown="speak")("Say {HH QQ}.", "en-us")

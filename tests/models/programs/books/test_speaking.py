@@ -246,7 +246,7 @@ def test_a_manifest_that_is_not_whole_is_one_clear_error(voice, loud, tmp_path, 
 
 
 def test_a_text_that_cannot_be_spoken_is_found_before_the_first_sentence(voice, loud, tmp_path):
-    book = Book("B", (Chapter("One", ("It was so.",)), Chapter("Two", ("So.", "A {QQ} b."))))
+    book = Book("B", (Chapter("One", ("It was so.",)), Chapter("Two", ("So.", "A {HH QQ} b."))))
     with pytest.raises(InputError, match=r"chapter 'Two', paragraph 2: .*QQ"):
         speak(voice, tmp_path, book)
     assert loud == []
