@@ -190,7 +190,7 @@ class Synthesizer:
         Every vocoder gives pieces of a sentence.
 
         Args:
-            text: That of `__call__`, or an iterator of the parts of a plain text, such as the
+            text: Text as in `__call__`, or an iterator of the parts of a plain text, such as the
                 tokens of a language model. Each sentence is spoken as soon as it is complete.
             settings: Those of `__call__`; each sentence starts from the seed, and the last piece
                 comes later by the time of `fade_out`.

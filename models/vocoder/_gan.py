@@ -56,8 +56,8 @@ class WaveGanTask:
     Each model adds its `training_step`.
 
     Args:
-        mel: That of the input.
-        loss_mel: That of the mel loss.
+        mel: Mel definition of the input.
+        loss_mel: Mel definition of the mel loss.
     """
 
     exported = "generator"

@@ -14,7 +14,7 @@ class ConvNeXtBlock(nn.Module):
         expanded: Channels between the linear layers.
         kernel_size: Frames, odd.
         scale: First factor on the residual branch, of each channel.
-        eps: Of LayerNorm.
+        eps: Term in the denominator of LayerNorm.
     """
 
     def __init__(

@@ -169,7 +169,7 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int, tag: str = "") -> f
     """Writes mono audio (S,) as 16-bit WAV, atomically; scaled down, not clipped, beyond [-1, 1].
 
     Args:
-        tag: As for `write_audio`.
+        tag: Text for the metadata of the file, as in `write_audio`.
 
     Returns:
         Gain that was applied: 1.0 unless the peak exceeds 1.
@@ -193,7 +193,7 @@ def write_wav_blocks(
     Samples are clipped to [-1, 1].
 
     Args:
-        tag: As for `write_audio`.
+        tag: Text for the metadata of the file, as in `write_audio`.
     """
     # the peak of all blocks is not known in time to scale them
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)

@@ -52,7 +52,7 @@ def synthetic_tag(model: str, licence: str) -> str:
 
     Args:
         model: Its name.
-        licence: Of its weights, or of the recordings it was trained on.
+        licence: Licence of the weights, or of the recordings that the model was trained on.
     """
     # ID3 tags of libsndfile and headers of HTTP are Latin-1
     name, terms = (quote(" ".join(text.split()), safe=_PLAIN) for text in (model, licence))
@@ -67,7 +67,7 @@ def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int, tag:
 
     Args:
         pieces: Floats, or int16 for formats with 16-bit samples.
-        tag: Of `synthetic_tag`; kept in RIFF INFO, Vorbis comments or ID3. Raw samples have none.
+        tag: Text of `synthetic_tag`, in RIFF INFO, Vorbis comments or ID3; raw samples have none.
     """
     format = path.suffix[1:].lower()
     with replacing(path) as temporary, _File(temporary, "wb+") as file:

@@ -53,7 +53,7 @@ def make_test(
         out: New or empty.
         kind: "preference" between every two systems, or "opinion" of each alone.
         n_clips: Clips drawn at random; None: all.
-        seed: Of the draw, and of the order of trials and of the systems in them.
+        seed: Seed that draws the clips and orders the trials and the systems in each.
 
     Raises:
         InputError: If the folders share no name, or a clip is silent, not audio, or too short.

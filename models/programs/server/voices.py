@@ -37,7 +37,7 @@ class VoiceStore:
     Args:
         find: Finds the references of voices by name; called again for voices that were added.
         memory_mb: Bounds the weights of voices in memory; one voice is always kept.
-        lexicon: That of all voices.
+        lexicon: Dictionary that every voice uses.
         tagged: Responses say that their speech is synthetic.
     """
 

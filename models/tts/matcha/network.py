@@ -170,7 +170,7 @@ class Matcha(nn.Module):
         Arguments are those of `AcousticModel.infer` and of its `controls`.
 
         Args:
-            seed: Of the noise, one for all or (B,); it does not depend on the batch.
+            seed: Seed of the noise, one for all or (B,); noise does not depend on the batch.
             duration_control: Factor on frames, one for all or one per phone, (B, N).
             durations: Frames, (B, N), instead of the predicted ones.
             steps: Euler steps; None: those of the configuration.

@@ -211,7 +211,7 @@ class UNet(nn.Module):
 
         Args:
             noisy: Points of the flow, (B, T, M).
-            masks: Of T frames.
+            masks: Frames of the mel, and frames up to a multiple of 4, (B, T) each.
             condition: Mean mels, and vectors of speakers if there are several, (B, T, C).
             times: From 0 to 1, (B,).
         """

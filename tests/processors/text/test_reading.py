@@ -256,7 +256,9 @@ def test_braces_that_hold_no_phones_are_round_brackets():
         ("It is {A, B} or {{x.y}}.", "It is (A, B) or ((x.y))."),
         ("An open { is here.", "An open ( is here."),
     ]:
-        spoken, expected = (reader(unknown="speak")(source, "en-us")[0][0] for source in (text, plain))
+        spoken, expected = (
+            reader(unknown="speak")(source, "en-us")[0][0] for source in (text, plain)
+        )
         assert (spoken.text, spoken.phones) == (text, expected.phones)
     assert reader(unknown="speak")("Say {T UW1}.", "en-us")[0][0].words[1].text == "T UW1"
     with pytest.raises(InputError, match=r"'QQ' in \{HH QQ\} is not a phone"):
