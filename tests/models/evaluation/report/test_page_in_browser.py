@@ -95,7 +95,7 @@ def test_three_systems_fit_into_a_window_of_1280_pixels(browser, tmp_path, monke
     scored = {
         system: [
             UtteranceScores(
-                id, 0.4, {name: MetricValue(-1000.0 - n * k) for n, name in enumerate(names)}, ()
+                id, 0.4, {name: MetricValue(-1000.0 - n * k) for n, name in enumerate(names)}
             )
             for k, id in enumerate(IDS)
         ]
