@@ -18,7 +18,7 @@ from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.text_files import naming
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from processors.audio.loudness import loudness
+from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
 from processors.audio.streams import write_audio
 from processors.text.reading import merge_wordless, split_long, split_sentences
 from utils.arrays import read_array, write_array
@@ -31,8 +31,6 @@ _log = get_logger(__name__)
 
 MANIFEST = "manifest.json"
 PLAYLIST = "playlist.m3u8"
-LOUDNESS_LUFS = -23.0  # EBU R128
-_PEAK_DB = -1.0  # of samples, re full scale; EBU R128 has the same limit for true peaks
 _UNFINISHED = ".unfinished"
 _PARAGRAPH_PAUSES = 2  # pauses between sentences
 _CHAPTER_PAUSES = 4
@@ -206,12 +204,12 @@ def _master(source: Path, target: Path, voice: Synthesizer) -> float | None:
     if not math.isfinite(lufs):
         write_audio(target, _spoken(source), sample_rate, voice.tag)
         return None
-    gain_db = min(LOUDNESS_LUFS - lufs, _PEAK_DB - 20 * math.log10(peak))
+    gain_db = min(LOUDNESS_LUFS - lufs, PEAK_DB - 20 * math.log10(peak))
     if gain_db < LOUDNESS_LUFS - lufs:
         _log.warning(
             "%s stays at %.1f LUFS, softer than other chapters: at %g LUFS, its sample peak would"
             " exceed %g dB of full scale",
-            *(target.name, lufs + gain_db, LOUDNESS_LUFS, _PEAK_DB),
+            *(target.name, lufs + gain_db, LOUDNESS_LUFS, PEAK_DB),
         )
     gain = np.float32(10 ** (gain_db / 20))
     write_audio(target, (wav * gain for wav in _spoken(source)), sample_rate, voice.tag)

@@ -1,0 +1,179 @@
+"""Finds recognised words in a text, and chooses clips that are cut at pauses.
+
+The words follow the text, with words that are wrong, missing or added, or continue at any other
+place at a fixed price: a local alignment (Smith and Waterman 1981) with jumps, so that passages
+that the recording skips, repeats or has in another order cost no more than their edges. A clip
+begins and ends only where the words on both sides of a pause, or the ends of sentences, leave no
+doubt about which words of the text belong to it.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf, log
+from typing import NamedTuple
+
+import numpy as np
+
+from models.programs.corpus.recognition import HeardWord
+from models.programs.corpus.texts import SourceText
+from modules.compiled import compiled
+
+SHORTEST_S, LONGEST_S = 1.0, 15.0
+PAUSE_S = 0.15  # the shortest at which a clip is cut
+MAX_MISFIT = 0.35  # of the words of a clip that are recognised otherwise
+_LONGEST_PAUSE_S = 1.2  # inside a clip; longer ones hold music or noise, or separate paragraphs
+_LONGEST_RUN = 3  # of words in a row that differ; a misheard name takes two or three
+_WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
+_BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
+USUAL_S = 5.0  # of a clip, to which others are compared
+_CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
+_NEAR, _FAR = (
+    4,
+    30,
+)  # words that may be missing next to a pause; that a speaker repeats after a slip
+
+
+class Claim(NamedTuple):
+    """A stretch of a recording and the words of the text that it should hold."""
+
+    first: int  # recognised words
+    past: int
+    text_first: int  # words of the text; -1 where none was found
+    text_last: int
+    misfit: float  # share of words that are recognised otherwise
+
+
+def match(heard: Sequence[str], text: Sequence[str]) -> np.ndarray:
+    """Returns the place in the text of each recognised word, -1 for added words, (N,)."""
+    numbers = {name: n for n, name in enumerate(dict.fromkeys(text))}
+    words = np.array([numbers.get(name, -1) for name in heard], dtype=np.int64)
+    wanted = np.array([numbers[name] for name in text], dtype=np.int64)
+    blocks = [words[n : n + _BLOCK] for n in range(0, len(words), _BLOCK)]
+    return np.concatenate([*(_best_path(block, wanted) for block in blocks), np.zeros(0, int)])
+
+
+@compiled
+def _best_path(words: np.ndarray, text: np.ndarray) -> np.ndarray:
+    N, M = len(words), len(text)
+    moves = np.zeros((N, M), dtype=np.int8)  # 0 next, 1 added, 2 missing, 3 jump
+    origins = np.zeros(N, dtype=np.int64)
+    before, scores = np.zeros(M), np.zeros(M)
+    for n in range(N):
+        origins[n] = np.argmax(before)
+        jump = before[origins[n]] - _JUMP if n else 0.0
+        for m in range(M):
+            gain = 1.0 if words[n] == text[m] else -_WRONG
+            best, move = jump + gain, 3
+            if m and before[m - 1] + gain >= best:
+                best, move = before[m - 1] + gain, 0
+            if before[m] - _ADDED > best:
+                best, move = before[m] - _ADDED, 1
+            if m and scores[m - 1] - _MISSING > best:
+                best, move = scores[m - 1] - _MISSING, 2
+            scores[m], moves[n, m] = best, move
+        before, scores = scores, before
+    places = np.full(N, -1)
+    n, m = N - 1, np.argmax(before) if N else 0
+    while n >= 0:
+        move = moves[n, m]
+        if move == 2:
+            m -= 1
+            continue
+        if move != 1:
+            places[n] = m
+        if move == 3:
+            m = origins[n]
+        elif move == 0:
+            m -= 1
+        n -= 1
+    return places
+
+
+class Matched:
+    """Recognised words with their places in a text."""
+
+    def __init__(self, heard: Sequence[HeardWord], source: SourceText) -> None:
+        names = [word.name for word in source.words]
+        self.heard, self.source = heard, source
+        self.places = match([word.name for word in heard], names)
+        pairs = zip(heard, self.places.tolist(), strict=True)
+        self.is_right = [place >= 0 and word.name == names[place] for word, place in pairs]
+        gaps = (after.start_s - before.end_s for before, after in pairwise(heard))
+        cuts = [0, *(n for n, gap in enumerate(gaps, 1) if gap >= PAUSE_S), len(heard)]
+        self.pieces = [span for span in pairwise(cuts) if span[1] > span[0]]
+
+    def claim(self, first: int, past: int) -> Claim:
+        """Returns which words of the text a stretch should hold."""
+        places = self.places[first:past]
+        found = places[places >= 0]
+        if not len(found) or (np.diff(found) <= 0).any():
+            return Claim(first, past, -1, -1, 1.0)
+        n_text = int(found[-1] - found[0]) + 1
+        wrong = past - first - sum(self.is_right[first:past]) + n_text - len(found)
+        right = places[self.is_right[first:past]]
+        marks = np.flatnonzero(self.is_right[first:past])
+        runs = [*(np.diff(marks) - 1), *(np.diff(right) - 1)]  # added or wrong; missing or wrong
+        misfit = 1.0 if max(runs, default=0) > _LONGEST_RUN else wrong / n_text
+        return Claim(first, past, int(found[0]), int(found[-1]), misfit)
+
+    def is_sure(self, inside: int, outside: range) -> bool:
+        """Returns whether a clip may begin or end with a word, before or after which others are.
+
+        With a wrong or missing word next to the pause it may, if a sentence begins or ends there.
+        """
+        place, step = int(self.places[inside]), outside.step
+        if place < 0:
+            return False
+        edge = place if step > 0 else place - 1  # the cut is after this word of the text
+        cost = self.source.words[edge].cut_cost if edge >= 0 else 0.0
+        if cost == inf:
+            return False
+        other = next((n for n in outside if self.places[n] >= 0), None)
+        distance = step * int(self.places[other] - place) if other is not None else _FAR
+        if distance == 1 and (
+            self.is_right[inside] or (other is not None and self.is_right[other])
+        ):
+            return True
+        if cost == 0:
+            within = inside - step
+            return self.is_right[inside] or (
+                0 <= within < len(self.heard) and self.is_right[within]
+            )
+        return self.is_right[inside] and not -_FAR < distance <= _NEAR
+
+    def seconds(self, first: int, past: int) -> float:
+        """Returns the time from the start of a word to the end of another."""
+        return self.heard[past - 1].end_s - self.heard[first].start_s
+
+
+def choose_clips(matched: Matched) -> tuple[list[Claim], list[Claim]]:
+    """Returns clips, and the pieces that are in none, in order."""
+    pieces, N = matched.pieces, len(matched.heard)
+    starts = [matched.is_sure(first, range(first - 1, -1, -1)) for first, _ in pieces]
+    ends = [matched.is_sure(past - 1, range(past, N)) for _, past in pieces]
+    # price of the first n pieces, and the first piece of the last clip; -1: its piece is left out
+    prices, choices = [0.0], [-1]
+    for n, (last, past) in enumerate(pieces):
+        best, choice = prices[n] + _LEFT_OUT * max(matched.seconds(last, past), 0.3), -1
+        for k in range(n, -1, -1):
+            seconds = matched.seconds(pieces[k][0], past)
+            after = pieces[k][1]
+            if seconds > LONGEST_S or (k < n and matched.seconds(after, after) < -_LONGEST_PAUSE_S):
+                break
+            if seconds < SHORTEST_S or not (starts[k] and ends[n]):
+                continue
+            claim = matched.claim(pieces[k][0], past)
+            if claim.misfit <= MAX_MISFIT:
+                cost = _CUT * matched.source.words[claim.text_last].cut_cost
+                cost += log(seconds / USUAL_S) ** 2 + seconds * claim.misfit
+                if prices[k] + cost < best:
+                    best, choice = prices[k] + cost, k
+        prices.append(best)
+        choices.append(choice)
+    clips, others, n = list[Claim](), list[Claim](), len(pieces)
+    while n:
+        k = choices[n]
+        chosen, first = (others, n - 1) if k < 0 else (clips, k)
+        chosen.append(matched.claim(pieces[first][0], pieces[n - 1][1]))
+        n = first
+    return clips[::-1], others[::-1]
