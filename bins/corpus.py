@@ -28,7 +28,7 @@ def main() -> None:
 
     setup_logging()
     recogniser = load_function(flags.recogniser) if flags.recogniser else None
-    recordings = list_recordings(flags.recordings)
+    recordings = list_recordings(flags.recordings, flags.out)
     texts: dict[str, Path] = {}
     for recording in recordings:
         beside = map(recording.audio.with_suffix, TEXT_SUFFIXES)

@@ -20,17 +20,17 @@ from modules.compiled import compiled
 
 SHORTEST_S, LONGEST_S = 1.0, 15.0
 PAUSE_S = 0.15  # the shortest at which a clip is cut
-MAX_MISFIT = 0.35  # of the words of a clip that are recognised otherwise
+MAX_MISFIT = 0.35  # share of words that are recognised otherwise, where no aligner checks a clip
+_LARGEST_MISFIT = 0.6  # where one does
 _LONGEST_PAUSE_S = 1.2  # inside a clip; longer ones hold music or noise, or separate paragraphs
-_LONGEST_RUN = 3  # of words in a row that differ; a misheard name takes two or three
+_MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
+# a jump into a clause costs 1 more
 _BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
 USUAL_S = 5.0  # of a clip, to which others are compared
 _CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
-_NEAR, _FAR = (
-    4,
-    30,
-)  # words that may be missing next to a pause; that a speaker repeats after a slip
+_FAR = 30  # words: what is nearer may be a slip and its repetition, or a missed word
+_CLAUSE_COST = 0.05  # after a comma
 
 
 class Claim(NamedTuple):
@@ -43,27 +43,31 @@ class Claim(NamedTuple):
     misfit: float  # share of words that are recognised otherwise
 
 
-def match(heard: Sequence[str], text: Sequence[str]) -> np.ndarray:
-    """Returns the place in the text of each recognised word, -1 for added words, (N,)."""
+def match(heard: Sequence[str], text: Sequence[str], jumps: np.ndarray) -> np.ndarray:
+    """Returns the place in the text of each recognised word, -1 for added words, (N,).
+
+    `jumps` are the prices of a jump to each word of the text, (M,).
+    """
     numbers = {name: n for n, name in enumerate(dict.fromkeys(text))}
     words = np.array([numbers.get(name, -1) for name in heard], dtype=np.int64)
     wanted = np.array([numbers[name] for name in text], dtype=np.int64)
     blocks = [words[n : n + _BLOCK] for n in range(0, len(words), _BLOCK)]
-    return np.concatenate([*(_best_path(block, wanted) for block in blocks), np.zeros(0, int)])
+    return np.concatenate(
+        [*(_best_path(block, wanted, jumps) for block in blocks), np.zeros(0, int)]
+    )
 
 
 @compiled
-def _best_path(words: np.ndarray, text: np.ndarray) -> np.ndarray:
+def _best_path(words: np.ndarray, text: np.ndarray, jumps: np.ndarray) -> np.ndarray:
     N, M = len(words), len(text)
     moves = np.zeros((N, M), dtype=np.int8)  # 0 next, 1 added, 2 missing, 3 jump
     origins = np.zeros(N, dtype=np.int64)
     before, scores = np.zeros(M), np.zeros(M)
     for n in range(N):
         origins[n] = np.argmax(before)
-        jump = before[origins[n]] - _JUMP if n else 0.0
         for m in range(M):
             gain = 1.0 if words[n] == text[m] else -_WRONG
-            best, move = jump + gain, 3
+            best, move = before[origins[n]] - (jumps[m] if n else 0.0) + gain, 3
             if m and before[m - 1] + gain >= best:
                 best, move = before[m - 1] + gain, 0
             if before[m] - _ADDED > best:
@@ -95,7 +99,9 @@ class Matched:
     def __init__(self, heard: Sequence[HeardWord], source: SourceText) -> None:
         names = [word.name for word in source.words]
         self.heard, self.source = heard, source
-        self.places = match([word.name for word in heard], names)
+        costs = np.array([0.0, *(word.cut_cost for word in source.words[:-1])])
+        jumps = np.where(costs > _CLAUSE_COST, _JUMP + 1, _JUMP)
+        self.places = match([word.name for word in heard], names, jumps)
         pairs = zip(heard, self.places.tolist(), strict=True)
         self.is_right = [place >= 0 and word.name == names[place] for word, place in pairs]
         gaps = (after.start_s - before.end_s for before, after in pairwise(heard))
@@ -110,36 +116,36 @@ class Matched:
             return Claim(first, past, -1, -1, 1.0)
         n_text = int(found[-1] - found[0]) + 1
         wrong = past - first - sum(self.is_right[first:past]) + n_text - len(found)
-        right = places[self.is_right[first:past]]
-        marks = np.flatnonzero(self.is_right[first:past])
-        runs = [*(np.diff(marks) - 1), *(np.diff(right) - 1)]  # added or wrong; missing or wrong
-        misfit = 1.0 if max(runs, default=0) > _LONGEST_RUN else wrong / n_text
+        right = np.flatnonzero(self.is_right[first:past])
+        gained = np.diff(right) - np.diff(places[right])  # words, between two that are right
+        misfit = 1.0 if np.abs(gained).max(initial=0) > _MOST_GAINED else wrong / n_text
         return Claim(first, past, int(found[0]), int(found[-1]), misfit)
 
     def is_sure(self, inside: int, outside: range) -> bool:
         """Returns whether a clip may begin or end with a word, before or after which others are.
 
-        With a wrong or missing word next to the pause it may, if a sentence begins or ends there.
+        Inside a clause it may if the next word of the text follows there, and one of both words is
+        right. A single word next to a pause or to the end of a clause may be misheard noise.
         """
-        place, step = int(self.places[inside]), outside.step
+        place, step, words = int(self.places[inside]), outside.step, self.source.words
         if place < 0:
             return False
-        edge = place if step > 0 else place - 1  # the cut is after this word of the text
-        cost = self.source.words[edge].cut_cost if edge >= 0 else 0.0
-        if cost == inf:
+        edge = place - (step < 0)  # the cut is after this word of the text
+        near = range(max(edge - 1, 0), min(edge + 2, len(words)))
+        costs = {n: words[n].cut_cost for n in near}
+        cost = costs.get(edge, 0.0)
+        if cost == inf or cost > min(costs.values()):
             return False
         other = next((n for n in outside if self.places[n] >= 0), None)
-        distance = step * int(self.places[other] - place) if other is not None else _FAR
-        if distance == 1 and (
-            self.is_right[inside] or (other is not None and self.is_right[other])
-        ):
-            return True
-        if cost == 0:
-            within = inside - step
-            return self.is_right[inside] or (
-                0 <= within < len(self.heard) and self.is_right[within]
-            )
-        return self.is_right[inside] and not -_FAR < distance <= _NEAR
+        follows = other is not None and step * (self.places[other] - place) == 1
+        if cost == 0 or follows:
+            witnesses = (inside, inside - step, other if follows and other is not None else inside)
+            return any(self.is_right[n] for n in witnesses if 0 <= n < len(self.heard))
+        return cost <= _CLAUSE_COST and self.is_right[inside] and not self._is_near(place, other)
+
+    def _is_near(self, place: int, other: int | None) -> bool:
+        """Returns whether words may be missing between a place and a word, or are repeated."""
+        return other is not None and abs(int(self.places[other]) - place) < _FAR
 
     def seconds(self, first: int, past: int) -> float:
         """Returns the time from the start of a word to the end of another."""
@@ -163,7 +169,7 @@ def choose_clips(matched: Matched) -> tuple[list[Claim], list[Claim]]:
             if seconds < SHORTEST_S or not (starts[k] and ends[n]):
                 continue
             claim = matched.claim(pieces[k][0], past)
-            if claim.misfit <= MAX_MISFIT:
+            if claim.misfit <= _LARGEST_MISFIT:
                 cost = _CUT * matched.source.words[claim.text_last].cut_cost
                 cost += log(seconds / USUAL_S) ** 2 + seconds * claim.misfit
                 if prices[k] + cost < best:

@@ -22,7 +22,7 @@ _HEAD = """<!doctype html>
 :root {{ color-scheme: light dark; font: 1rem/1.4 system-ui, sans-serif }}
 body {{ max-width: 75rem; margin: 1rem auto; padding: 0 1rem }}
 table {{ border-collapse: collapse; width: 100% }}
-td, th {{ padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #8884 }}
+td {{ padding: .3rem .6rem .3rem 0; vertical-align: top; border-bottom: 1px solid #8884 }}
 audio {{ height: 2rem; width: 18rem }}
 </style>
 <h1>{title}</h1>

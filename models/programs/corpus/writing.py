@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import soxr
 from models.programs.corpus.checking import LEAST_S, MARGIN_S, Checker, Clip
 from models.programs.corpus.matching import (
     LONGEST_S,
+    MAX_MISFIT,
     SHORTEST_S,
     USUAL_S,
     Claim,
@@ -41,8 +42,9 @@ from utils.errors import InputError, UtteranceError, counted, refuse
 from utils.files import read_json, read_jsonl, write_json, write_jsonl, write_text
 from utils.locks import LOCK_FILE, locked
 from utils.logging import Progress, get_logger, progress
-from utils.parallel import run_chunks
+from utils.parallel import ParallelBackend, run_chunks
 
+CLIPS = "clips.jsonl"
 RECORD, METADATA, LEFT_OUT, REPORT = (
     "recordings.json",
     "metadata.csv",
@@ -55,9 +57,10 @@ _BLOCK = 1 << 20  # samples that are read at a time
 _log = get_logger(__name__)
 
 
-def list_recordings(path: Path) -> list[Utterance]:
-    """Lists a recording, or those below a folder; refuses files that cannot be read."""
-    paths = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+def list_recordings(path: Path, out: Path) -> list[Utterance]:
+    """Lists a recording, or those below a folder but not in `out`; refuses unreadable files."""
+    paths = sorted(path.rglob("*")) if path.is_dir() else [path]
+    paths = [p for p in paths if p.is_file() and not p.absolute().is_relative_to(out.absolute())]
     recordings, faults = list[Utterance](), list[str]()
     for file in paths:
         suffix, name = file.suffix.lower(), file.relative_to(path if path.is_dir() else path.parent)
@@ -89,6 +92,7 @@ class CorpusWriter:
     sources: Mapping[str, SourceText]  # by recording; those with one text share it
     recogniser: Any  # a UserFunction, or None for pocketsphinx
     n_jobs: int
+    backend: ParallelBackend = "loky"
 
     @property
     def _work(self) -> Path:
@@ -100,24 +104,40 @@ class CorpusWriter:
             if self._begin(made_of):
                 _log.info("%s is complete; nothing is left to do", self.out)
                 return
-            total = sum(round(soundfile.info(r.audio).duration) for r in recordings)
-            with progress(2 * total, "seconds recognised and checked") as bar:
-                for recording in recordings:
-                    self._recognise(recording)
-                    bar.advance(round(soundfile.info(recording.audio).duration))
-                clips = {r.id: self._table(r.id, "clips") for r in recordings}
-                chosen = [c for rows in clips.values() for c in rows if not c.reason]
-                checker = Checker(self._work, self.language)
-                has_model = checker.train(chosen, self.n_jobs)
-                if not has_model:
-                    lack = f"less than {LEAST_S:g} s of speech fit the text: no model is trained"
-                    _log.warning("%s, and the words of clips are checked less strictly", lack)
-                for recording in recordings:
-                    if not self._path(recording.id, "done").exists():
-                        rows = self._check(checker, clips[recording.id]) if has_model else None
-                        self._write_clips(recording, rows or clips[recording.id])
-                    bar.advance(round(soundfile.info(recording.audio).duration))
+            lengths = {r.id: round(soundfile.info(r.audio).duration) for r in recordings}
+            steps = [(name, r.id) for name in ("clips", "done") for r in recordings]
+            n_done = sum(lengths[id] for name, id in steps if self._path(id, name).exists())
+            total = 2 * sum(lengths.values())
+            with progress(total, "seconds recognised and checked", initial=n_done) as bar:
+                self._cut_and_check(recordings, lengths, bar)
             self._finish(recordings)
+
+    def _cut_and_check(
+        self, recordings: Sequence[Utterance], lengths: Mapping[str, int], bar: Progress
+    ) -> None:
+        """Does what is left to do of the recordings, of which `lengths` are in seconds."""
+        for recording in recordings:
+            if not self._path(recording.id, "clips").exists():
+                rows = self._recognised(
+                    recording, partial(self._in_chunks, bar, lengths[recording.id])
+                )
+                write_jsonl(self._path(recording.id, "clips"), (row._asdict() for row in rows))
+        clips = {r.id: self._table(r.id, "clips") for r in recordings}
+        chosen = [clip for rows in clips.values() for clip in rows if not clip.reason]
+        sure = [clip for clip in chosen if clip.misfit <= 100 * MAX_MISFIT]
+        checker = Checker(self._work, self.language)
+        if not (has_model := checker.train(sure, self.n_jobs)):
+            lack = f"less than {LEAST_S:g} s of speech fit the text"
+            _log.warning("%s: clips are only checked by the recognised words", lack)
+        for recording in recordings:
+            if not self._path(recording.id, "done").exists():
+                rows = [clip for clip in clips[recording.id] if not clip.reason]
+                others = [clip for clip in clips[recording.id] if clip.reason]
+                if has_model:
+                    rows = self._in_chunks(bar, lengths[recording.id], checker, "", rows)
+                else:
+                    rows = [r if r in sure else r._replace(reason=_why(r.misfit)) for r in rows]
+                self._write_clips(recording, [*rows, *others])
 
     def _begin(self, made_of: Mapping[str, str]) -> bool:
         """Writes the record; returns whether the corpus is complete."""
@@ -143,50 +163,39 @@ class CorpusWriter:
         rows = read_jsonl(self._path(recording, name))
         return [Clip(**cast("dict[str, Any]", row)) for row in rows]
 
-    def _recognise(self, recording: Utterance) -> None:
-        """Writes the table of clips, and of what is left out, of a recording."""
-        path = self._path(recording.id, "clips")
-        if path.exists():
-            return
+    def _recognised(self, recording: Utterance, in_chunks: Callable[..., list[Any]]) -> list[Clip]:
+        """Returns clips of a recording, and what is left out of it."""
         samples = self._work / f"{recording.id}.npy"
         write_array(samples, np.concatenate([*_pcm(recording.audio), np.zeros(0, np.int16)]))
         pcm = np.load(samples, mmap_mode="r")
         pieces = find_pieces(np.asarray(pcm))
-        recogniser = Recogniser(self._work, self.language, self.recogniser)
-        if source := self.sources.get(recording.id):
-            if self.recogniser is None:
-                write_language_model(self._work, source)
-            heard = self._in_chunks(recogniser.words, f"{samples}#", pieces)
-            matched = Matched(heard, source)
-            clips, others = choose_clips(matched)
-            rows = [_clip(recording.id, claim, matched, len(pcm) / RATE) for claim in clips]
-            rows += [
-                _clip(recording.id, claim, matched, len(pcm) / RATE)._replace(reason=_why(claim))
-                for claim in others
-            ]
-        else:
+        recogniser = Recogniser(self._work / recording.id, self.language, self.recogniser)
+        source = self.sources.get(recording.id)
+        if source is None:
             pieces = join_pieces(pieces)
-            texts = self._in_chunks(recogniser.texts, f"{samples}#", pieces)
-            rows = [_unwritten(recording.id, *pair) for pair in zip(pieces, texts, strict=True)]
-        write_jsonl(path, (row._asdict() for row in rows))
+            texts = in_chunks(recogniser.texts, f"{samples}#", pieces)
+            return [_unwritten(recording.id, *pair) for pair in zip(pieces, texts, strict=True)]
+        if self.recogniser is None:
+            write_language_model(recogniser.folder, source)
+        matched = Matched(in_chunks(recogniser.words, f"{samples}#", pieces), source)
+        clips, others = choose_clips(matched)
+        clip_of = partial(_clip, recording.id, matched, len(pcm) / RATE)
+        left_out = (clip._replace(first=-1, last=-1) for clip in map(clip_of, others))
+        return [*map(clip_of, clips), *(c._replace(reason=_why(c.misfit)) for c in left_out)]
 
     def _in_chunks(
-        self, function: Any, prefix: str, items: Sequence[Any], bar: Progress, seconds: int
+        self, bar: Progress, seconds: int, function: Any, prefix: str, items: Sequence[Any]
     ) -> list[Any]:
         """Calls a function with some of the items at a time; returns its results in order."""
         starts = range(0, len(items), _PER_CHUNK)
         chunks = {f"{prefix}{n:08}": items[n : n + _PER_CHUNK] for n in starts}
         results, reached = dict[str, list[Any]](), 0
-        for done in run_chunks(function, chunks, self.n_jobs):
+        for done in run_chunks(function, chunks, self.n_jobs, self.backend):
             results[done.key] = done.result
             bar.advance(seconds * len(results) // len(chunks) - reached)
             reached = seconds * len(results) // len(chunks)
         bar.advance(seconds - reached)
         return [result for key in sorted(results) for result in results[key]]
-
-    def _check(self, checker: Checker, clips: Sequence[Clip]) -> list[Clip]:
-        checked = self._in_chunks(checker, "", [clip for clip in clips if not clip.reason])
-        return [*checked, *(clip for clip in clips if clip.reason)]
 
     def _write_clips(self, recording: Utterance, clips: Sequence[Clip]) -> None:
         """Writes the clips of a recording at the loudness of all."""
@@ -218,6 +227,9 @@ class CorpusWriter:
         if not good:
             reason = bad[0].reason if bad else "there is no sound in the recordings"
             raise InputError(f"{self.out}: no clip can be used: {reason}; {LEFT_OUT} lists all")
+        facts = ("recording", "start_s", "end_s", "misfit", "text")
+        places = ({"id": id, **{f: getattr(clip, f) for f in facts}} for id, clip in good.items())
+        write_jsonl(self.out / CLIPS, places)
         rows = ["id|text", *(f"{id}|{clip.text}" for id, clip in good.items())]
         write_text(self.out / METADATA, "\n".join([*rows, ""]))
         write_page(self.out / REPORT, good, bad, {r.id: r.audio for r in recordings})
@@ -270,7 +282,7 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     return [piece for piece in joined if piece.end_s - piece.start_s >= SHORTEST_S]
 
 
-def _clip(recording: str, claim: Claim, matched: Matched, end_s: float) -> Clip:
+def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
     heard = matched.heard
     text = (
         matched.source.between(claim.text_first, claim.text_last) if claim.text_first >= 0 else ""
@@ -290,18 +302,19 @@ def _clip(recording: str, claim: Claim, matched: Matched, end_s: float) -> Clip:
     )
 
 
-def _why(claim: Claim) -> str:
-    if claim.text_first < 0:
+def _why(misfit: float) -> str:
+    """Returns why a stretch is left out, by the percentage of words that do not fit."""
+    if misfit >= 100:
         return "its words are not in the text, or not in this order"
-    if claim.misfit > 0:
-        return f"{100 * claim.misfit:.0f} % of its words were recognised otherwise"
+    if misfit > 100 * MAX_MISFIT:
+        return f"{misfit:.0f} % of its words were recognised otherwise"
     return "no pause around it at which the text is certain"
 
 
 def _unwritten(recording: str, piece: Piece, text: str) -> Clip:
     reason = "" if any(map(str.isalnum, text)) else "no words were recognised"
     room = piece.start_s - MARGIN_S, piece.end_s + MARGIN_S
-    return Clip(recording, *piece, text.replace("|", " "), 0.0, reason, *room)
+    return Clip(recording, *piece, " ".join(text.replace("|", " ").split()), 0.0, reason, *room)
 
 
 def _sounds(file: soundfile.SoundFile, clips: Sequence[Clip]) -> Iterator[np.ndarray]:
