@@ -25,7 +25,7 @@ _LARGEST_MISFIT = 0.6  # where one does
 _LONGEST_PAUSE_S = 1.2  # inside a clip; longer ones hold music or noise, or separate paragraphs
 _MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
-# a jump into a clause costs 1 more
+# a jump to the middle of a clause costs 1 more
 _BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
 USUAL_S = 5.0  # of a clip, to which others are compared
 _CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
@@ -100,7 +100,7 @@ class Matched:
         names = [word.name for word in source.words]
         self.heard, self.source = heard, source
         costs = np.array([0.0, *(word.cut_cost for word in source.words[:-1])])
-        jumps = np.where(costs > _CLAUSE_COST, _JUMP + 1, _JUMP)
+        jumps = _JUMP + 4 * np.minimum(costs, 0.25)
         self.places = match([word.name for word in heard], names, jumps)
         pairs = zip(heard, self.places.tolist(), strict=True)
         self.is_right = [place >= 0 and word.name == names[place] for word, place in pairs]
