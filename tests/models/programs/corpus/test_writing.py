@@ -21,14 +21,14 @@ from utils.files import read_jsonl
 
 DEMO = ROOT / "egs" / "_demo" / "LJSpeech-mini"
 # in the order of the recording; the second is not in the text, and the first is repeated
-SPOKEN = ("LJ011-0202", "LJ042-0094", "LJ050-0269", "LJ011-0202", "LJ002-0174")
+SPOKEN = ("LJ011-0202", "LJ042-0094", "LJ001-0011", "LJ011-0202", "LJ002-0174")
 BOOK = """CHAPTER I
 
 The uncle claimed her. The husband resisted.
 
 Nobody has read this paragraph aloud.
 
-The essential terms of such memoranda might well be embodied in an Executive order.
+It is of the first importance that the letter used should be fine in form;
 
 Mr. Buxton's friends at once paid the forty shillings, and the boy was released.
 """
@@ -79,7 +79,7 @@ def test_clips_have_what_is_spoken_and_stage_1_reads_them(made):
     texts = [utterance.text for utterance in listing.utterances]
     assert [text for text in texts if "uncle" in text] == [BOOK.split("\n\n")[1]] * 2
     joined = " ".join(texts)
-    assert BOOK.split("\n\n")[3].replace("\n", "") in joined
+    assert BOOK.split("\n\n")[3] in joined
     assert "the boy was released." in joined
     assert "Soviet" not in joined
     assert "paragraph" not in joined
@@ -92,10 +92,11 @@ def test_clips_are_cut_where_the_speech_is(made):
     for row in rows:
         start_s, end_s = edges[np.argmin(abs(edges[:, 0] - row["start_s"]))]
         info = soundfile.info(made / "wavs" / f"{row['id']}.wav")
-        assert abs(info.duration - (row["end_s"] - row["start_s"]) - 0.2) < 0.01
-        if row["text"].startswith(("The uncle", "The essential", "Mr.")):
+        before_s = min(row["start_s"], 0.1)
+        assert abs(info.duration - (row["end_s"] - row["start_s"]) - before_s - 0.1) < 0.01
+        if row["text"].startswith(("The uncle", "It is", "Mr.")):
             assert start_s - 0.01 <= row["start_s"] < start_s + 0.3
-        if row["text"].endswith(("resisted.", "order.", "released.")):
+        if row["text"].endswith(("resisted.", "form;", "released.")):
             end_s = edges[np.argmin(abs(edges[:, 1] - row["end_s"])), 1]
             assert end_s - 0.4 < row["end_s"] <= end_s + 0.05
 
@@ -185,15 +186,14 @@ def test_aligner_finds_wrong_texts_and_the_ends_of_clips(tmp_path, monkeypatch):
         clips.append(Clip(id, 0.1, seconds - 0.1, texts[id], 0.0, "", 0.0, seconds))
     checker = Checker(tmp_path, "en-us")
     assert checker.train(clips, 1)
+    distances = []
     for clip in checker("", clips):
         assert not clip.reason
-        words = [
-            w
-            for w in read_textgrid(DEMO / "TextGrid" / f"{clip.recording}.TextGrid").words
-            if w.text
-        ]
-        assert clip.start_s == pytest.approx(words[0].start_s, abs=0.05)
-        assert clip.end_s == pytest.approx(words[-1].end_s, abs=0.06)
+        grid = read_textgrid(DEMO / "TextGrid" / f"{clip.recording}.TextGrid")
+        words = [word for word in grid.words if word.text]
+        distances += [clip.start_s - words[0].start_s, clip.end_s - words[-1].end_s]
+    assert np.median(np.abs(distances)) < 0.03
+    assert np.max(np.abs(distances)) < 0.15
     wrong = clips[0]._replace(text="Mr. Buxton's friends at once paid, and the boy was released.")
     assert checker("", [wrong])[0].reason
 
