@@ -34,7 +34,6 @@ from processors.alignment.aligner import AlignmentError, find_aligner, make_alig
 from processors.audio.files import read_audio
 from processors.metrics.recognition.labelled_speech import words_of
 from processors.text.frontend import TextFrontend
-from processors.text.symbols import PAUSES
 from utils.files import write_text
 from utils.logging import setup_logging
 
@@ -157,8 +156,10 @@ def _figures(truth: list[TrueClip], corpus: Path) -> Iterator[str]:
         distances += [row["start_s"] - inside[0][0], row["end_s"] - inside[-1][1]]
     wanted = [t for t in truth if t.kind in ("", "twice") and t.words]
     n_found = sum(all((s, e) in found for _, s, e in t.words) for t in wanted)
-    share = 100 * len(found) / max(1, sum(len(t.words) for t in wanted))
-    yield f"found: {n_found} of {len(wanted)} ({100 * n_found / len(wanted):.1f} %); {share:.1f} % of words"
+    wanted_words = {(s, e) for t in wanted for _, s, e in t.words}
+    share = 100 * len(found & wanted_words) / len(wanted_words)
+    percent = 100 * n_found / len(wanted)
+    yield f"found: {n_found} of {len(wanted)} ({percent:.1f} %); {share:.1f} % of words"
     yield f"wrong texts: {len(wrong)} of {len(rows)} ({100 * len(wrong) / len(rows):.2f} %)"
     far = np.abs(distances)
     near = ", ".join(

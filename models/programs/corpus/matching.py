@@ -26,6 +26,7 @@ _LONGEST_PAUSE_S = 1.2  # inside a clip; longer ones hold music or noise, or sep
 _MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
 # a jump to the middle of a clause costs 1 more
+_NEXT, _EXTRA, _SKIPPED, _JUMPED = range(4)  # moves
 _BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
 USUAL_S = 5.0  # of a clip, to which others are compared
 _CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
@@ -60,34 +61,39 @@ def match(heard: Sequence[str], text: Sequence[str], jumps: np.ndarray) -> np.nd
 @compiled
 def _best_path(words: np.ndarray, text: np.ndarray, jumps: np.ndarray) -> np.ndarray:
     N, M = len(words), len(text)
-    moves = np.zeros((N, M), dtype=np.int8)  # 0 next, 1 added, 2 missing, 3 jump
+    moves = np.zeros((N, M), dtype=np.int8)
     origins = np.zeros(N, dtype=np.int64)
     before, scores = np.zeros(M), np.zeros(M)
     for n in range(N):
         origins[n] = np.argmax(before)
         for m in range(M):
             gain = 1.0 if words[n] == text[m] else -_WRONG
-            best, move = before[origins[n]] - (jumps[m] if n else 0.0) + gain, 3
+            best, move = before[origins[n]] - (jumps[m] if n else 0.0) + gain, _JUMPED
             if m and before[m - 1] + gain >= best:
-                best, move = before[m - 1] + gain, 0
+                best, move = before[m - 1] + gain, _NEXT
             if before[m] - _ADDED > best:
-                best, move = before[m] - _ADDED, 1
+                best, move = before[m] - _ADDED, _EXTRA
             if m and scores[m - 1] - _MISSING > best:
-                best, move = scores[m - 1] - _MISSING, 2
+                best, move = scores[m - 1] - _MISSING, _SKIPPED
             scores[m], moves[n, m] = best, move
         before, scores = scores, before
-    places = np.full(N, -1)
-    n, m = N - 1, np.argmax(before) if N else 0
+    return _trace(moves, origins, np.argmax(before))
+
+
+@compiled
+def _trace(moves: np.ndarray, origins: np.ndarray, last: int) -> np.ndarray:
+    places = np.full(len(moves), -1)
+    n, m = len(moves) - 1, last
     while n >= 0:
         move = moves[n, m]
-        if move == 2:
+        if move == _SKIPPED:
             m -= 1
             continue
-        if move != 1:
+        if move != _EXTRA:
             places[n] = m
-        if move == 3:
+        if move == _JUMPED:
             m = origins[n]
-        elif move == 0:
+        elif move == _NEXT:
             m -= 1
         n -= 1
     return places

@@ -52,33 +52,20 @@ def write_page(
     worst = sorted(good.items(), key=lambda item: -item[1].misfit)[:_SHOWN]
     heard = [clip for clip in left_out if clip.recording]
     longest = sorted(heard, key=lambda clip: clip.start_s - clip.end_s)[:_SHOWN]
-    rows = [
-        (f"wavs/{quote(id)}.wav", f"{id}<br>misfit {clip.misfit:.0f}", escape(clip.text))
-        for id, clip in worst
-    ]
-    others = [
-        (
-            f"{recordings[clip.recording].absolute().as_uri()}#t={clip.start_s:.2f},{clip.end_s:.2f}",
-            f"{escape(clip.recording)}<br>{clip.start_s:.2f}–{clip.end_s:.2f} s",
-            f"{escape(clip.text[:_LONGEST_TEXT])}<br><em>{escape(clip.reason)}</em>",
-        )
-        for clip in longest
-    ]
     summary = f"{counted(len(good), 'clips')}, {minutes:.1f} min; {len(heard)} stretches left out."
     parts = [_HEAD.format(title=escape(path.absolute().parent.name), summary=summary)]
-    parts += [f"<h2>Clips with the largest misfit ({len(rows)} of {len(good)})</h2>", *_table(rows)]
-    parts += [
-        f"<h2>Left out, the longest first ({len(others)} of {len(heard)})</h2>",
-        *_table(others),
-    ]
-    write_text(path, "\n".join([*parts, ""]))
+    parts.append(f"<h2>Clips with the largest misfit ({len(worst)} of {len(good)})</h2><table>")
+    for id, clip in worst:
+        parts.append(_row(f"wavs/{quote(id)}.wav", f"{id}, misfit {clip.misfit:.0f}", clip))
+    parts.append(f"</table><h2>Left out, the longest ({len(longest)} of {len(heard)})</h2><table>")
+    for clip in longest:
+        place = f"{clip.recording}, {clip.start_s:.2f}–{clip.end_s:.2f} s"
+        uri = recordings[clip.recording].absolute().as_uri()
+        parts.append(_row(f"{uri}#t={clip.start_s:.2f},{clip.end_s:.2f}", place, clip))
+    write_text(path, "\n".join([*parts, "</table>", ""]))
 
 
-def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Returns a table of sounds with two cells of HTML each."""
-    cells = (
-        f'<tr><td><audio controls preload="none" src="{escape(source)}"></audio>'
-        f"<td>{place}<td>{text}"
-        for source, place, text in rows
-    )
-    return ["<table>", *cells, "</table>"]
+def _row(sound: str, place: str, clip: Clip) -> str:
+    audio = f'<audio controls preload="none" src="{escape(sound)}"></audio>'
+    text = f"{escape(clip.text[:_LONGEST_TEXT])}<br><em>{escape(clip.reason)}</em>"
+    return f"<tr><td>{audio}<td>{escape(place)}<td>{text}"

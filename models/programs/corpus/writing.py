@@ -12,23 +12,10 @@ import numpy as np
 import soundfile
 import soxr
 
+from models.programs.corpus import matching, recognition
 from models.programs.corpus.checking import LEAST_S, MARGIN_S, Checker, Clip
-from models.programs.corpus.matching import (
-    LONGEST_S,
-    MAX_MISFIT,
-    SHORTEST_S,
-    USUAL_S,
-    Claim,
-    Matched,
-    choose_clips,
-)
-from models.programs.corpus.recognition import (
-    RATE,
-    Piece,
-    Recogniser,
-    find_pieces,
-    write_language_model,
-)
+from models.programs.corpus.matching import Claim, Matched, choose_clips
+from models.programs.corpus.recognition import RATE, Piece, Recogniser, find_pieces
 from models.programs.corpus.report import write_left_out, write_page
 from models.programs.corpus.texts import SourceText
 from preprocessors.audio_folder import recording_id
@@ -38,19 +25,15 @@ from processors.audio.files import check_length
 from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
 from processors.audio.streams import write_audio
 from utils.arrays import write_array
-from utils.errors import InputError, UtteranceError, counted, refuse
+from utils.errors import InputError, UtteranceError, counted, described, refuse
 from utils.files import read_json, read_jsonl, write_json, write_jsonl, write_text
 from utils.locks import LOCK_FILE, locked
 from utils.logging import Progress, get_logger, progress
 from utils.parallel import ParallelBackend, run_chunks
 
 CLIPS = "clips.jsonl"
-RECORD, METADATA, LEFT_OUT, REPORT = (
-    "recordings.json",
-    "metadata.csv",
-    "left_out.csv",
-    "report.html",
-)
+RECORD, METADATA = "recordings.json", "metadata.csv"
+LEFT_OUT, REPORT = "left_out.csv", "report.html"
 _UNFINISHED = ".unfinished"
 _PER_CHUNK = 20  # pieces, or clips, that a process takes at a time
 _BLOCK = 1 << 20  # samples that are read at a time
@@ -63,20 +46,17 @@ def list_recordings(path: Path, out: Path) -> list[Utterance]:
     paths = [p for p in paths if p.is_file() and not p.absolute().is_relative_to(out.absolute())]
     recordings, faults = list[Utterance](), list[str]()
     for file in paths:
-        suffix, name = file.suffix.lower(), file.relative_to(path if path.is_dir() else path.parent)
-        if suffix in UNREADABLE_SUFFIXES:
+        name = file.relative_to(path if path.is_dir() else path.parent)
+        if file.suffix.lower() in UNREADABLE_SUFFIXES:
             faults.append(f"{name}: convert it: ffmpeg -i {name} {name.with_suffix('.flac')}")
-        elif suffix in AUDIO_SUFFIXES:
-            try:
-                check_length(file)
-                soundfile.info(file)
-            except soundfile.LibsndfileError as error:
-                faults.append(
-                    f"{name}: not readable as audio ({error.error_string}); export it again"
-                )
-            except UtteranceError as error:
-                faults.append(f"{name}: {error}")
-            recordings.append(Utterance(recording_id(name.as_posix()), file, "", ""))
+        if file.suffix.lower() not in AUDIO_SUFFIXES:
+            continue
+        try:
+            check_length(file)
+            soundfile.info(file)
+        except (soundfile.LibsndfileError, UtteranceError) as error:
+            faults.append(f"{name}: not readable as audio ({described(error)}); export it again")
+        recordings.append(Utterance(recording_id(name.as_posix()), file, "", ""))
     refuse(faults, f"{path}: recordings cannot be read")
     if not recordings:
         raise InputError(f"{path}: no recording; expected {', '.join(AUDIO_SUFFIXES)}")
@@ -124,7 +104,7 @@ class CorpusWriter:
                 write_jsonl(self._path(recording.id, "clips"), (row._asdict() for row in rows))
         clips = {r.id: self._table(r.id, "clips") for r in recordings}
         chosen = [clip for rows in clips.values() for clip in rows if not clip.reason]
-        sure = [clip for clip in chosen if clip.misfit <= 100 * MAX_MISFIT]
+        sure = [clip for clip in chosen if clip.misfit <= 100 * matching.MAX_MISFIT]
         checker = Checker(self._work, self.language)
         if not (has_model := checker.train(sure, self.n_jobs)):
             lack = f"less than {LEAST_S:g} s of speech fit the text"
@@ -136,7 +116,7 @@ class CorpusWriter:
                 if has_model:
                     rows = self._in_chunks(bar, lengths[recording.id], checker, "", rows)
                 else:
-                    rows = [r if r in sure else r._replace(reason=_why(r.misfit)) for r in rows]
+                    rows = [r._replace(reason="" if r in sure else _why(r.misfit)) for r in rows]
                 self._write_clips(recording, [*rows, *others])
 
     def _begin(self, made_of: Mapping[str, str]) -> bool:
@@ -176,7 +156,7 @@ class CorpusWriter:
             texts = in_chunks(recogniser.texts, f"{samples}#", pieces)
             return [_unwritten(recording.id, *pair) for pair in zip(pieces, texts, strict=True)]
         if self.recogniser is None:
-            write_language_model(recogniser.folder, source)
+            recognition.write_language_model(recogniser.folder, source)
         matched = Matched(in_chunks(recogniser.words, f"{samples}#", pieces), source)
         clips, others = choose_clips(matched)
         clip_of = partial(_clip, recording.id, matched, len(pcm) / RATE)
@@ -184,7 +164,12 @@ class CorpusWriter:
         return [*map(clip_of, clips), *(c._replace(reason=_why(c.misfit)) for c in left_out)]
 
     def _in_chunks(
-        self, bar: Progress, seconds: int, function: Any, prefix: str, items: Sequence[Any]
+        self,
+        bar: Progress,
+        seconds: int,
+        function: Callable[..., list[Any]],
+        prefix: str,
+        items: Sequence[Any],
     ) -> list[Any]:
         """Calls a function with some of the items at a time; returns its results in order."""
         starts = range(0, len(items), _PER_CHUNK)
@@ -266,47 +251,34 @@ def _pcm(path: Path) -> Iterator[np.ndarray]:
 
 def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     """Joins neighbours until clips have their usual length; what stays too short goes."""
-    joined: list[Piece] = []
-    for piece in pieces:
-        last = joined[-1] if joined else None
-        is_near = last is not None and piece.start_s - last.end_s < 1.0
-        if (
-            last
-            and is_near
-            and last.end_s - last.start_s < USUAL_S
-            and piece.end_s - last.start_s < LONGEST_S
-        ):
-            joined[-1] = Piece(last.start_s, piece.end_s)
+    joined = [*pieces[:1]]
+    for piece in pieces[1:]:
+        start_s, end_s = joined[-1]
+        is_near = piece.start_s - end_s < 1.0 and piece.end_s - start_s < matching.LONGEST_S
+        if is_near and end_s - start_s < matching.USUAL_S:
+            joined[-1] = Piece(start_s, piece.end_s)
         else:
             joined.append(piece)
-    return [piece for piece in joined if piece.end_s - piece.start_s >= SHORTEST_S]
+    return [piece for piece in joined if piece.end_s - piece.start_s >= matching.SHORTEST_S]
 
 
 def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
-    heard = matched.heard
-    text = (
-        matched.source.between(claim.text_first, claim.text_last) if claim.text_first >= 0 else ""
-    )
-    text = text or f"({' '.join(word.name for word in heard[claim.first : claim.past])})"
-    return Clip(
-        recording,
-        round(heard[claim.first].start_s, 3),
-        round(heard[claim.past - 1].end_s, 3),
-        text,
-        round(100 * claim.misfit, 1),
-        "",
-        heard[claim.first - 1].end_s if claim.first else 0.0,
-        heard[claim.past].start_s if claim.past < len(heard) else end_s,
-        claim.text_first,
-        claim.text_last,
-    )
+    heard, (first, past, text_first, text_last, misfit) = matched.heard, claim
+    text = f"({' '.join(word.name for word in heard[first:past])})"
+    if text_first >= 0:
+        text = matched.source.between(text_first, text_last)
+    times = round(heard[first].start_s, 3), round(heard[past - 1].end_s, 3)
+    before_s = heard[first - 1].end_s if first else 0.0
+    after_s = heard[past].start_s if past < len(heard) else end_s
+    words = before_s, after_s, text_first, text_last
+    return Clip(recording, *times, text, round(100 * misfit, 1), "", *words)
 
 
 def _why(misfit: float) -> str:
     """Returns why a stretch is left out, by the percentage of words that do not fit."""
     if misfit >= 100:
         return "its words are not in the text, or not in this order"
-    if misfit > 100 * MAX_MISFIT:
+    if misfit > 100 * matching.MAX_MISFIT:
         return f"{misfit:.0f} % of its words were recognised otherwise"
     return "no pause around it at which the text is certain"
 

@@ -89,7 +89,7 @@ def test_clips_have_the_words_that_are_spoken(source, spoken, clips, left_out):
 
 
 def test_words_have_the_place_of_the_best_path_with_jumps():
-    text, jumps = "a b c d e f g h i j k l m n".split(), np.full(14, 4.5)
+    text, jumps = [*"abcdefghijklmn"], np.full(14, 4.5)
 
     def places(words):
         return match(words.split(), text, jumps).tolist()
@@ -122,12 +122,20 @@ def test_text_of_a_clip_is_as_written(frontend):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.srt", "1\n00:00:01,000 --> 00:00:02,500\n<i>The old</i>\nman\n\n2\n0:03:04,000 --> 0:03:05,000\nwalks.\n"),
-        ("a.vtt", "WEBVTT\n\nNOTE none\n\n00:01.000 --> 00:02.500 align:start\nThe old man\n\n00:03.000 --> 00:04.000\n<v Anna>walks.</v>\n"),
+        (
+            "a.srt",
+            "1\n00:00:01,000 --> 00:00:02,500\n<i>The old</i>\nman\n\n"
+            "2\n0:03:04,000 --> 0:03:05,000\nwalks.\n",
+        ),
+        (
+            "a.vtt",
+            "WEBVTT\n\nNOTE none\n\n00:01.000 --> 00:02.500 align:start\nThe old man\n\n"
+            "00:03.000 --> 00:04.000\n<v Anna>walks.</v>\n",
+        ),
         ("a.txt", "The old man\nwalks.\n"),
         ("a.md", "The *old* man walks."),
     ],
-)  # fmt: skip
+)
 def test_books_and_subtitles_are_read_as_words(tmp_path, frontend, name, content):
     (tmp_path / name).write_text(content)
     source = read_source(tmp_path / name, frontend)
