@@ -77,7 +77,7 @@ def _best_path(words: np.ndarray, text: np.ndarray, jumps: np.ndarray) -> np.nda
                 best, move = scores[m - 1] - _MISSING, _SKIPPED
             scores[m], moves[n, m] = best, move
         before, scores = scores, before
-    return _trace(moves, origins, np.argmax(before))
+    return _trace(moves, origins, int(np.argmax(before)))
 
 
 @compiled

@@ -270,8 +270,8 @@ def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
     times = round(heard[first].start_s, 3), round(heard[past - 1].end_s, 3)
     before_s = heard[first - 1].end_s if first else 0.0
     after_s = heard[past].start_s if past < len(heard) else end_s
-    words = before_s, after_s, text_first, text_last
-    return Clip(recording, *times, text, round(100 * misfit, 1), "", *words)
+    clip = Clip(recording, *times, text, round(100 * misfit, 1), "", before_s, after_s)
+    return clip._replace(first=text_first, last=text_last)
 
 
 def _why(misfit: float) -> str:
@@ -290,10 +290,21 @@ def _unwritten(recording: str, piece: Piece, text: str) -> Clip:
 
 
 def _sounds(file: soundfile.SoundFile, clips: Sequence[Clip]) -> Iterator[np.ndarray]:
-    """Reads clips with a margin that no word before or after them reaches, (S,) each."""
+    """Reads clips with a margin that no word before or after them reaches, (S,) each.
+
+    The file is read from its start: after a jump in an MP3, the first frames are damaged.
+    """
+    file.seek(0)
+    held, position = np.zeros(0, dtype=np.float32), 0  # samples, and the place of the first
     for clip in clips:
         start_s = max(clip.start_s - MARGIN_S, min(clip.room_start_s, clip.start_s), 0.0)
         end_s = min(clip.end_s + MARGIN_S, max(clip.room_end_s, clip.end_s))
-        file.seek(min(round(start_s * file.samplerate), file.frames))
-        n_samples = round((end_s - start_s) * file.samplerate)
-        yield file.read(n_samples, dtype="float32", always_2d=True).mean(axis=1)
+        first, past = round(start_s * file.samplerate), round(end_s * file.samplerate)
+        while position + len(held) < past:
+            rest = held[max(first - position, 0) :]
+            position += len(held) - len(rest)
+            block = file.read(_BLOCK, dtype="float32", always_2d=True).mean(axis=1)
+            if not len(block):
+                break
+            held = np.concatenate([rest, block])
+        yield held[max(first - position, 0) : past - position]

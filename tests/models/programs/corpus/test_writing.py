@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from config.preprocess import CorpusConfig
-from models.programs.corpus import checking
+from models.programs.corpus import checking, writing
 from models.programs.corpus.checking import Checker, Clip
 from models.programs.corpus.recognition import HeardWord
 from models.programs.corpus.writing import _pcm
@@ -112,6 +112,21 @@ def test_clips_have_the_loudness_of_all_and_the_format_of_the_recording(made):
     assert peak < 10 ** (-1 / 20)
 
 
+def test_clips_are_read_in_one_pass(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_BLOCK", 700)
+    wav = np.random.default_rng(0).uniform(-0.5, 0.5, 10_000).astype(np.float32)
+    soundfile.write(tmp_path / "a.wav", wav, 1000, subtype="FLOAT")
+    spans = [(0.05, 0.5, 0.0, 0.58), (0.62, 1.5, 0.6, 9.0), (7.0, 9.95, 6.95, 10.0)]
+    clips = [Clip("a", a, b, "", 0.0, "", before, after) for a, b, before, after in spans]
+    with soundfile.SoundFile(tmp_path / "a.wav") as file:
+        for _ in range(2):
+            sounds = list(writing._sounds(file, clips))
+            for sound, (start, end) in zip(
+                sounds, [(0, 580), (600, 1600), (6950, 10000)], strict=True
+            ):
+                assert sound.tolist() == wav[start:end].tolist()
+
+
 def test_what_is_left_out_is_listed_with_the_reason(made):
     with (made / "left_out.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -136,8 +151,6 @@ def test_finished_recordings_are_not_done_again(recording, tmp_path, monkeypatch
     for name in ("a", "b"):
         shutil.copy(recording / "part 1.flac", tmp_path / f"{name}.flac")
         (tmp_path / f"{name}.txt").write_text(BOOK)
-    from models.programs.corpus import writing
-
     calls = []
 
     def heard(self, path, pieces):
