@@ -133,6 +133,10 @@ bench-trust: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.mislabelled $(CORPUS) \
 		$(if $(FORMAT),--format $(FORMAT))
 
+# Recall and errors of arion corpus, from clips joined to a long recording: the demo's, or CORPUS=DIR.
+bench-corpus: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.long_recordings $(or $(CORPUS),egs/_demo/LJSpeech-mini)
+
 # Speed of HiFi-GAN compared with a plain implementation.
 bench-vocoder: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.vocoder

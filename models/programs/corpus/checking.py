@@ -23,7 +23,7 @@ from utils.seed import derived_seed
 
 LEAST_S = 120.0  # of speech, to train a model; of less, clips are as they are recognised
 MARGIN_S = 0.1  # of silence before and after the speech of a clip
-_LOOK_S = 0.15  # before and after it, where the aligner looks for its ends
+_LOOK_S = 0.3  # before and after it, where the aligner learns silence and looks for its ends
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
@@ -69,21 +69,23 @@ class Checker:
     def _example(self, clip: Clip) -> Example:
         spoken = _frontend(self.language)(clip.text)
         words = tuple(spoken.phones[word.start : word.end] for word in spoken.words)
-        frames = model.mfcc(self._wav(clip.recording, clip.start_s, clip.end_s), RATE)
+        frames = model.mfcc(self._wav(clip)[0], RATE)
         return Example(clip.recording, frames, words, tuple(aligner.is_punctuated(spoken)))
 
-    def _wav(self, recording: str, start_s: float, end_s: float) -> np.ndarray:
-        pcm = np.load(self.folder / f"{recording}.npy", mmap_mode="r")
-        return pcm[max(0, round(start_s * RATE)) : round(end_s * RATE)].astype(np.float32) / 32768
+    def _wav(self, clip: Clip) -> tuple[np.ndarray, float]:
+        """Returns the sound of a clip up to the words around it, (S,), and its start in seconds."""
+        pcm = np.load(self.folder / f"{clip.recording}.npy", mmap_mode="r")
+        start_s = max(clip.start_s - _LOOK_S, min(clip.room_start_s, clip.start_s), 0.0)
+        end_s = min(clip.end_s + _LOOK_S, max(clip.room_end_s, clip.end_s))
+        samples = pcm[round(start_s * RATE) : round(end_s * RATE)]
+        return samples.astype(np.float32) / 32768, start_s
 
     def __call__(self, _key: str, clips: Sequence[Clip]) -> list[Clip]:
         """Returns clips with their misfit and the ends of their speech, and why they do not fit."""
         return [self._checked(clip) for clip in clips]
 
     def _checked(self, clip: Clip) -> Clip:
-        start_s = max(clip.start_s - _LOOK_S, clip.room_start_s, 0.0)
-        end_s = min(clip.end_s + _LOOK_S, clip.room_end_s)
-        wav = self._wav(clip.recording, start_s, end_s)
+        wav, start_s = self._wav(clip)
         utterance = Utterance(
             "clip", Path(clip.recording), clip.text, clip.recording, self.language
         )
@@ -93,7 +95,7 @@ class Checker:
             alignment = align(config, hmm, utterance, wav, _frontend(self.language)(clip.text))
             check_coverage(alignment, wav, RATE)
         except AlignmentError as error:
-            return clip._replace(reason=str(error))
+            return clip._replace(reason=str(error).partition(";")[0])
         phones = [n for n, phone in enumerate(alignment.phones) if phone not in PAUSES]
         edges = alignment.boundaries_s
         score = alignment.score
