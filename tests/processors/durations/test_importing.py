@@ -19,9 +19,9 @@ from processors.alignment.aligner import AlignmentError
 from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import make_grid
 from processors.dataset.store import FeatureStore
+from processors.durations import sources
 from processors.durations.importing import Fitter, import_durations
-from processors.durations.sources import SourceEntry, durations_in
-from processors.durations.tokens import FrameRate, Table, Tokens, find_pitch
+from processors.durations.sources import FrameRate, Table, Tokens, durations_in, find_pitch
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError
@@ -338,7 +338,7 @@ def utterance(tmp_path):
 
 
 def fit(utterance, found, table=None):
-    entry = SourceEntry("u1", utterance.audio.with_suffix(".npy"), lambda: found)
+    entry = sources.SourceEntry("u1", utterance.audio.with_suffix(".npy"), lambda: found)
     return Fitter(CONFIG, table)(entry, utterance)
 
 
@@ -378,7 +378,7 @@ def test_durations_of_letters_fit_text_in_letters(tmp_path):
     utterance = Utterance("u1", path, SPELT, "ann", "en-us")
     names = (*"it's", "_", "a", "_", *"cat", ",", "_", *"so", ".")  # a comma and a space
     frames = np.array([1, 1, 0, 2, 0, 1, 3, 1, 1, 1, 2, 1, 2, 2, 2])
-    entry = SourceEntry("u1", path.with_suffix(".npy"), lambda: frames)
+    entry = sources.SourceEntry("u1", path.with_suffix(".npy"), lambda: frames)
     speech = Fitter(IN_LETTERS, Table({"u1": Tokens(names)}, None))(entry, utterance)
     found = [(phone.name, n) for phone, n in zip(speech.phones, speech.frames, strict=True)]
     words = [*zip("it's", [1, 1, 0, 2], strict=True), ("<space>", 0), ("a", 1), ("<space>", 3)]
