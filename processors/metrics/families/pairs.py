@@ -18,9 +18,8 @@ same times in a copy. Pitch is Praat's f0 (processors.audio.pitch), in frames th
 both.
 
 **Speaker similarity** is the cosine between the speaker embeddings of recording and synthesised
-speech: 1 for equal directions. Higher is better. By the built-in encoder (signals.speaker_encoder)
-two recordings by one speaker have 0.87 (90 % between 0.73 and 0.95), by two speakers 0.56 (0.44 to
-0.69). The user can give another with `--speaker_encoder module:function`, a function `(wav,
+speech: 1 for equal directions. Higher is better. By the built-in encoder two recordings by one
+speaker have 0.87 (90 % between 0.73 and 0.95), by two speakers 0.56 (0.44 to 0.69). The user can give another with `--speaker_encoder module:function`, a function `(wav,
 sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
@@ -31,7 +30,6 @@ import numpy as np
 
 from processors.metrics.recognition.user_models import UserFunctionError
 from processors.metrics.records import Metric, MetricValue, value_of
-from processors.metrics.signals.speaker_encoder import PACKAGES
 
 if TYPE_CHECKING:
     from processors.metrics.signals.acoustic_features import AcousticFeatures
@@ -238,7 +236,7 @@ METRICS = (
         needs="sound in both, 1 s of speech for the built-in speaker encoder",
         meaning="Speaker similarity: cosine between the embeddings of recording and synthesised"
         " speech.",
-        packages=PACKAGES,
+        packages=("resemblyzer", "librosa", "soxr"),
         takes_encoder=True,
     ),
 )
