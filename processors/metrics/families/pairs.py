@@ -19,8 +19,9 @@ both.
 
 **Speaker similarity** is the cosine between the speaker embeddings of recording and synthesised
 speech: 1 for equal directions. Higher is better. By the built-in encoder two recordings by one
-speaker have 0.87 (90 % between 0.73 and 0.95), by two speakers 0.56 (0.44 to 0.69). The user can give another with `--speaker_encoder module:function`, a function `(wav,
-sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
+speaker have 0.87 (90 % between 0.73 and 0.95), by two speakers 0.56 (0.44 to 0.69). The user can
+give another with `--speaker_encoder module:function`, a function `(wav, sample_rate) -> vector` of
+one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
 from functools import partial
