@@ -229,22 +229,9 @@ def test_unusable_files_are_named_with_the_reason(tmp_path, content, message):
 def test_a_file_cut_anywhere_is_refused_or_whole(tmp_path, form):
     whole = form({"words": WORDS, "phones": PHONES}).encode()
     last_label = len(whole.rstrip().rstrip(b'"')) + 1
-    for length in range(last_label):
+    for length in (*range(0, last_label, 7), last_label - 1):
         with pytest.raises(AlignmentError, match=r"u1.TextGrid"):
             align(tmp_path, whole[:length])
-
-
-@pytest.mark.parametrize("duration_s", [0.4, 1.6])
-def test_a_file_of_another_recording_is_refused_by_its_length(tmp_path, duration_s):
-    content = long_form({"words": WORDS, "phones": PHONES})
-    with pytest.raises(AlignmentError, match=rf"lasts 1.00 s, the recording {duration_s:.2f} s"):
-        align(tmp_path, content, duration_s=duration_s)
-
-
-def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
-    content = long_form({"words": [(0.2, 0.4, "hm")], "phones": [(0.2, 0.4, "M")]})
-    with pytest.raises(AlignmentError, match=r"u1.TextGrid: it has 1 phones, the text 4"):
-        align(tmp_path, content)
 
 
 def test_a_missing_folder_is_an_error_that_says_where_to_put_files(tmp_path):
@@ -257,11 +244,3 @@ def test_pauses_of_imported_voices_are_refused():
     config = replace(CONFIG, text=TextConfig(pauses="sp"))
     with pytest.raises(InputError, match=r"pauses is sp: imported voices speak with it"):
         make_aligner(config, Path("anywhere"))
-
-
-def test_the_folder_can_be_anywhere(tmp_path):
-    config = replace(CONFIG, textgrid_dir=str(tmp_path))
-    utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
-    assert (
-        find_aligner(config).files(config, Path("elsewhere"))(utterance) == tmp_path / "u1.TextGrid"
-    )
