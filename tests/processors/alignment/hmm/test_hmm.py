@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
     """Folder of a model trained on the shortest recordings."""
     place = tmp_path_factory.mktemp("processed")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(training, "_MAX_ITERATIONS", 4)
+        monkeypatch.setattr(training, "_MAX_ITERATIONS", 8)
         plan_training(CONFIG, [utterance(id) for id in SHORTEST], place).carry_out(1)
     return place
 
