@@ -44,10 +44,6 @@ def test_a_file_without_a_record_is_named(tmp_path, monkeypatch):
         find_format("unfinished", CorpusConfig())
 
 
-def test_a_dataset_with_the_name_of_a_format_needs_no_key():
-    assert find_format("LJSpeech", CorpusConfig()) is ljspeech.CORPUS
-
-
 def test_another_dataset_is_read_by_the_format_that_the_config_names():
     options = CorpusConfig(format="ljspeech", speaker="Linda")
     found = read_corpus("demo", ROOT / "egs/_demo/LJSpeech-mini", options)
@@ -106,23 +102,10 @@ def test_a_corpus_that_cannot_be_read_is_an_error_with_the_remedy(tmp_path, name
         read_corpus(name, tmp_path / "none", config)
 
 
-def test_a_dataset_without_a_path_is_an_error_that_says_which_key_to_set():
-    with pytest.raises(InputError, match=r"dataset_path\.VCTK is ''"):
-        dataset_folder("VCTK", {"LJSpeech": "data"})
-
-
 def test_relative_dataset_paths_start_at_the_repository_root():
     assert dataset_folder("x", {"x": "data/x"}) == ROOT / "data/x"
     assert dataset_folder("x", {"x": "/data/x"}) == Path("/data/x")
     assert dataset_folder("x", {"x": "~/x"}) == Path.home() / "x"
-
-
-def test_published_corpora_have_an_archive_and_borrowed_formats_have_none():
-    archive = archive_of("LJSpeech", CorpusConfig())
-    assert archive is not None
-    assert archive.url.endswith("LJSpeech-1.1.tar.bz2")
-    assert archive_of("Mine", CorpusConfig(format="ljspeech")) is None
-    assert archive_of("Mine", CorpusConfig(format="folder")) is None
 
 
 def test_the_licence_of_a_published_corpus_is_known_and_that_of_ones_own_is_what_one_says():
@@ -135,6 +118,8 @@ def test_the_licence_of_a_published_corpus_is_known_and_that_of_ones_own_is_what
     assert licence_of("mine", CorpusConfig(format="folder", licence="CC0")) == "CC0"
     assert published("LJSpeech", CorpusConfig()).hub_name == "keithito/lj_speech"
     assert published("mine", CorpusConfig(format="ljspeech")) is None
+    assert archive_of("LJSpeech", CorpusConfig()).url.endswith("LJSpeech-1.1.tar.bz2")
+    assert archive_of("mine", CorpusConfig(format="ljspeech")) is None
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"source": "the web"}'])
