@@ -16,7 +16,7 @@ from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import hmm
 from processors.alignment.aligner import AlignmentError, make_aligner
-from processors.alignment.hmm import MODEL_FILE, HmmTraining, choose, plan_training, training
+from processors.alignment.hmm import MODEL_FILE, HmmTraining, choose, plan_training
 from processors.alignment.hmm.model import load_model, read_origin, save_model
 from processors.alignment.textgrid import read_textgrid
 from processors.audio.files import Audio, read_audio
@@ -49,9 +49,7 @@ def utterance(id, root=DEMO, speaker="LJSpeech"):
 def folder(tmp_path_factory):
     """Folder of a model trained on the shortest recordings."""
     place = tmp_path_factory.mktemp("processed")
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(training, "_MAX_ITERATIONS", 8)
-        plan_training(CONFIG, [utterance(id) for id in SHORTEST], place).carry_out(1)
+    plan_training(CONFIG, [utterance(id) for id in SHORTEST], place).carry_out(1)
     return place
 
 
