@@ -10,9 +10,9 @@ from config.preprocess import CorpusConfig
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing, Origin, check_id
 from utils.config import build_complete
-from utils.definitions import load_definition
 from utils.errors import InputError, nearest
 from utils.files import read_json, user_path
+from utils.imports import load_definition
 
 ORIGIN = "corpus.json"  # in the folder of a corpus that a program spoke
 _NOT_FORMATS = {"collector", "corpora", "fetch", "manifest", "parquet"}  # the other files here

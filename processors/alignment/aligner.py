@@ -16,8 +16,8 @@ from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
-from utils.definitions import load_definition
 from utils.errors import InputError, UtteranceError
+from utils.imports import load_definition
 
 
 class AlignmentError(UtteranceError):
