@@ -144,15 +144,6 @@ def test_a_rule_of_keys_in_sections_below_names_who_set_them(tmp_path):
         build(Ruled, tree, {"model": Model})
 
 
-def test_plain_values_build_the_same_config_again(tmp_path):
-    config = load(
-        tmp_path, '{"name": "a", "dataset": ["x"], "optimizers": {"d": {}}, "model": {"layers": 9}}'
-    )
-    plain = to_plain(config)
-    assert plain["train"]["adam"] == {"lr": 0.1, "betas": [0.9, 0.98]}
-    assert load(tmp_path, json.dumps(plain)) == config
-
-
 @dataclass(frozen=True)
 class Log:
     kind: Literal["a", "b", "none"] | tuple[Literal["a", "b"], ...] = "a"

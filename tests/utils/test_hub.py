@@ -1,6 +1,4 @@
-import errno
 import logging
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -228,15 +226,6 @@ def test_a_download_that_fails_leaves_what_came_whole(hub, monkeypatch):
     folder = resolve("org/name", model_files)
     assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
     assert "config.json" not in hub.fetched()
-
-
-def test_a_full_disk(hub, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/blobs/1")
-
-    hub.publish("org/name", FILES)
-    monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
-    assert "No space left on device: '/cache/blobs/1'" in refusal("org/name")
 
 
 def test_the_environment_decides(hub, tmp_path):

@@ -13,7 +13,6 @@ from processors.alignment.aligner import AlignmentError, find_aligner, make_alig
 from processors.records import SpokenText, Word
 from utils.errors import InputError
 
-DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
 RATE = 1000  # Hz
 CONFIG = PreprocessConfig(aligner="textgrid", sample_rate=RATE, f_max=500.0, f0_max=400.0)
 WORDS = [(0, 0.2, ""), (0.2, 0.4, "hi"), (0.4, 0.6, ""), (0.6, 0.8, "you"), (0.8, 1, "")]
@@ -88,18 +87,6 @@ def test_tiers_are_found_in_any_case_and_with_a_speaker(tmp_path, names):
     assert align(tmp_path, long_form({"notes": [], **tiers})).phones == SPOKEN.phones
 
 
-@pytest.mark.parametrize("label", ["sp", "SP", "sil", "SIL", "", "<eps>"])
-def test_silences_of_any_name_are_the_pause_of_the_text(tmp_path, label):
-    words, phones = (
-        [
-            (start, end, text if text not in ("", "sp", "sil") else label)
-            for start, end, text in tier
-        ]
-        for tier in (WORDS, PHONES)
-    )
-    assert align(tmp_path, long_form({"words": words, "phones": phones})).phones == SPOKEN.phones
-
-
 def test_gaps_are_silences(tmp_path):
     words, phones = (
         [one for one in tier if one[2] not in ("", "sp", "sil")] for tier in (WORDS, PHONES)
@@ -126,21 +113,6 @@ def test_phones_of_the_file_are_kept_whatever_the_lexicon_says(tmp_path):
     phones = [(start, end, {"AY1": "ɑɪ", "UW1": "AH0"}.get(p, p)) for start, end, p in PHONES]
     alignment = align(tmp_path, long_form({"words": WORDS, "phones": phones}))
     assert alignment.phones == ("<sil>", "HH", "ɑɪ", "<,>", "Y", "AH0", "<!>")
-
-
-def test_words_in_pieces_do_not_move_the_punctuation(tmp_path):
-    spoken = SpokenText(
-        text="Don't, well-known you.",
-        normalized="Don't, well-known you.",
-        phones=("<sil>", "D", "N", "<,>", "W", "N", "Y", "<.>"),
-        words=(Word("Don't", 1, 3), Word("well-known", 4, 6), Word("you", 6, 7)),
-    )
-    texts = ["do", "n't", "well", "known", "you"]
-    words = [(0.1 * i, 0.1 * (i + 1), text) for i, text in enumerate(texts, 1)]
-    phones = [(start, end, name) for (start, end, _), name in zip(words, "DNWNY", strict=True)]
-    alignment = align(tmp_path, long_form({"words": words, "phones": phones}), spoken)
-    assert alignment.phones == spoken.phones
-    assert durations(alignment)[3] == pytest.approx(0)
 
 
 def test_a_silence_within_a_hyphenated_word_is_a_short_pause(tmp_path):

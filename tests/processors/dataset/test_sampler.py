@@ -108,10 +108,6 @@ def test_a_start_skips_batches_of_the_next_iteration_only():
     assert list(sampler) == whole
 
 
-def test_there_is_no_batch_size_for_accelerate_to_shard_by():
-    assert not hasattr(FrameBudgetSampler([5], budget=9, seed=0), "batch_size")
-
-
 def test_the_budget_follows_from_the_batch_size_unless_it_is_given():
     assert frame_budget([100, 200, 300], batch_size=16, batch_frames=0) == 3200
     assert frame_budget([100, 200, 300], batch_size=16, batch_frames=5000) == 5000

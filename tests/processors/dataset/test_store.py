@@ -10,7 +10,6 @@ import pytest
 from safetensors.numpy import load_file
 
 from modules.mel import MelConfig
-from processors.dataset import store as store_module
 from processors.dataset.store import (
     FEATURES,
     FeatureStore,
@@ -212,15 +211,6 @@ def test_a_store_of_an_older_version_is_readable(folder):
     assert_same(store.read("c"), features("c", 9))
     assert store.read("c").word_phones == ()
     assert store.timed
-
-
-def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):
-    monkeypatch.setattr(store_module, "_MAX_OPEN", 1)
-    store, mels = FeatureStore(folder), [FeatureStore(folder).read(id).mel for id in "abc"]
-    for _ in range(2):
-        for id, mel in zip("abc", mels, strict=True):
-            assert np.array_equal(store.read(id).mel, mel)
-            assert list(store._open_shards) == ["shard-00001" if id == "b" else "shard-00000"]
 
 
 def test_the_reading_order_opens_each_shard_once(folder):

@@ -134,6 +134,8 @@ def test_the_format_of_a_folder_with_several_must_be_given(tmp_path):
         durations_in(DEMO / "wavs")
     with pytest.raises(InputError, match=r"nowhere: no such file or folder"):
         durations_in(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"--phone_tier .* of TextGrids; .* holds json"):
+        durations_in(tmp_path, "json", Tiers("foo"))
 
 
 def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
@@ -196,6 +198,8 @@ def test_everything_is_counted_once():
     assert "several times" in found.rejected["LJ001-0001"]
     assert "does not have it" in found.rejected["LJ001-0002"]
     assert found.extra == ["LJ009-0009", "stats"]
+    with pytest.raises(InputError, match=r"none of its 1 names \(take7, ...\) .*rename its files"):
+        matched(["take7"])
 
 
 OWN = FrameRate(256, 22050)
