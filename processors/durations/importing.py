@@ -118,17 +118,15 @@ def import_durations(
 
     The folder also gets `import.json`, with counts, and `rejected.jsonl`, with the reason for each
     utterance that was left out; if the source is a voice also `attention.jsonl`, with the quality
-    of the attention on each utterance, the worst first. The source is only read.
+    of the attention on each utterance, the worst first. The source is only read. An InputError ends
+    it before anything is written, if the source or the corpus cannot be used, and at the end, if
+    too many utterances have no durations.
 
     Args:
         phones_file: Names the tokens of a source of frames; None: `phones.txt` next to them, if
             there is one, else they are those of stage 1.
         pitch: Reads the pitch of the tokens of an utterance; None: stage 1 measures it.
         output: Folder, in which an older import is replaced; None: the one that stage 1 reads.
-
-    Raises:
-        InputError: Before anything is written, if the source or the corpus cannot be used; at the
-            end, if too many utterances have no durations.
     """
     options = config.preprocess
     root, listing = list_corpus(config, dataset)

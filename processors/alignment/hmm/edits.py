@@ -49,10 +49,7 @@ def score_of(
 def best_edit(
     emissions: np.ndarray, background: np.ndarray, chain: Chain, segments: Sequence[Segment]
 ) -> Edit:
-    """Returns the edit with the largest gain.
-
-    From the log-likelihood of frames under each distribution, (T, P), and the background, (T,).
-    """
+    """Returns the edit with the largest gain, from log-likelihoods (T, P), and background (T,)."""
     logs = Chain(chain.pdfs, *map(_log, chain[1:]))  # of its probabilities
     forward = _forward_scores(emissions, logs)  # (T, S)
     # of the frames from t on, t included: the best path from the end through the reversed chain
