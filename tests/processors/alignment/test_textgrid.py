@@ -130,39 +130,34 @@ def test_phones_without_length_last_0_s(tmp_path):
     assert durations(alignment)[2] == 0
 
 
-def test_silence_past_the_end_of_the_audio_is_cut(tmp_path):
-    alignment = align(tmp_path, long_form({"words": WORDS, "phones": PHONES}), duration_s=0.8)
-    assert alignment.boundaries_s[-3:] == pytest.approx([0.7, 0.8, 0.8])
+@pytest.mark.parametrize(
+    ("file_s", "recording_s", "last_s"),
+    [
+        (1.0, 0.8, [0.7, 0.8, 0.8]),  # silence past the end of the recording is cut
+        (1.0, 0.76, [0.7, 0.76, 0.76]),  # and a phone, by 50 ms at most
+        (1.0, 1.4, [0.7, 0.8, 0.9]),
+        (0.7, 1.0, [0.7, 0.8, 0.9]),  # intervals end after their tier
+    ],
+)
+def test_lengths_of_file_and_recording_may_differ(tmp_path, file_s, recording_s, last_s):
+    content = long_form({"words": WORDS, "phones": PHONES}, file_s)
+    alignment = align(tmp_path, content, duration_s=recording_s)
+    assert alignment.phones == SPOKEN.phones
+    assert alignment.boundaries_s[-3:] == pytest.approx(last_s)
     assert alignment.notices == ()
 
 
-def test_a_phone_is_cut_by_50_ms_at_most(tmp_path):
-    content = long_form({"words": WORDS, "phones": PHONES})
-    alignment = align(tmp_path, content, duration_s=0.76)
-    assert alignment.phones == SPOKEN.phones
-    assert alignment.boundaries_s[-3:] == pytest.approx([0.7, 0.76, 0.76])
-    with pytest.raises(
-        AlignmentError,
-        match=r"u1\.TextGrid: its last phone, UW1, lasts from 0\.700 to 0\.800 s, and the recording"
-        r" ends at 0\.740 s; align this recording again",
-    ):
-        align(tmp_path, content, duration_s=0.74)
-
-
-def test_phones_that_begin_after_the_audio_are_refused(tmp_path):
-    phones = [*PHONES[:-2], (0.76, 0.8, "UW1"), (0.8, 1, "")]
-    with pytest.raises(AlignmentError, match=r"UW1, lasts from 0\.760 to 0\.800 s"):
-        align(tmp_path, long_form({"words": WORDS, "phones": phones}), duration_s=0.755)
-
-
-def test_intervals_past_the_end_of_their_tier_are_read(tmp_path):
-    content = long_form({"words": WORDS, "phones": PHONES}, duration_s=0.7)
-    assert align(tmp_path, content).boundaries_s == pytest.approx(np.array(BOUNDARIES))
-
-
-def test_audio_longer_than_the_file_ends_in_the_silence_that_is_kept(tmp_path):
-    alignment = align(tmp_path, long_form({"words": WORDS, "phones": PHONES}), duration_s=1.4)
-    assert alignment.boundaries_s[-2:] == pytest.approx([0.8, 0.9])
+@pytest.mark.parametrize(("start_s", "recording_s"), [(0.7, 0.74), (0.76, 0.755)])
+def test_phones_that_begin_or_end_too_long_after_the_recording_are_refused(
+    tmp_path, start_s, recording_s
+):
+    phones = [*PHONES[:-2], (start_s, 0.8, "UW1"), PHONES[-1]]
+    message = (
+        rf"u1\.TextGrid: its last phone, UW1, lasts from {start_s:.3f} to 0\.800 s, and the"
+        rf" recording ends at {recording_s:.3f} s; align this recording again"
+    )
+    with pytest.raises(AlignmentError, match=message):
+        align(tmp_path, long_form({"words": WORDS, "phones": phones}), duration_s=recording_s)
 
 
 @pytest.mark.parametrize("folder", ["VCTK_p225", "p225"])
