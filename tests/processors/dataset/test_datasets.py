@@ -11,13 +11,13 @@ from modules.mel import MelSpectrogram
 from processors.dataset.batch import collate
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset, crop
 from processors.dataset.sampler import Draw, FrameBudgetSampler
-from processors.dataset.store import FeatureStore, write_index, write_mel_config
+from processors.dataset.store import FeatureStore
 from processors.records import WordPhones
 from processors.text import letters
 from processors.text.voice_phones import Vocabulary, arpabet_vocabulary, vocabulary_of
 from tests.models.training.small_tasks import PREPROCESS, make_features, make_processed
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
-from tests.processors.stores import write_shard
+from tests.processors.stores import write_store
 from utils.errors import InputError
 
 FLOOR = math.log(1e-5)
@@ -231,10 +231,7 @@ def mixed_store(tmp_path):
         replace(make_features(i), phones=LETTERS, durations=None, word_phones=WORDS)
         for i in range(12)
     ]
-    mel = PREPROCESS.mel
-    write_index(tmp_path, write_shard(tmp_path / "features/shard-00000.safetensors", items, mel))
-    write_mel_config(tmp_path, mel)
-    return FeatureStore(tmp_path)
+    return FeatureStore(write_store(tmp_path, PREPROCESS.mel, items))
 
 
 def mixed_dataset(store, p_arpabet, seed=3):

@@ -14,9 +14,9 @@ from processors.dataset.statistics import (
     Stat,
     corpus_stats,
 )
-from processors.dataset.store import FEATURES, FeatureStore, write_index, write_mel_config
+from processors.dataset.store import FeatureStore
 from processors.records import Features
-from tests.processors.stores import write_shard
+from tests.processors.stores import write_store
 from utils.errors import InputError
 from utils.files import write_json
 
@@ -36,10 +36,7 @@ def features(id, f0, energy, durations, speaker="ann") -> Features:
 
 
 def store_of(folder, *items: Features) -> FeatureStore:
-    rows = write_shard(folder / FEATURES / "shard-00000.safetensors", items, MelConfig())
-    write_mel_config(folder, MelConfig())
-    write_index(folder, rows)
-    return FeatureStore(folder)
+    return FeatureStore(write_store(folder, MelConfig(), items))
 
 
 def random_features(id, random, speaker="ann") -> Features:

@@ -16,13 +16,11 @@ from processors.dataset.store import (
     checksum,
     shard_writer,
     tensors_of,
-    write_index,
-    write_mel_config,
 )
 from processors.records import Features, WordPhones
 from tests.processors.mel_wavs import MEL as SMALL_MEL
 from tests.processors.mel_wavs import make_mel_wav
-from tests.processors.stores import damaged_ids, write_shard
+from tests.processors.stores import damaged_ids, write_shard, write_store
 from utils.errors import InputError
 
 MEL = MelConfig()
@@ -46,12 +44,7 @@ def features(id: str, n_frames: int = 7, speaker: str = "ann") -> Features:
 @pytest.fixture
 def folder(tmp_path):
     """A store of three utterances in two shards."""
-    shards = tmp_path / FEATURES
-    rows = write_shard(shards / "shard-00000.safetensors", [features("c", 9), features("a")], MEL)
-    rows += write_shard(shards / "shard-00001.safetensors", [features("b", 5, "bob")], MEL)
-    write_mel_config(tmp_path, MEL)
-    write_index(tmp_path, rows)
-    return tmp_path
+    return write_store(tmp_path, MEL, [features("c", 9), features("a")], [features("b", 5, "bob")])
 
 
 def assert_same(left: Features, right: Features) -> None:
@@ -78,10 +71,8 @@ def test_what_was_written_is_read_by_id_and_by_position(folder):
 def test_a_transposed_mel_is_stored_as_it_reads(tmp_path):
     mel = np.arange(160, dtype=np.float32).reshape(2, 80).T  # (80, 2), not contiguous
     item = replace(features("a", 5), mel=mel)
-    rows = write_shard(tmp_path / FEATURES / "shard-00000.safetensors", [item], MEL)
-    write_mel_config(tmp_path, MEL)
-    write_index(tmp_path, rows)
-    np.testing.assert_array_equal(FeatureStore(tmp_path).read("a").mel, mel)
+    store = FeatureStore(write_store(tmp_path, MEL, [item]))
+    np.testing.assert_array_equal(store.read("a").mel, mel)
 
 
 def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
@@ -167,10 +158,7 @@ def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
 
 def test_utterances_without_durations_are_stored_without_them(tmp_path):
     item = replace(features("a"), durations=None)
-    rows = write_shard(tmp_path / FEATURES / "shard-00000.safetensors", [item], MEL)
-    write_mel_config(tmp_path, MEL)
-    write_index(tmp_path, rows)
-    store = FeatureStore(tmp_path)
+    store = FeatureStore(write_store(tmp_path, MEL, [item]))
     found = store.read("a")
 
     assert not store.timed
@@ -189,11 +177,7 @@ WORDS = (WordPhones(0, 1, 3, ("HH", "AY1")), WordPhones(2, 3, 4, ("ˈaɪ", "B", 
 def test_phones_of_words_in_letters_come_back_where_there_are_any(tmp_path):
     mixed = replace(features("a"), word_phones=WORDS, durations=None)
     plain = replace(features("b"), durations=None)
-    path = tmp_path / FEATURES / "shard-00000.safetensors"
-    write_index(tmp_path, write_shard(path, [mixed, plain], MEL))
-    write_mel_config(tmp_path, MEL)
-
-    store = FeatureStore(tmp_path)
+    store = FeatureStore(write_store(tmp_path, MEL, [mixed, plain]))
     assert store.read("a").word_phones == store.read_word_phones("a") == WORDS
     assert store.read("b").word_phones == ()
     assert damaged_ids(store) == []
