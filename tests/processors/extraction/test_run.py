@@ -17,10 +17,9 @@ import soundfile
 from config.preprocess import CorpusConfig, SplitConfig
 from config.schema import Config
 from modules.mel import MelConfig
-from preprocessors.manifest import Utterance, read_splits, read_utterances
+from preprocessors.manifest import read_splits, read_utterances
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
-from processors.extraction import shards
 from processors.extraction.run import prepare_datasets
 from tests.processes import Process
 from tests.processors.small_corpus import (
@@ -35,6 +34,7 @@ from tests.processors.stores import damaged_ids
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 from utils.locks import locked
+from utils.parallel import ChunkResult
 
 SAME_EVERYWHERE = (
     "features/index.jsonl",
@@ -197,35 +197,18 @@ def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
     assert not list(tmp_path.rglob(".shard*"))
 
 
-@pytest.mark.slow
-@pytest.mark.processes
-def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("processors.extraction.shards.ShardWork", CrashOn("LJ001-0011"))
-    prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
+def test_an_utterance_that_kills_workers_is_rejected(corpus, tmp_path, monkeypatch):
+    def run_chunks(work, chunks, *_):
+        for key, utterances in chunks.items():
+            lost = tuple(u for u in utterances if u.id == "LJ001-0011")
+            kept = [u for u in utterances if u not in lost]
+            yield ChunkResult(key, work(key, kept), lost)
+
+    monkeypatch.setattr("processors.extraction.run.run_chunks", run_chunks)
+    prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 2)
     stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
-    assert stage == "features"
-    assert "crashed" in reason
+    assert (stage, "crashed" in reason) == ("features", True)
     assert len(FeatureStore(tmp_path / "LJSpeech")) == 8
-
-
-class CrashOn:
-    """Stands in for ShardWork: kills the process that comes to one utterance."""
-
-    def __init__(self, id: str) -> None:
-        self.id = id
-
-    def __call__(self, *arguments: object) -> "CrashingWork":
-        return CrashingWork(self.id, shards.ShardWork(*arguments))
-
-
-class CrashingWork:
-    def __init__(self, id: str, work: shards.ShardWork) -> None:
-        self.id, self.work = id, work
-
-    def __call__(self, name: str, utterances: list[Utterance]) -> shards.ShardReport:
-        if any(utterance.id == self.id for utterance in utterances):
-            os.kill(os.getpid(), signal.SIGSEGV)
-        return self.work(name, utterances)
 
 
 # --- faults of a corpus, one copy of each ------------------------------------------------------
