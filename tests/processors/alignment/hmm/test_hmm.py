@@ -15,7 +15,7 @@ from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import hmm
-from processors.alignment.aligner import AlignmentError, TrainingPlan, make_aligner
+from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.hmm.model import load_model, read_origin, save_model
 from processors.alignment.textgrid import read_textgrid
@@ -131,7 +131,7 @@ def test_without_a_model_the_remedy_is_named(tmp_path):
         make_aligner(CONFIG, DEMO, tmp_path)
 
 
-def is_trained(plan: TrainingPlan) -> bool:
+def is_trained(plan):
     """Whether the file contains this model already."""
     _, path, _, origin = plan.carry_out.args
     return read_origin(path) == origin
