@@ -1,4 +1,4 @@
-"""Finds and reads corpora, and fetches them. A format is a file that ends with `CORPUS = Corpus()`.
+"""Finds, reads and fetches corpora. A format is a file here that ends with `CORPUS = Corpus(...)`.
 
 The download is the standard library's: archives have several gigabytes and must resume, which pooch
 cannot, and `http_get` of huggingface_hub is no public interface.

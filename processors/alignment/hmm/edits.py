@@ -59,7 +59,7 @@ def best_edit(
     exits = _exits(forward + _log(1 - chain.stay), silences)  # (W + 1, T + 1)
     # the best path from a time on through all words after a place, (W + 1, T + 1)
     S = len(chain.pdfs)
-    entries = _exits(backward, S - N_STATES - silences[::-1])[::-1, ::-1]
+    entries = np.ascontiguousarray(_exits(backward, S - N_STATES - silences[::-1])[::-1, ::-1])
     sound = np.concatenate([[0.0], np.cumsum(background - _COST * FRAME_S)])  # (T + 1,)
     gain, *span = _best(exits, entries, sound)
     unchanged = float((forward[-1] + logs.final).max())
