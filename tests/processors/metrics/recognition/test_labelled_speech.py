@@ -32,8 +32,12 @@ def clip() -> LabelledSpeech:
     return LabelledSpeech(wav, rate, texts[CLIP], "en-us", id=CLIP)
 
 
-def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip):
-    heard = recognise(clip.wav, clip.sample_rate)
+@pytest.fixture(scope="module")
+def heard(clip) -> str:
+    return recognise(clip.wav, clip.sample_rate)
+
+
+def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip, heard):
     assert len(set(heard.split()) & set(words_of(clip.text, "en-us").split())) >= 2
     assert recognise(0.1 * clip.wav, clip.sample_rate) == heard
     assert recognise(np.zeros(16000, dtype=np.float32), 16000) == ""
@@ -52,8 +56,8 @@ def test_a_hypothesis_does_not_depend_on_earlier_signals(clip):
     assert first
 
 
-def test_pocketsphinx_recognises_english_only(clip):
-    assert clip.hypothesis == recognise(clip.wav, clip.sample_rate)
+def test_pocketsphinx_recognises_english_only(clip, heard):
+    assert clip.hypothesis == heard
     assert replace(clip, language="de").hypothesis is None
 
 
