@@ -23,7 +23,7 @@ TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 PRECISIONS := --compare precision=fp32 precision=bf16
 
-.PHONY: venv demo test coverage test-slow test-page check bench bench-align bench-trust \
+.PHONY: venv demo test coverage test-slow test-page check bench bench-align bench-trust bench-corpus \
 	bench-vocoder bench-speech bench-tacotron bench-gan bench-demo gpu
 
 venv: .venv/.installed
