@@ -18,14 +18,14 @@ import numpy as np
 
 from models.programs.corpus.texts import SourceText
 from processors.alignment.pocketsphinx import LEAD_S
-from processors.audio.speech_level import FRAME_S, active_level, frame_levels
+from processors.audio.speech_level import FRAME_S, frame_levels, speech_frames
 from processors.metrics.recognition.labelled_speech import words_of
 from processors.metrics.recognition.user_models import UserFunction, UserFunctionError
 from utils.files import read_text, write_text
 
 RATE = 16000  # Hz, of pocketsphinx's acoustic model and of the aligner
 LONGEST_PIECE_S = 15.0
-_SPEECH_DB = 22.0  # below the level of speech
+_BLOCK_S = 300.0
 _PAUSE_FRAMES = 20
 _SHORTEST_FRAMES = 10  # of a piece: clicks are shorter
 _MARGIN_S = 0.15  # of silence around a piece
@@ -52,14 +52,15 @@ class HeardWord(NamedTuple):
     end_s: float
 
 
-def find_pieces(pcm: np.ndarray, block_s: float = 300.0) -> list[Piece]:
+def find_pieces(pcm: np.ndarray) -> list[Piece]:
     """Finds sound between pauses of 0.2 s by its level over 50 ms, in 16-bit samples, (S,).
 
-    Levels are relative to the active speech level of each five minutes. Longer pieces than
+    Levels are relative to speech and noise of each five minutes. Longer pieces than
     `LONGEST_PIECE_S` are cut where they are softest.
     """
-    step = round(block_s * RATE)
-    is_loud = np.concatenate([_loud_frames(pcm[n : n + step]) for n in range(0, len(pcm), step)])
+    step = round(_BLOCK_S * RATE)
+    blocks = (pcm[n : n + step].astype(np.float32) / 32768 for n in range(0, len(pcm), step))
+    is_loud = np.concatenate([speech_frames(block, RATE)[0] for block in blocks])
     frames = np.flatnonzero(is_loud)
     if not len(frames):
         return []
@@ -68,21 +69,9 @@ def find_pieces(pcm: np.ndarray, block_s: float = 300.0) -> list[Piece]:
     pieces: list[Piece] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         if end - start >= _SHORTEST_FRAMES:
-            levels = frame_levels(
-                pcm[round(start * FRAME_S * RATE) : round(end * FRAME_S * RATE)], RATE
-            )
-            pieces += _cut(levels, start)
+            span = slice(round(start * FRAME_S * RATE), round(end * FRAME_S * RATE))
+            pieces += _cut(frame_levels(pcm[span], RATE), start)
     return pieces
-
-
-def _loud_frames(pcm: np.ndarray) -> np.ndarray:
-    wav = pcm.astype(np.float32) / 32768
-    levels = frame_levels(wav, RATE)
-    smooth = 10 * np.log10(np.convolve(10 ** (levels / 10), np.full(5, 0.2), mode="same"))
-    level_db = active_level(wav, RATE)
-    if level_db is None or len(levels) < 5:
-        return np.zeros(len(levels), dtype=bool)
-    return np.asarray(smooth > level_db - _SPEECH_DB)
 
 
 def _cut(levels: np.ndarray, start: int) -> list[Piece]:

@@ -25,7 +25,7 @@ from processors.audio.files import check_length
 from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
 from processors.audio.streams import write_audio
 from utils.arrays import write_array
-from utils.errors import InputError, UtteranceError, counted, described, refuse
+from utils.errors import InputError, UtteranceError, counted, refuse
 from utils.files import read_json, read_jsonl, write_json, write_jsonl, write_text
 from utils.locks import LOCK_FILE, locked
 from utils.logging import Progress, get_logger, progress
@@ -53,9 +53,12 @@ def list_recordings(path: Path, out: Path) -> list[Utterance]:
             continue
         try:
             check_length(file)
-            soundfile.info(file)
-        except (soundfile.LibsndfileError, UtteranceError) as error:
-            faults.append(f"{name}: not readable as audio ({described(error)}); export it again")
+            if not soundfile.info(file).frames:
+                raise UtteranceError("it has no samples; record it again")
+        except UtteranceError as error:
+            faults.append(f"{name}: {error}")
+        except soundfile.LibsndfileError as error:
+            faults.append(f"{name}: not readable as audio ({error.error_string}); export it again")
         recordings.append(Utterance(recording_id(name.as_posix()), file, "", ""))
     refuse(faults, f"{path}: recordings cannot be read")
     if not recordings:

@@ -34,6 +34,7 @@ It is of the first importance that the letter used should be fine in form;
 Mr. Buxton's friends at once paid the forty shillings, and the boy was released.
 """
 RATE = 22050
+EMPTY = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\0\0\0\0"
 CLIP = {"a.flac": None}  # a clip of the demo
 
 
@@ -219,6 +220,7 @@ def test_aligner_finds_wrong_texts_and_the_ends_of_clips(tmp_path, monkeypatch):
         ({}, "", "no recording; expected .wav, .flac"),
         ({"a.m4a": b"1"}, "", "a.m4a: convert it: ffmpeg -i a.m4a a.flac"),
         ({"a.wav": b"no sound"}, "", "a.wav: not readable as audio"),
+        ({"a.wav": EMPTY}, "", "a.wav: it has no samples; record it again"),
         (CLIP, "", "a.flac has no text; give --text, a text next to it, or --recogniser"),
         (CLIP | {"a.txt": b"Hallo."}, "--language de", "knows English only; give --recogniser"),
         (CLIP | {"a.srt": b"Hello."}, "", "a.srt: no subtitles; expected lines such as"),
