@@ -23,7 +23,7 @@ from utils.seed import derived_seed
 
 LEAST_S = 120.0  # of speech, to train a model; of less, clips are as they are recognised
 MARGIN_S = 0.1  # of silence before and after the speech of a clip
-_LOOK_S = 0.3  # before and after it, where the aligner learns silence and looks for its ends
+_LOOK_S = 0.2  # before and after it, where the aligner learns silence and looks for its ends
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 

@@ -22,7 +22,7 @@ SHORTEST_S, LONGEST_S = 1.0, 15.0
 PAUSE_S = 0.15  # the shortest at which a clip is cut
 MAX_MISFIT = 0.35  # share of words that are recognised otherwise, where no aligner checks a clip
 _LARGEST_MISFIT = 0.6  # where one does
-_LONGEST_PAUSE_S = 1.2  # inside a clip; longer ones hold music or noise, or separate paragraphs
+_LONGEST_PAUSE_S = 0.6  # inside a clip; longer ones may hold noise, by which a clip would be lost
 _MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
 # a jump to the middle of a clause costs 1 more
