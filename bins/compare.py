@@ -4,7 +4,6 @@ from typing import Literal
 
 from bins._flags.parsers import program_arguments
 from utils.cli import UsageError, print_text, run
-from utils.logging import setup_logging
 
 
 def main() -> None:
@@ -23,7 +22,6 @@ def main() -> None:
 
     from models.programs.compare.listening_test import KEY, make_test, read_key
 
-    setup_logging()
     if flags.results:
         from models.programs.compare.results import read_answers, summary
 

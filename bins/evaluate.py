@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bins._flags.parsers import arguments
 from utils.cli import print_text, run
-from utils.logging import get_logger, setup_logging
+from utils.logging import get_logger
 from utils.parallel import n_cores
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 4: prints a table, and writes scores and a page to listen to."""
     flags = arguments("evaluate", argv)
     n_jobs = flags.num_workers or n_cores()
-    setup_logging()
 
     from models.evaluation.evaluate import evaluate
     from models.evaluation.report.tables import tables_of

@@ -20,9 +20,8 @@ def main() -> None:
         raise UsageError("--dataset, --infer_expt_dir and --set go with --config")
     if flags.config is not None and flags.output is None:
         raise UsageError("--config needs --output")
-    from utils.logging import get_logger, setup_logging
+    from utils.logging import get_logger
 
-    setup_logging()
     if flags.config is None:
         from models.synthesizer.runs.metadata import export_speech
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bins._flags.parsers import arguments
 from utils.cli import run
-from utils.logging import get_logger, setup_logging
+from utils.logging import get_logger
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -14,7 +14,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from preprocessors.corpora import archive_of, dataset_folder
     from preprocessors.fetch import fetch_archive
 
-    setup_logging()
     log = get_logger(__name__)
     config = load_config(flags.config, flags.set)
     for dataset in config.dataset:

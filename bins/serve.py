@@ -6,7 +6,6 @@ import signal
 from bins._flags.parsers import program_arguments
 from utils.cli import UsageError, bound_operation_caches, run
 from utils.errors import InputError
-from utils.logging import setup_logging
 
 _OWN_MACHINE = ("127.0.0.1", "::1", "localhost")
 
@@ -44,7 +43,6 @@ def main() -> None:
     host, _, wyoming_port = (flags.wyoming or "").rpartition(":")
     wyoming = (host.strip("[]") or "127.0.0.1", int(wyoming_port)) if wyoming_port else None
     bound_operation_caches()
-    setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)
     try:
         serve(

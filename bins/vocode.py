@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 from bins._flags.parsers import arguments
 from utils.cli import run
-from utils.logging import setup_logging
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 3."""
     flags = arguments("vocode", argv)
-    setup_logging()
 
     from models.synthesizer.runs import copy_synthesis
     from models.synthesizer.runs.synthesis_run import best_checkpoint, experiment_of

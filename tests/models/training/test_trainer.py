@@ -403,7 +403,7 @@ def logged_saves(monkeypatch):
         write.events.append("save")
         return write_checkpoint(folder, step, files)
 
-    monkeypatch.setattr("models.training.saving.checkpointer.write_checkpoint", write)
+    monkeypatch.setattr("models.training.checkpointer.write_checkpoint", write)
     return write
 
 

@@ -13,8 +13,8 @@ from models.vocoder.freevgl import FreeVGL, FreeVGLTask, Spectra, edge_frames
 from models.vocoder.freevgl.config import FreeVGLConfig
 from models.vocoder.freevgl.discriminators import MagnitudeDiscriminator
 from modules.mel import MelSpectrogram
-from tests.models.training.saving.test_state import everything
 from tests.models.training.small_tasks import make_trainer
+from tests.models.training.test_checkpointer import everything
 from tests.models.vocoder.small_hifigan import (
     MEL,
     gan_config,

@@ -18,7 +18,7 @@ from models.training.observing.observer import eval_mode, validate
 from models.training.trainer import Updater
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
-from tests.models.training.saving.test_state import everything
+from tests.models.training.test_checkpointer import everything
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,

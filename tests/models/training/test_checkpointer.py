@@ -13,8 +13,8 @@ from accelerate.state import AcceleratorState
 from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
+from models.training.checkpointer import random_states, restore_random_states
 from models.training.observing.scoring import PeriodicScoring
-from models.training.saving.state import random_states, restore_random_states
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -250,7 +250,7 @@ import sys
 from pathlib import Path
 from config.train import DataLoaderConfig
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.saving.test_state import options
+from tests.models.training.test_checkpointer import options
 
 class Talking(TinyTask):
     def training_step(self, batch):
@@ -305,7 +305,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.saving.test_state import options
+from tests.models.training.test_checkpointer import options
 
 def score(synthesise):
     print("scoring", flush=True)

@@ -1,5 +1,6 @@
 """Compiled networks are compiled once for each shape, and leave checkpoints as they are."""
 
+import json
 import logging
 from dataclasses import replace
 
@@ -7,8 +8,10 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
+from config.train import ProfileConfig
 from models.base.assets import Assets
 from models.checkpoint.folders import latest_checkpoint
+from models.training.execution import profiled
 from models.tts import fastpitch, fastspeech2, flowspeech, tacotron2
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import set_backend
@@ -119,3 +122,44 @@ def test_a_compiled_run_resumes_bit_for_bit_from_ordinary_weights(store, tmp_pat
     assert found.keys() == TinyTask().networks["model"].state_dict().keys()
     for name, weight in whole.run.task.networks["model"].state_dict().items():
         assert torch.equal(found[name], weight), name
+
+
+def train_profiled(store, folder, steps):
+    config = train_config(max_steps=4, profile=ProfileConfig(steps))
+    trainer = make_trainer(store, folder / "checkpoints", config)
+    trainer.fit()
+    return folder / "profile", trainer.run.task.networks["model"].state_dict()
+
+
+def test_a_profiled_run_has_a_trace_and_a_table_and_the_same_weights(store, tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        folder, weights = train_profiled(store, tmp_path / "a", (2, 3))
+    other, plain = train_profiled(store, tmp_path / "b", ())
+    trace = json.loads((folder / "trace.json").read_text())
+    names = [event.get("name") for event in trace["traceEvents"]]
+    table = (folder / "operations.txt").read_text()
+
+    assert all(torch.equal(weights[name], plain[name]) for name in plain)
+    assert not other.exists()
+    steps = [name for name in names if name.startswith("ProfilerStep")]
+    assert steps[:2] == ["ProfilerStep#1", "ProfilerStep#2"]
+    assert "aten::addmm" in names
+    assert "Self CPU" in table
+    assert table.count("aten::") > 3
+    assert table in caplog.text
+    assert not (folder / "memory.pickle").exists()
+
+
+def test_a_run_that_ends_early_writes_what_it_has(store, tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        folder, _ = train_profiled(store, tmp_path, (3, 9))
+
+    assert (folder / "trace.json").exists()
+    assert f"profile in {folder}" in caplog.text
+
+
+def test_without_steps_nothing_is_recorded(tmp_path):
+    with profiled((), tmp_path, torch.device("cpu")) as end_update:
+        end_update()
+
+    assert list(tmp_path.iterdir()) == []
