@@ -1,6 +1,7 @@
 """Fixtures of tests of several packages."""
 
 import logging
+import os
 import signal
 
 import pytest
@@ -37,6 +38,14 @@ def _hang_up():
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _without_flushing():
+    """Does not wait for the disk: no test cuts the power."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

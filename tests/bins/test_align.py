@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bins import align, check_corpus
-from bins._flags.corpus import DATASET
+from bins.check_corpus import DATASET
 from processors.alignment import fit
 from processors.alignment.textgrid import read_textgrid
 from processors.extraction import run

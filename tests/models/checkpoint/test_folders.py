@@ -159,7 +159,7 @@ def save_for_ever(folder, log):
         os.write(log, b"%d\n" % step)
 
 
-@pytest.mark.parametrize("n_saves", range(1, 7))
+@pytest.mark.parametrize("n_saves", [1, 2, 4])
 def test_a_kill_during_a_save_leaves_the_last_checkpoint_whole(tmp_path, n_saves):
     steps, log = os.pipe()
     child = os.fork()  # a new process would import everything again

@@ -6,25 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save, save_file
 
-from models.base.registry import load_config
 from models.checkpoint.folders import step_folder, step_of, write_checkpoint
 from models.checkpoint.loading import RAW_WEIGHTS, load_model
-from models.training.trainer import train
-from tests.models.training.small_tasks import PREPROCESS, make_processed, write_voice_config
+from tests.models.training.small_tasks import PREPROCESS
+from tests.worlds.experiments import trained_voice
 from utils.arrays import read_pickled
 from utils.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    root = tmp_path_factory.mktemp("trained")
-    AcceleratorState._reset_state(reset_partial_state=True)
-    make_processed(root / "data" / "mini")
-    train(load_config(write_voice_config(root, max_steps=4)), "voice")
-    return root / "ckpts" / "voice"
+    return trained_voice(tmp_path_factory.mktemp("trained"))
 
 
 @pytest.fixture
