@@ -34,9 +34,15 @@ def _accelerate():
     AcceleratorState._reset_state(reset_partial_state=True)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return make_processed(tmp_path / "data")
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return make_processed(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def whole(store, tmp_path_factory):
+    """What a run gives that nothing interrupts."""
+    return run(store, tmp_path_factory.mktemp("whole"))
 
 
 AVERAGED = {"optimizer": "lamb", "ema_decay": 0.9, "scheduler": "NoamLR"}
@@ -77,9 +83,8 @@ def run(store, folder, task=None, resume=False, scoring=None, **changes):
     return everything(trainer)
 
 
-@pytest.mark.parametrize("stop", [1, 3, 4, 8])
-def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(store, tmp_path, stop):
-    whole = run(store, tmp_path / "whole")
+@pytest.mark.parametrize("stop", [1, 4, 8])
+def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(store, whole, tmp_path, stop):
     run(store, tmp_path / "parts", max_steps=stop)
     random.seed(99)
     parts = run(store, tmp_path / "parts", resume=True)
@@ -96,9 +101,8 @@ def test_a_resumed_run_restarts_neither_average_nor_warm_up(store, tmp_path):
     assert whole[0]["average.mel.weight"] != whole[0]["model.mel.weight"]
 
 
-def test_resuming_is_bit_equal_with_worker_processes(store, tmp_path):
+def test_resuming_is_bit_equal_with_worker_processes(store, whole, tmp_path):
     workers = {"dataloader": DataLoaderConfig(num_worker=1)}
-    whole = run(store, tmp_path / "whole")
     run(store, tmp_path / "parts", max_steps=5, **workers)
 
     assert run(store, tmp_path / "parts", resume=True, **workers) == whole

@@ -123,7 +123,7 @@ def test_resuming_does_not_need_the_statistics_of_the_data(trained):
     [
         ("FastSpeech2", []),
         ("FlowSpeech", ["model.steps=2", "model.temperature=0.5"]),
-        ("Matcha", ["model.steps=2", "model.temperature=0.5"]),
+        pytest.param("Matcha", ["model.steps=2", "model.temperature=0.5"], marks=pytest.mark.slow),
     ],
 )
 def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, model, of_synthesis):

@@ -13,7 +13,6 @@ from models.checkpoint.loading import load_model
 from models.training.initialisation import initialise
 from modules.layers.normalisation import adapt_weight_norm
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
-from tests.processes import run_together
 from tests.worlds.experiments import train_anew, trained_vocoder, trained_voice
 from utils.errors import InputError
 
@@ -176,25 +175,3 @@ def test_folded_weights_initialise_a_generator_that_trains(trained):
 def test_initial_weights_of_another_kind_of_model_are_refused(tmp_path):
     with pytest.raises(InputError, match="this is a FastSpeech2, and none of its tensors"):
         initialise(make_gan(), Assets(MEL), trained_voice(tmp_path))
-
-
-def run_in_two_processes(root, *settings):
-    config = write_vocoder_config(root, max_steps=2)
-    flags = [part for setting in settings for part in ("--set", setting)]
-    run_together(2, "-m", "bins.train", "--config", config, "--name", "two", *flags)
-    return root / "ckpts" / "two"
-
-
-def test_two_processes_make_the_updates_of_one_with_twice_the_batch(root):
-    """The eight training recordings make one batch of eight, or two of four."""
-    # an epsilon so large that rounding errors of small gradients make small steps
-    adam = ["train.adam.eps=1", "train.adam.lr=0.1"]
-    one = tensors_of(run(root, "train.batch_size=8", *adam, name="one"))
-    two = tensors_of(run_in_two_processes(root, "train.batch_size=4", *adam))
-    start = tensors_of(run(root, "train.adam.lr=0", name="start"))
-
-    for network in ("model", "discriminator"):
-        for name, tensor in one[network].items():
-            assert torch.allclose(two[network][name], tensor, rtol=0, atol=1e-5), name
-        moved = [(one[network][n] - tensor).abs().max() for n, tensor in start[network].items()]
-        assert max(moved) > 1e-2, network
