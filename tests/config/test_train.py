@@ -26,22 +26,6 @@ def test_the_resolved_configuration_is_read_again(tmp_path):
     assert load_config(path) == config
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "unread"),
-    [
-        ("NoamLR", []),
-        ("multistep", ["num_warmup"]),
-        ("exponential", ["milestones"]),
-        ("polynomial", ["gamma", "milestones"]),
-        ("constant", ["num_warmup", "gamma", "milestones"]),
-    ],
-)
-def test_keys_that_the_schedule_does_not_read_are_named(scheduler, unread):
-    train = TrainConfig(max_steps=9, scheduler=scheduler, lr_scheduler=SCHEDULE)
-
-    assert train.unread_keys == [f"train.lr_scheduler.{name}" for name in unread]
-
-
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "lamb"])
 def test_a_limit_of_the_gradient_is_read_by_lamb_only(optimizer):
     train = TrainConfig(max_steps=9, optimizer=optimizer, adam=AdamConfig(max_grad_norm=2.0))
