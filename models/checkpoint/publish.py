@@ -70,8 +70,8 @@ def export_experiment(
             (folder / WEIGHTS).write_bytes(_packed(model, weights))
         copied = [model.home / name for name in ASSET_FILES]
         if with_discriminators:
-            files = sorted(model.folder.glob("*.safetensors"))
-            networks = [path for path in files if path.name not in (WEIGHTS, loading.RAW_WEIGHTS)]
+            tensors = sorted(model.folder.glob("*.safetensors"))
+            networks = [path for path in tensors if path.name not in (WEIGHTS, loading.RAW_WEIGHTS)]
             if not networks:
                 raise InputError(f"{model.folder}: no networks for --with_discriminators in it")
             copied += networks
