@@ -10,11 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 
-from models.base.adversarial import (
-    DiscriminatorOutput,
-    Discriminators,
-    SubDiscriminator,
-)
+from models.base.adversarial import DiscriminatorOutput, Discriminators, SubDiscriminator
 from models.vocoder._gan import PeriodDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.execution.convolutions import StridedConv1d
@@ -42,15 +38,6 @@ class ScaleDiscriminator(SubDiscriminator):
                 for before, after, (kernel, stride, groups) in layers
             ],
             norm(StridedConv1d(channels[-1], 1, 3, 1, 1)),
-        )
-
-
-class MultiPeriodDiscriminator(Discriminators):
-    """One sub-discriminator of five layers per period, in samples."""
-
-    def __init__(self, config: DiscriminatorConfig) -> None:
-        super().__init__(
-            PeriodDiscriminator(period, config.period_channels) for period in config.periods
         )
 
 
@@ -87,7 +74,9 @@ class WaveDiscriminator(nn.Module):
 
     def __init__(self, config: DiscriminatorConfig) -> None:
         super().__init__()
-        self.mpd = MultiPeriodDiscriminator(config)
+        self.mpd = Discriminators(
+            PeriodDiscriminator(period, config.period_channels) for period in config.periods
+        )
         self.msd = MultiScaleDiscriminator(config) if config.scales else None
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:

@@ -43,17 +43,16 @@ class VocosTask(WaveGanTask):
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators, then of the generator: hinge losses."""
-        wav_hat = self.networks["generator"](batch.mel)  # (B, S)
-        if "discriminator" not in self.networks:
-            yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))
+        wav, wav_hat = batch.wav, self.networks["generator"](batch.mel)  # (B, S)
+        discriminator = self.networks.get("discriminator")
+        if discriminator is None:
+            yield Update("generator", self.reconstruction_losses(wav, wav_hat))
             return
-        discriminator = self.networks["discriminator"]
-        losses = discriminator_losses(discriminator, batch.wav, wav_hat.detach(), HINGE)
+        losses = discriminator_losses(discriminator, wav, wav_hat.detach(), HINGE)
         yield Update("discriminator", losses)
         with frozen(discriminator):
-            adversarial = adversarial_losses(discriminator, batch.wav, wav_hat, 1.0, 1.0, HINGE)
-            reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
-            yield Update("generator", adversarial | reconstruction)
+            adversarial = adversarial_losses(discriminator, wav, wav_hat, 1.0, 1.0, HINGE)
+            yield Update("generator", adversarial | self.reconstruction_losses(wav, wav_hat))
 
 
 def _check_overlap(_model: VocosConfig, preprocess: PreprocessConfig) -> None:

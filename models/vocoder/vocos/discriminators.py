@@ -1,7 +1,7 @@
-"""Multi-period and multi-resolution discriminators of waveforms, as Vocos has them.
+"""Multi-period discriminators (Kong et al. 2020) and multi-resolution discriminators of Vocos.
 
-The first are those of HiFi-GAN (Kong et al. 2020), the second those of Kumar et al. 2023 ("High-
-Fidelity Audio Compression with Improved RVQGAN", arXiv:2306.06546).
+The latter are from Kumar et al. 2023, "High-Fidelity Audio Compression with Improved RVQGAN",
+arXiv:2306.06546.
 """
 
 from itertools import pairwise
@@ -12,17 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 
-from models.base.adversarial import (
-    SLOPE,
-    DiscriminatorOutput,
-    Discriminators,
-    SubDiscriminator,
-)
+from models.base.adversarial import SLOPE, DiscriminatorOutput, Discriminators, SubDiscriminator
 from models.vocoder._gan import PeriodDiscriminator
 from models.vocoder.vocos.config import ResolutionsConfig
 
 _BANDS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # edges, as shares of half the sample rate
-_TIME_KERNEL, _BIN_KERNELS, _BIN_STRIDES = 3, (9, 9, 9, 9, 3), (1, 2, 2, 2, 1)
+_BIN_KERNELS, _BIN_STRIDES = (9, 9, 9, 9, 3), (1, 2, 2, 2, 1)
 _PEAK = 0.8  # of the waveform before its STFT
 
 
@@ -38,7 +33,7 @@ class ResolutionDiscriminator(SubDiscriminator):
         self.register_buffer("window", torch.hann_window(n_fft), persistent=False)
 
     def _features(self, signal: Tensor) -> list[Tensor]:
-        """Output of each layer of each band, (B, C, T, K); the last one is the score."""
+        """Computes the output of each layer and band, (B, C, T, K); the last one is the score."""
         features, ends = [], []
         n_bins = self.n_fft // 2 + 1
         image = self._view(signal)
@@ -53,7 +48,7 @@ class ResolutionDiscriminator(SubDiscriminator):
         return [*features, self.conv_post(torch.cat(ends, dim=3))]
 
     def _view(self, signal: Tensor) -> Tensor:
-        """(B, S) -> real and imaginary parts, (B, 2, T, K); level and offset are removed."""
+        """Computes real and imaginary parts, (B, S) -> (B, 2, T, K), without level and offset."""
         wav = signal.float() - signal.float().mean(dim=1, keepdim=True)
         wav = _PEAK * wav / (wav.abs().amax(dim=1, keepdim=True) + 1e-9)
         hop = self.n_fft // 4
@@ -62,21 +57,15 @@ class ResolutionDiscriminator(SubDiscriminator):
 
 
 def _band_convs(channels: int) -> nn.ModuleList:
-    widths = (2, *[channels] * len(_BIN_KERNELS))
+    layers = zip((2, *[channels] * 4), _BIN_KERNELS, _BIN_STRIDES, strict=True)
     return nn.ModuleList(
-        weight_norm(
-            nn.Conv2d(
-                before, after, (_TIME_KERNEL, size), (1, stride), (_TIME_KERNEL // 2, size // 2)
-            )
-        )
-        for before, after, size, stride in zip(
-            widths, widths[1:], _BIN_KERNELS, _BIN_STRIDES, strict=False
-        )
+        weight_norm(nn.Conv2d(before, channels, (3, size), (1, stride), (1, size // 2)))
+        for before, size, stride in layers
     )
 
 
 class WaveDiscriminator(nn.Module):
-    """Both kinds; the mean of each counts, that of the resolutions with its weight."""
+    """Averages over both kinds of discriminators, the resolutions with a weight."""
 
     def __init__(self, config: ResolutionsConfig, lambda_resolution: float) -> None:
         super().__init__()

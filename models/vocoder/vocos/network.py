@@ -1,4 +1,4 @@
-"""Vocos's generator (section 3 of the paper): from a mel to a spectrum, and its inverse STFT."""
+"""Vocos's generator (section 3 of the paper): from a mel to a spectrum and its inverse STFT."""
 
 import copy
 from collections.abc import Iterable, Iterator
@@ -62,7 +62,7 @@ class Vocos(nn.Module):
         mask: Tensor | None = None,
         context: Context = Context(),  # noqa: B008  (immutable)
     ) -> Tensor:
-        """(B, M, left + T + right) -> (B, T * hop_length)."""
+        """Synthesises (B, M, left + T + right) -> (B, T * hop_length)."""
         magnitude, phase, context = self.spectrum(mel, mask, context)
         parts = torch.stack([phase.cos(), phase.sin()], dim=3) * magnitude[..., None]
         with torch.autocast(mel.device.type, enabled=False):
