@@ -11,9 +11,8 @@ from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 
 from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
-from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder
+from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder, lstm_state
 from models.tts.tacotron2.network import GATE_THRESHOLD, Tacotron2
-from models.tts.tacotron2.recurrent import lstm_state
 
 _States = tuple[Tensor, Tensor]  # hidden state and cell, (1, L) each
 

@@ -13,7 +13,7 @@ from models.tts.flowspeech.config import (
     FlowSpeechConfig,
     ProsodyConfig,
 )
-from models.tts.flowspeech.estimator import DilatedDepthwise
+from models.tts.flowspeech.network import DilatedDepthwise
 from modules.flow import frame_noise, seeds_of_phones
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats

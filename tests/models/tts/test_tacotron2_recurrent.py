@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from models.tts.tacotron2.recurrent import StepLinear, StepMixture, lstm_state
+from models.tts.tacotron2.decoder import StepLinear, StepMixture, lstm_state
 
 B, T, N, H = 2, 5, 4, 3
 

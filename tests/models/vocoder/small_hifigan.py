@@ -10,9 +10,8 @@ import torch
 from config.train import TrainConfig
 from models.training.data import ProcessRank, TrainingData, data_of, make_collator
 from models.training.trainer import Trainer
-from models.vocoder.hifigan import HiFiGAN, HiFiGANTask, normalise_weights
+from models.vocoder.hifigan import HiFiGAN, HiFiGANTask, WaveDiscriminator, normalise_weights
 from models.vocoder.hifigan.config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
-from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from modules.mel import MelSpectrogram
 from processors.audio.frames import from_pcm16, to_pcm16
 from processors.dataset.batch import VocoderBatch

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from models.vocoder.freevgl import MagnitudeDiscriminator
 from models.vocoder.freevgl.config import FreeVGLConfig
-from models.vocoder.freevgl.discriminators import MagnitudeDiscriminator
 from modules.mel import MelConfig
 
 MEL = MelConfig()

@@ -9,9 +9,14 @@ from accelerate.state import AcceleratorState
 
 from models.checkpoint.folders import latest_checkpoint
 from models.training.trainer import Updater
-from models.vocoder.freevgl import FreeVGL, FreeVGLTask, Spectra, edge_frames
+from models.vocoder.freevgl import (
+    FreeVGL,
+    FreeVGLTask,
+    MagnitudeDiscriminator,
+    Spectra,
+    edge_frames,
+)
 from models.vocoder.freevgl.config import FreeVGLConfig
-from models.vocoder.freevgl.discriminators import MagnitudeDiscriminator
 from modules.mel import MelSpectrogram
 from tests.models.training.saving.test_state import everything
 from tests.models.training.small_tasks import make_trainer

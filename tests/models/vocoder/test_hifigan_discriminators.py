@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from models.vocoder.hifigan import PeriodDiscriminator, WaveDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
-from models.vocoder.hifigan.discriminators import PeriodDiscriminator, WaveDiscriminator
 from tests.models.vocoder.plain_hifigan import PlainDiscriminator
 from tests.models.vocoder.small_hifigan import DISCRIMINATOR
 

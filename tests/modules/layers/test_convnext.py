@@ -1,7 +1,7 @@
 import torch
 from torch.nn import functional as F
 
-from modules.layers.convnext import ConvNeXtBlock
+from modules.layers.basic import ConvNeXtBlock
 
 
 def test_a_block_computes_the_layers_of_the_paper():
