@@ -109,9 +109,3 @@ def test_a_blur_keeps_the_mean_and_lowers_the_variation(network):
     assert torch.allclose(blurred.mean(dim=(1, 2)), mel.mean(dim=(1, 2)), atol=0.1)
     assert (blurred.diff(dim=2).abs().mean(dim=(1, 2)) < mel.diff(dim=2).abs().mean()).all()
     assert torch.allclose(task_of(network, blurred=0.0)._blur(mel), mel, atol=1e-5)
-
-
-@pytest.mark.parametrize("value", [2, 0])
-def test_even_kernels_are_refused(value):
-    with pytest.raises(ValueError, match="kernel_size"):
-        FreeVGLConfig(kernel_size=value)

@@ -214,9 +214,8 @@ def run(store, folder, resume=False, **changes):
     return everything(trainer)
 
 
-@pytest.mark.parametrize("window", [1, 2])
-def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path, window):
-    options = {"gradient_accumulation_step": window, "valid_steps": 2, "max_steps": 7}
+def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path):
+    options = {"gradient_accumulation_step": 2, "valid_steps": 2, "max_steps": 7}
     whole = run(store, tmp_path / "whole", **options)
     run(store, tmp_path / "parts", **(options | {"max_steps": 3}))  # within an epoch
     parts = run(store, tmp_path / "parts", resume=True, **options)
@@ -254,17 +253,6 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
 
     assert parts == run(store, tmp_path / "whole", max_steps=end)
-
-
-def test_training_brings_the_copies_nearer_to_the_recordings(store, tmp_path):
-    config = gan_config(max_steps=30, adam=AdamConfig(lr=2e-3, betas=(0.8, 0.99)))
-    trainer = make_gan_trainer(store, tmp_path / "run", config, make_gan(lambda_stft=1.0))
-    before = validate(trainer.run.task, trainer.run.data.valid, CPU)
-    trainer.fit()
-    after = validate(trainer.run.task, trainer.run.data.valid, CPU)
-
-    assert after.loss < 0.8 * before.loss
-    assert after.metrics["stft"] < before.metrics["stft"]
 
 
 def test_validation_measures_each_recording_without_its_padding(store):
