@@ -5,9 +5,14 @@ import torch
 from torch.nn import functional as F
 
 from config.preprocess import PreprocessConfig
-from models.vocoder.vocos import MODEL, Vocos, VocosGraph
+from models.vocoder.vocos import (
+    MODEL,
+    ResolutionDiscriminator,
+    Vocos,
+    VocosGraph,
+    WaveDiscriminator,
+)
 from models.vocoder.vocos.config import ResolutionsConfig, VocosConfig
-from models.vocoder.vocos.discriminators import ResolutionDiscriminator, WaveDiscriminator
 from modules.execution.chunks import by_batch
 from modules.mel import MelConfig
 from tests.models.vocoder.small_hifigan import MEL
