@@ -208,7 +208,7 @@ def validated(task: Any, batch: Any) -> float:
     return float(weighted_mean(losses, task.counts(batch)))
 
 
-@every_model
+@as_it_is
 def test_saving_and_loading_changes_nothing(model, variant, tmp_path):
     subject, path = subject_of(model, variant), tmp_path / "weights.safetensors"
     saved, loaded = subject.network(seed=0), subject.network(seed=1)
@@ -302,7 +302,7 @@ def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeyp
     assert n_graphs[1] == n_graphs[0]
 
 
-@every_acoustic_model
+@marked([name for name in ACOUSTIC if name[1] in ("", "own encoder")])
 def test_rows_of_phones_and_speakers_exist_under_their_names(model, variant):
     subject = subject_of(model, variant, 2)
     network = subject.network()
@@ -353,7 +353,7 @@ def test_a_vocoder_streams_what_it_synthesises_at_once(model, variant, chunk_fra
     assert list(network.generate(iter([]))) == []
 
 
-@every_model
+@as_it_is
 def test_a_seed_gives_the_same_speech_whatever_was_drawn_before(model, variant):
     subject = subject_of(model, variant)
     network, batch = subject.network(), batch_of(subject)

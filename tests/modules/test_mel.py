@@ -127,14 +127,6 @@ def test_gradient_reaches_every_sample_that_a_frame_covers():
     assert (wav.grad != 0).all()
 
 
-def test_autocast_does_not_change_the_mel():
-    wav = noise(8192)
-    mel = MelSpectrogram(HIFIGAN)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        under_autocast = mel(wav)
-    assert torch.equal(under_autocast, mel(wav))
-
-
 @pytest.mark.parametrize(("config", "shortest"), [(CENTRE, 513), (HIFIGAN, 385)])
 def test_audio_too_short_to_reflect_is_refused_with_its_length(config, shortest):
     mel = MelSpectrogram(config)
@@ -159,12 +151,8 @@ def test_differences_give_both_values_of_each_field_sorted_by_name():
         "n_mels 80 and 100",
         "padding centre and hifigan",
     ]
-
-
-def test_differences_leave_out_what_may_differ():
-    assert CENTRE.differences(MelConfig(n_fft=2048, padding="hifigan"), ignore=["padding"]) == [
-        "n_fft 1024 and 2048"
-    ]
+    other = MelConfig(n_fft=2048, padding="hifigan")
+    assert CENTRE.differences(other, ignore=["padding"]) == ["n_fft 1024 and 2048"]
 
 
 RECORDINGS = Path(__file__).parents[2] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"

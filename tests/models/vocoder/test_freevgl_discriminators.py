@@ -1,4 +1,4 @@
-"""Discriminators of magnitudes: which bins each sees, and what it computes of them."""
+
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""FreeVGL with discriminators on the trainer: two networks, two optimizers, one step."""
+
 
 from dataclasses import replace
 from pathlib import Path
