@@ -144,18 +144,6 @@ def test_frame_level_losses_count_frames():
     assert losses["pitch"].per == losses["energy"].per == "frames"
 
 
-def test_dropout_of_attention_acts_in_training():
-    sizes = replace(SMALL.transformer, attention_dropout=0.5)
-    batch, task = (
-        batch_of(),
-        task_of(network_of(replace(SMALL, transformer=sizes, use_postnet=False))),
-    )
-    task.network.train()
-    assert mean_loss(task, batch) != mean_loss(task, batch)
-    task.network.eval()
-    assert mean_loss(task, batch) == mean_loss(task, batch)
-
-
 def test_texts_and_audio_longer_than_max_seq_len_work():
     batch = batch_of((60, 55), longest_phone=3)
     assert batch.mel.shape[2] > SMALL.max_seq_len

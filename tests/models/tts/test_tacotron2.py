@@ -248,15 +248,6 @@ def test_speech_ends_where_the_gate_opens_or_at_a_limit():
     assert network.infer(*phones).mel_lengths.tolist() == [1]  # never nothing
 
 
-def test_teacher_forced_mels_have_the_lengths_of_the_recordings():
-    network, batch = network_of().eval(), batch_of()
-    mel = network.teacher_forced_mel(batch)
-    refined = network(*batch[1:4], batch.mel, batch.mel_lengths).refined_mel_hat.mT
-    for item, T in enumerate(batch.mel_lengths.tolist()):
-        torch.testing.assert_close(mel[item, :, :T], refined[item, :, :T])
-        assert (mel[item, :, T:] == FLOOR).all()
-
-
 def test_half_precision_has_nearly_the_gradients_of_float32():
     batch, network = batch_of(), network_of().eval()
 

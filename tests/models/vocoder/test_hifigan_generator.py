@@ -96,25 +96,6 @@ def test_less_context_would_be_heard(network, monkeypatch):
         assert (wrong - expected).abs().max() > 1e-5, i
 
 
-def test_the_first_piece_comes_before_the_last_is_computed(network, monkeypatch):
-    computed = []
-    synthesise = network._synthesise
-    monkeypatch.setattr(
-        network, "_synthesise", lambda *given: computed.append(1) or synthesise(*given)
-    )
-    pieces = network.generate(make_mel(100), chunk_frames=10)
-    assert computed == []
-    next(pieces)
-    assert computed == [1]
-    assert len(list(pieces)) + 1 == len(computed) > 5
-
-
-def test_several_mels_of_one_length_may_be_generated_together(network):
-    mel = make_mel(50, n_items=3)
-    pieces = list(network.generate(mel, chunk_frames=10))
-    assert torch.cat(pieces, 1).sub(whole(network, mel)).abs().max() < 1e-6
-
-
 @pytest.mark.parametrize("together", [False, True])
 def test_items_of_a_batch_are_spoken_as_if_alone(network, monkeypatch, together):
     monkeypatch.setattr(network, "chunk_frames", 16)

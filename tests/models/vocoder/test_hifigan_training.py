@@ -1,8 +1,6 @@
 """HiFi-GAN on the trainer: two networks, two optimizers, one step."""
 
 import math
-import os
-import signal
 from dataclasses import replace
 
 import pytest
@@ -13,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
-from models.checkpoint.folders import latest_checkpoint, steps_of
+from models.checkpoint.folders import latest_checkpoint
 from models.training.observing.observer import eval_mode, validate
 from models.training.trainer import Updater
 from models.vocoder.hifigan import normalise_weights
@@ -36,7 +34,6 @@ from tests.models.vocoder.small_hifigan import (
     make_recordings,
     make_segments,
 )
-from tests.processes import Process
 
 CPU = torch.device("cpu")
 RATE = 0.003
@@ -122,16 +119,6 @@ def descend(loss, network):
     with torch.no_grad():
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter -= RATE * gradient
-
-
-def test_the_generator_first_learns_alone_if_asked_to():
-    task = make_gan(adversarial=False, lambda_stft=1.0)
-    before = tensors_of(task)
-    report = updater_of(task).run([make_batch(0, 1)])
-
-    assert list(task.networks) == list(report.norms) == ["generator"]
-    assert report.losses.keys() == {"mel", "stft"}
-    assert changed(before, tensors_of(task)) == {"generator"}
 
 
 def not_a_number(*_arguments):
@@ -225,35 +212,6 @@ def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path):
     assert {name.split(".")[0] for name in weights} == {"generator", "discriminator"}
     assert {name.split(".")[0] for name in optimizers} == {"generator", "discriminator"}
     assert parts[:3] == whole[:3]
-
-
-_TRAINING = """
-import sys
-from pathlib import Path
-from processors.dataset.store import MelWavStore
-from tests.models.vocoder.small_hifigan import gan_config, make_gan, make_gan_trainer
-
-task = make_gan()
-step = task.training_step
-def talking(batch):
-    print("update", flush=True)
-    yield from step(batch)
-task.training_step = talking
-config = gan_config(max_steps=1000000, save_steps=1)
-make_gan_trainer(MelWavStore(Path(sys.argv[1])), Path(sys.argv[2]), config, task).fit()
-"""
-
-
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
-    process = Process("-c", _TRAINING, store.folder, tmp_path / "parts")
-    for _ in range(6):
-        assert process.stdout.readline()
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.finish().returncode == -signal.SIGKILL
-    end = steps_of(tmp_path / "parts")[-1] + 3
-    parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
-
-    assert parts == run(store, tmp_path / "whole", max_steps=end)
 
 
 def test_validation_measures_each_recording_without_its_padding(store):

@@ -17,7 +17,6 @@ from models.vocoder.waveglow import (
 from models.vocoder.waveglow.config import WaveGlowConfig
 from models.vocoder.waveglow.network import Denoiser
 from modules.execution.chunks import Context
-from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from tests.models.vocoder.small_waveglow import (
     MEL,
@@ -147,15 +146,6 @@ def test_samples_hear_as_far_as_the_context_and_no_farther(network):
     assert heard.nonzero().flatten().tolist() == list(range(15 - 8, 15 + 6))
 
 
-def test_less_context_would_be_heard(network, monkeypatch):
-    mel = make_mel(60)
-    quiet(network).config = replace(network.config, denoiser_strength=0.0)
-    for reach, is_heard in ((8, False), (1, True)):
-        monkeypatch.setattr(WaveGlow, "reach_frames", reach)
-        wrong = torch.cat(list(network.generate(mel, 4)), 1) - whole(network, mel)
-        assert (wrong.abs().max() > 1e-5) == is_heard
-
-
 def test_noise_depends_on_the_place_alone_and_is_normal(network):
     mel = make_mel(200, n_items=2)
     noise = network.noise(7, 0, mel)
@@ -198,35 +188,6 @@ def test_the_loss_is_a_mean_over_samples():
     ]
     parts = [next(task.training_step(half)).losses["nll"].total for half in halves]
     assert torch.allclose(update.losses["nll"].total, sum(parts), rtol=1e-5)
-
-
-def test_validation_is_of_whole_recordings_without_their_padding():
-    task, batch = make_task(), make_batch(40)
-    task.networks["model"].eval()
-    padded = batch._replace(mel_lengths=torch.tensor([40, 25]))
-    found = task.validation_step(padded)
-    with torch.no_grad():
-        alone = [
-            negative_log_likelihood(
-                task.networks["model"](
-                    batch.wav[i : i + 1, : T * HOP], batch.mel[i : i + 1, :, :T]
-                ),
-                1.0,
-            )
-            for i, T in enumerate((40, 25))
-        ]
-    assert found["nll"].total.item() == pytest.approx(sum(alone).item(), rel=1e-5)
-    assert found["mel_l1"].n_items == 2
-    assert found["mel_l1"].total > 0.1
-
-
-def test_weights_of_training_fill_a_network_for_synthesis():
-    task = make_task()
-    stored = {name: t.clone() for name, t in task.networks["model"].state_dict().items()}
-    network = WaveGlow(SIZES, MEL).eval()
-    network.load_state_dict(adapt_weight_norm(stored, network.state_dict().keys()))
-    mel = make_mel(9)
-    assert torch.allclose(network.infer(mel), task.networks["model"].infer(mel), atol=1e-5)
 
 
 def test_a_hop_that_is_no_multiple_of_the_groups_is_refused():
