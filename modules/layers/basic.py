@@ -148,14 +148,9 @@ def speaker_embedding(n_speakers: int, hidden: int) -> SpeakerEmbedding | None:
 class ConvNeXtBlock(nn.Module):
     """Depthwise convolution over frames, LayerNorm and two linear layers, with a scaled residual.
 
-    Liu et al. 2022, arXiv:2201.03545; over frames as in Vocos (Siuzdak 2024).
-
-    Args:
-        channels: C.
-        expanded: Channels between the linear layers.
-        kernel_size: Frames, odd.
-        scale: First factor on the residual branch, of each channel.
-        eps: Term in the denominator of LayerNorm.
+    Liu et al. 2022, arXiv:2201.03545; over frames as in Vocos (Siuzdak 2024). `expanded` channels
+    are between the linear layers, the kernel is odd, and `scale` is the first factor on the
+    residual branch, of each channel.
     """
 
     def __init__(

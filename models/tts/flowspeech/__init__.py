@@ -116,8 +116,7 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
     def _adversarial_updates(self, flow: LossTerm, segments: Tensor) -> Iterator[Update]:
         """Yields the update of the discriminators, then that of the estimator.
 
-        Args:
-            segments: Recorded, synthesised and mean mels, scaled, (B, 3, M, T).
+        Segments are of recorded, synthesised and mean mels, scaled, (B, 3, M, T).
         """
         recorded, synthesised = segments[:, [0, 2]].detach(), segments[:, [1, 2]]  # (B, 2, M, T)
         discriminator = self.networks["discriminator"]
@@ -133,9 +132,7 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
 def _segments(mels: Tensor, lengths: Tensor, starts: Tensor) -> Tensor:
     """Cuts a segment of each item, (B, C, T, M) -> (B, C, _SEGMENT_FRAMES, M), zeros beyond it.
 
-    Args:
-        lengths: Valid frames, (B,).
-        starts: Numbers from 0, (B,); a segment starts at the rest of them.
+    `starts` are numbers from 0, (B,), which are reduced to the valid frames, `lengths`, (B,).
     """
     B, C, T, M = mels.shape
     first = starts % (lengths - _SEGMENT_FRAMES + 1).clamp(min=1)

@@ -110,11 +110,8 @@ class Estimator(nn.Module):
     def forward(self, noisy: Tensor, mask: Tensor, condition: Tensor, times: Tensor) -> Tensor:
         """Computes velocities, (B, T, M), padding not cleared.
 
-        Args:
-            noisy: Points of the flow, (B, T, M).
-            mask: (B, T) bool, True = valid.
-            condition: What the part `condition` returned, (B, T, C).
-            times: From 0 to 1, (B,).
+        They are of points, (B, T, M), at times from 0 to 1, (B,). The condition, (B, T, C), is what
+        the part `condition` returned.
         """
         features = time_features(times, self.channels)[:, None]  # (B, 1, C)
         modulation = self.time_2(F.silu(self.time_1(features))).unflatten(2, (_N_MODULATIONS, -1))
@@ -188,13 +185,9 @@ class FlowSpeech(FeedForwardNetwork):
     def forward(  # type: ignore[override]  # it also takes what a flow is trained on
         self, mel: Tensor, noise: Tensor, times: Tensor, *inputs: Tensor
     ) -> FlowOutput:
-        """Predicts the velocity at points of the flow, with teacher forcing.
+        """Predicts the velocity at points of the flow, with teacher forcing by `inputs_of`.
 
-        Args:
-            mel: Scaled, (B, T, M).
-            noise: Normal, (B, T, M).
-            times: From 0 to 1, (B,).
-            inputs: Those of `inputs_of`.
+        The mel, scaled, and the noise are (B, T, M), times from 0 to 1 (B,).
         """
         frames, prosody = self._forced(*inputs)
         point, velocity = path_point(noise, mel, times)

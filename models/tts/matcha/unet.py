@@ -197,10 +197,8 @@ class UNet(nn.Module):
     def forward(self, noisy: Tensor, masks: FrameMasks, condition: Tensor, times: Tensor) -> Tensor:
         """Computes velocities, (B, T, M), padding not cleared; T is a multiple of 4.
 
-        Args:
-            noisy: Points of the flow, (B, T, M).
-            condition: Mean mels, and vectors of speakers if there are several, (B, T, C).
-            times: From 0 to 1, (B,).
+        They are of points, (B, T, M), at times from 0 to 1, (B,). The condition, (B, T, C), is mean
+        mels, and vectors of speakers if there are several.
         """
         features = time_features(times, self.n_inputs)[:, None]  # (B, 1, C)
         time = F.mish(self.time_2(F.silu(self.time_1(features)))).float()

@@ -229,13 +229,10 @@ class Decoder(nn.Module):
     def forward(
         self, memory: Tensor, phone_mask: Tensor, mel: Tensor, masks: PrenetMasks | None = None
     ) -> DecoderOutput:
-        """Predicts each frame from the true frames before it; padded frames mean nothing.
+        """Predicts each frame of (B, T, M) from those before it; padded frames mean nothing.
 
-        Args:
-            memory: Encoded phones, (B, N, H), 0 for padding.
-            phone_mask: (B, N) bool, True = valid.
-            mel: (B, T, M).
-            masks: Dropout of the prenet; None draws it from the global generator, as training does.
+        The memory is encoded phones, (B, N, H), 0 for padding. Without masks, dropout of the prenet
+        is drawn from the global generator, as training does.
         """
         _, T, _ = mel.shape
         prenet = self.run_prenet(self._previous_frames(mel), masks)  # (B, K, P)

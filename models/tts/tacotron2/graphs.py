@@ -83,13 +83,11 @@ class DecoderStep(nn.Module):
 
         Args:
             noise: For the prenet's dropout, uniform in [0, 1), (2, P).
-            memory: Encoded phones, (1, N, H).
-            keys: (1, N, A).
+            memory: Encoded phones, (1, N, H); their keys are (1, N, A).
             frame: (1, M), zeros at first, like all that follow.
             past: Previous and cumulative attention, (1, 2, N).
             context: (1, H).
-            hidden_1: State of the attention LSTM, (1, L).
-            hidden_2: State of the decoder LSTM.
+            hidden_1: State of the attention LSTM, (1, L); 2 is the decoder LSTM.
 
         Returns:
             Frames (1, r, M), whether speech ends, (1,) bool, the next `past`, `context` and states.

@@ -107,11 +107,8 @@ class MagnitudeDiscriminator(Discriminators):
     """One `BandDiscriminator` for each band of frequencies.
 
     Their input is natural log magnitudes and, as condition, the level of the mel bands, (B, 2, K,
-    T): adversarial training needs no phases and no waveform.
-
-    Args:
-        bands: From and to, as shares of half the sample rate.
-        mel: Definition whose STFT has the bins.
+    T): adversarial training needs no phases and no waveform. Bands are shares of half the sample
+    rate, from and to.
     """
 
     def __init__(self, bands: Sequence[tuple[float, float]], channels: int, mel: MelConfig) -> None:

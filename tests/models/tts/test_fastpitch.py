@@ -209,7 +209,7 @@ def test_a_voice_without_energy_has_none():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"energy_control": 1.2}, "no energy_control; leave it out"),
+        ({"energy_control": 1.2}, r"no energy \(FastPitch 1\.0\) and no energy_control; leave"),
         ({"energy": torch.ones(1, 3)}, r"no energy \(FastPitch 1\.0\); leave energy out"),
         ({"steps": 4}, "no control of steps; leave it out"),
         ({"temperature": 0.3}, "no control of temperature; leave it out"),
