@@ -12,7 +12,7 @@ from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.voice_phones import arpabet_vocabulary
-from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of, mean_loss
+from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of
 from utils.errors import InputError
 
 SMALL = Tacotron2Config(
@@ -30,7 +30,6 @@ SMALL = Tacotron2Config(
     postnet=PostNetConfig(channels=16, n_layers=3, dropout=0.0),
 )
 GROUPS = replace(SMALL, decoder=replace(SMALL.decoder, n_frames_per_step=3))
-GUIDED = replace(SMALL, guided_attention=2.0)
 VARIANTS = {"one frame per step": SMALL, "three": GROUPS}
 
 
@@ -198,25 +197,6 @@ def test_the_seed_changes_what_is_spoken_unless_nothing_is_dropped():
     assert not torch.allclose(first, second)
     still = [network.infer(*phones, **limits, seed=s, prenet_dropout=0.0).mel for s in (0, 1)]
     assert torch.equal(*still)
-
-
-def test_one_batch_can_be_overfitted_and_spoken():
-    batch = batch_of((5, 3), (8, 6))
-    batch = batch._replace(mel=batch.mel / 4)  # less than the dropout of the prenet can hide
-    network = network_of(GUIDED).train()
-    task = task_of(network)
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
-    first = mean_loss(task, batch).item()
-    for _ in range(60):
-        optimizer.zero_grad()
-        loss = mean_loss(task, batch)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimizer.step()
-    assert loss.item() < 0.2 * first
-    spoken = network.eval().infer(batch.phone_ids, batch.phone_lengths, max_decoder_steps=40)
-    assert spoken.stopped.all()
-    assert spoken.mel_lengths.tolist() == [7, 5]  # without the frame at which the gate opens
 
 
 def test_int8_is_refused_on_other_devices():

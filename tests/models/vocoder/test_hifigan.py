@@ -205,23 +205,9 @@ def test_a_frame_of_another_length_than_the_network_makes_is_refused():
     MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("preprocess.hop_length=32", "--set: .*multiply to 64, preprocess.hop_length is 32"),
-        (
-            "model.generator.resblock_kernel_sizes=[4]",
-            "--set: section model.generator: resblock_kernel_sizes must be odd",
-        ),
-        (
-            "model.discriminator.scales=-1",
-            "--set: section model.discriminator: scales is -1, expected 0 or more",
-        ),
-    ],
-)
-def test_a_configuration_says_where_it_breaks_a_rule(tmp_path, override, message):
-    with pytest.raises(InputError, match=message):
-        load_config(write_vocoder_config(tmp_path), [override])
+def test_a_configuration_says_where_it_breaks_a_rule(tmp_path):
+    with pytest.raises(InputError, match=r"--set: .*to 64, preprocess.hop_length is 32"):
+        load_config(write_vocoder_config(tmp_path), ["preprocess.hop_length=32"])
 
 
 def test_normalisation_reaches_every_convolution(generator):

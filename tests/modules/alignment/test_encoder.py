@@ -19,7 +19,7 @@ from modules.alignment.encoder import (
 from modules.alignment.search import monotonic_durations
 from modules.layers.basic import length_mask
 from modules.variance.adaptor import regulate
-from tests.modules.alignments import all_durations, log_likelihood, random_batch
+from tests.modules.alignments import log_likelihood, random_batch
 
 H, M = 12, 6
 # `attention.` of NVIDIA's FastPitch 1.1, where the first kernel is 3 and attn_proj is not used
@@ -160,14 +160,8 @@ class SyntheticSpeech(NamedTuple):
     durations: Tensor  # (B, N)
 
 
-def synthetic_speech(n_items: int, *, gliding: bool) -> SyntheticSpeech:
-    """Of 12 phones in 20 bands.
-
-    Args:
-        n_items: B.
-        gliding: From the middle of a phone to that of the next its sound changes evenly, instead
-            of at once on the boundary.
-    """
+def synthetic_speech(n_items: int) -> SyntheticSpeech:
+    """Of 12 phones in 20 bands."""
     generator = torch.Generator().manual_seed(0)
     sounds = 2 * torch.randn(13, 20, generator=generator) - 5
     phone_lengths = torch.randint(12, 20, (n_items,), generator=generator)
@@ -176,24 +170,8 @@ def synthetic_speech(n_items: int, *, gliding: bool) -> SyntheticSpeech:
     phone_ids = (hops.cumsum(dim=1) % 12 + 1) * mask
     durations = torch.randint(2, 13, mask.shape, generator=generator) * mask
     frames = regulate(sounds[phone_ids], durations)  # (B, T, M)
-    if gliding:
-        frames = torch.stack(
-            [
-                glide(sounds[ids[:N]], lasting[:N], frames.shape[1])
-                for ids, lasting, N in zip(phone_ids, durations, phone_lengths, strict=True)
-            ]
-        )
     mel = frames + 0.3 * torch.randn(frames.shape, generator=generator)
     return SyntheticSpeech(phone_ids, mel, phone_lengths, durations.sum(dim=1), durations)
-
-
-def glide(sounds: Tensor, durations: Tensor, n_frames: int) -> Tensor:
-    """Sounds (N, M) in their middles, and even changes between: (T, M)."""
-    middles = durations.cumsum(dim=0) - durations / 2
-    times = torch.arange(n_frames) + 0.5
-    later = torch.searchsorted(middles, times).clamp(1, len(middles) - 1)
-    share = ((times - middles[later - 1]) / (middles[later] - middles[later - 1])).clamp(0, 1)
-    return torch.lerp(sounds[later - 1], sounds[later], share[:, None])
 
 
 class Training(nn.Module):
@@ -244,7 +222,7 @@ class Training(nn.Module):
 @pytest.fixture(scope="module")
 def guided() -> Training:
     """After 50 updates with the prior."""
-    training = Training(synthetic_speech(12, gliding=False))
+    training = Training(synthetic_speech(12))
     training.learn(50, guided=True)
     return training
 
@@ -268,15 +246,6 @@ def test_binarization_makes_the_attention_certain(guided):
     assert training.errors().abs().max() <= 1
 
 
-def test_boundaries_do_not_slide_where_sounds_change_slowly():
-    training = Training(synthetic_speech(12, gliding=True))
-    training.learn(50, guided=True)
-    training.learn(50, guided=False)
-    late = training.errors()
-    assert late.abs().median() <= 1
-    assert abs(float(late.mean())) < 0.2
-
-
 SIZES = [(1, 1), (1, 4), (3, 3), (2, 6), (4, 6)]  # phones, frames
 NO_BLANK = -1e9
 
@@ -297,23 +266,6 @@ def cost_of_all(log_attention, phone_lengths, mel_lengths, blank_logit=-1.0):
         ]
         costs.append(-torch.stack(ways).logsumexp(dim=0))
     return torch.stack(costs)
-
-
-def cost_of_alignments(log_attention, phone_lengths, mel_lengths):
-    """As above, of the ways without blanks; what they are is written elsewhere."""
-    return torch.stack(
-        [
-            -torch.stack(
-                [log_likelihood(item, durations) for durations in all_durations(int(N), int(T))]
-            ).logsumexp(dim=0)
-            for item, N, T in zip(log_attention, phone_lengths, mel_lengths, strict=True)
-        ]
-    )
-
-
-def test_forward_sum_adds_up_all_alignments():
-    batch = random_batch([*SIZES, (5, 8), (2, 9)])
-    torch.testing.assert_close(forward_sum(*batch, NO_BLANK), cost_of_alignments(*batch))
 
 
 @pytest.mark.parametrize("blank_logit", [-1.0, 2.0, NO_BLANK])
@@ -351,19 +303,6 @@ def test_impossible_frames_leave_gradients_finite():
     log_attention.requires_grad_()
     forward_sum(log_attention, *lengths).sum().backward()
     assert log_attention.grad.isfinite().all()
-
-
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ([(3, 4), (5, 4)], "item 1 has 5 phones and 4 frames"),
-        ([(0, 4)], "item 0 has 0 phones and 4 frames"),
-    ],
-)
-def test_items_that_cannot_be_aligned_are_refused(sizes, message):
-    phone_lengths, mel_lengths = torch.tensor(sizes).T
-    with pytest.raises(ValueError, match=message):
-        forward_sum(torch.zeros(len(sizes), 4, 5), phone_lengths, mel_lengths)
 
 
 def test_binarization_is_the_cost_of_the_hard_alignment():
