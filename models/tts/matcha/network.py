@@ -174,21 +174,12 @@ class Matcha(nn.Module):
         def velocity(point: Tensor, times: Tensor) -> Tensor:
             return self._velocity(point, *masks, condition, times).float()
 
-        n_steps, scans = (
-            self.config.steps if steps is None else steps,
-            torch.compiler.is_exporting(),
-        )
-        scaled = solve(velocity, start, n_steps, scans=scans)
+        n_steps = self.config.steps if steps is None else steps
+        scaled = solve(velocity, start, n_steps, scans=torch.compiler.is_exporting())
         frame_mask = length_mask(mel_lengths)
         rows = torch.arange(frame_mask.shape[1], device=scaled.device)  # a slice cannot be exported
-        mel, prior = (
-            finished_mel(
-                mels.index_select(1, rows) * self.mel_std + self.mel_mean,
-                frame_mask,
-                self.log_floor,
-            )
-            for mels in (scaled, mean)
-        )
+        mels = torch.stack([scaled, mean]).index_select(2, rows) * self.mel_std + self.mel_mean
+        mel, prior = (finished_mel(part, frame_mask, self.log_floor) for part in mels)
         return TtsOutput(mel, mel_lengths, durations, prior=prior)
 
     @torch.no_grad()

@@ -264,8 +264,10 @@ class FreeVGLTask:
         """Blurs some items of (B, M, T) by Gaussians of random width, over time and frequency."""
         config = self.config
         chosen = torch.rand(len(mel), device=mel.device) < config.blurred
-        over_time = _gaussians(chosen * config.blur_frames * _uniform(mel))
-        over_bands = _gaussians(chosen * config.blur_bands * _uniform(mel))
+        over_time, over_bands = (
+            _gaussians(chosen * width * torch.rand(len(mel), device=mel.device))
+            for width in (config.blur_frames, config.blur_bands)
+        )
         mel = _convolve(mel.transpose(0, 1), over_time).transpose(0, 1)
         return _convolve(mel.permute(2, 0, 1), over_bands).permute(1, 2, 0)
 
@@ -273,10 +275,6 @@ class FreeVGLTask:
 def edge_frames(mel: MelConfig) -> int:
     """Counts the frames at either end of a segment whose STFT reads samples beyond it."""
     return math.ceil(mel.n_fft / 2 / mel.hop_length)
-
-
-def _uniform(like: Tensor) -> Tensor:
-    return torch.rand(len(like), device=like.device)
 
 
 def _gaussians(widths: Tensor) -> Tensor:
