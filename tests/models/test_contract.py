@@ -1,6 +1,7 @@
 """Tests of every model; a new one needs no line here, but sizes in `config/tiny`."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
@@ -22,17 +23,23 @@ from utils.errors import InputError
 
 CPU = torch.device("cpu")
 ACOUSTIC, VOCODERS = names_of("tts"), names_of("vocoder")
-LEARNED = ("", "own encoder", "1.0", "one frame per step", "discriminators")  # learn by other ways
+LEARNED = ("", "own encoder", "one frame per step", "discriminators")  # learn by other ways
+# other models, and the tests of compiled synthesis, trace their kinds of layers in less time
+SLOW_TO_TRACE = ("fastpitch", "flowspeech", "matcha", "vocos")
 
 
-def marked(names: list[tuple[str, str]]) -> Any:
-    labels = [" ".join(name).strip() for name in names]
-    return pytest.mark.parametrize(("model", "variant"), names, ids=labels)
+def marked(names: list[tuple[str, str]], slow: Sequence[str] = ()) -> Any:
+    cases = [
+        pytest.param(*name, id=" ".join(name).strip(), marks=[pytest.mark.slow] * (name[0] in slow))
+        for name in names
+    ]
+    return pytest.mark.parametrize(("model", "variant"), cases)
 
 
 every_model = marked([*ACOUSTIC, *VOCODERS])
 every_acoustic_model, every_vocoder = marked(ACOUSTIC), marked(VOCODERS)
-as_it_is = marked([name for name in (*ACOUSTIC, *VOCODERS) if not name[1]])
+PLAIN = [name for name in (*ACOUSTIC, *VOCODERS) if not name[1]]
+as_it_is = marked(PLAIN)
 
 
 @functools.cache
@@ -182,13 +189,13 @@ def test_one_batch_can_be_learned(model, variant):
     for network in task.networks.values():
         network.train()
     optimizers = {
-        name: torch.optim.Adam(network.parameters(), lr=5e-3)
+        name: torch.optim.Adam(network.parameters(), lr=1e-2)
         for name, network in task.networks.items()
     }
     updater = Updater(task, optimizers, CPU, max_norm=5.0)
     torch.manual_seed(0)
     before = validated(task, batch)
-    for update in range(20 * len(task.networks)):
+    for update in range(12 * len(task.networks)):
         if isinstance(task, Scheduled):
             task.begin_update(update)
         assert updater.run([batch]).updated == task.networks.keys()
@@ -221,7 +228,7 @@ def test_saving_and_loading_changes_nothing(model, variant, tmp_path):
 
 
 @by_backend
-@as_it_is
+@marked(PLAIN, slow=SLOW_TO_TRACE)
 def test_compiled_for_a_fixed_shape_it_trains_as_it_is(model, variant, monkeypatch, backend):
     set_backend(monkeypatch, backend)
     subject = subject_of(model, variant)

@@ -6,24 +6,17 @@ from pathlib import Path
 import pytest
 import soundfile
 import torch
-from accelerate.state import AcceleratorState
 from torch.nn import functional as F
 
 from models.vocoder.freevgl import FreeVGL, FreeVGLTask, MagnitudeDiscriminator
 from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
-from processors.dataset.batch import VocoderBatch
 
 RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
 MEL = MelConfig()
 SMALL = FreeVGLConfig(channels=16, n_layers=2, kernel_size=3, iterations=4)
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def _accelerate():
-    AcceleratorState._reset_state(reset_partial_state=True)
 
 
 @pytest.fixture
@@ -37,12 +30,6 @@ def network():
 def recording(n_frames: int = 80) -> torch.Tensor:
     wav, _ = soundfile.read(RECORDINGS / "LJ001-0002.flac", dtype="float32")
     return torch.from_numpy(wav[: n_frames * MEL.hop_length])[None]
-
-
-def batch_of(wav: torch.Tensor) -> VocoderBatch:
-    mel = MelSpectrogram(MEL)(wav)
-    lengths = torch.full((len(wav),), mel.shape[2])
-    return VocoderBatch(tuple(f"clip-{n}" for n in range(len(wav))), mel, lengths, wav)
 
 
 def task_of(network: FreeVGL, **changes: float) -> FreeVGLTask:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
@@ -13,7 +12,6 @@ from config.train import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint
 from models.training.observing.observer import eval_mode, validate
-from models.training.trainer import Updater
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
 from tests.models.training.saving.test_state import everything
@@ -33,38 +31,12 @@ from tests.models.vocoder.small_hifigan import (
     make_gan_trainer,
     make_recordings,
     make_segments,
+    tensors_of,
+    updater_of,
 )
 
 CPU = torch.device("cpu")
 RATE = 0.003
-
-
-@pytest.fixture(autouse=True)
-def _accelerate():
-    AcceleratorState._reset_state(reset_partial_state=True)
-
-
-@pytest.fixture
-def store(tmp_path):
-    return make_recordings(tmp_path / "data")
-
-
-def updater_of(task):
-    """Plain gradient descent: Adam would make whole steps of rounding errors."""
-    optimizers = {
-        name: torch.optim.SGD(network.parameters(), lr=RATE)
-        for name, network in task.networks.items()
-    }
-    return Updater(task, optimizers, CPU)
-
-
-def tensors_of(task, kind="state_dict"):
-    """Copies of all tensors, or of the "named_parameters" or "named_buffers"."""
-    return {
-        f"{name}.{key}": tensor.detach().clone()
-        for name, network in task.networks.items()
-        for key, tensor in dict(getattr(network, kind)()).items()
-    }
 
 
 def changed(before, after):
@@ -77,7 +49,7 @@ def largest_difference(first, second):
 
 
 def after_updates(task, *windows):
-    updater = updater_of(task)
+    updater = updater_of(task, RATE)
     for window in windows:
         updater.run(window)
     return tensors_of(task)
@@ -91,7 +63,7 @@ def test_a_step_is_that_of_the_paper():
     discriminators = PlainDiscriminator(DISCRIMINATOR).eval()
     plain.load_state_dict(task.networks["generator"].state_dict())
     discriminators.load_state_dict(task.networks["discriminator"].state_dict())
-    updater_of(task).run([batch])
+    updater_of(task, RATE).run([batch])
     wav_hat = plain(batch.mel)
     descend(discriminator_loss(discriminators, batch.wav, wav_hat), discriminators)
     iterate_spectral_norms(discriminators)
@@ -138,7 +110,7 @@ def test_a_step_that_is_not_finite_leaves_its_network_whole_and_the_other_learns
     task = make_gan()
     before = tensors_of(task, "named_parameters")
     monkeypatch.setattr(f"models.vocoder.hifigan.{step}", not_a_number)
-    report = updater_of(task).run([make_batch(0), make_batch(1)])
+    report = updater_of(task, RATE).run([make_batch(0), make_batch(1)])
     after = tensors_of(task, "named_parameters")
 
     assert report.faults == {skipped: "loss broken"}
@@ -148,7 +120,7 @@ def test_a_step_that_is_not_finite_leaves_its_network_whole_and_the_other_learns
 
 def test_a_broken_recording_leaves_both_networks_whole_and_is_named():
     task, undisturbed = make_gan(), make_gan()
-    before, updater = tensors_of(task), updater_of(task)
+    before, updater = tensors_of(task), updater_of(task, RATE)
     broken = make_batch(2)
     broken.wav[0, 5] = math.nan
     report = updater.run([make_batch(0), broken])
@@ -174,8 +146,8 @@ def test_max_steps_counts_both_updates_as_one_step(store, tmp_path):
     assert {"model.safetensors", "discriminator.safetensors"} < files
 
 
-def test_both_optimizers_follow_the_schedule(tmp_path, monkeypatch):
-    store = make_recordings(tmp_path / "data", 6)
+def test_both_optimizers_follow_the_schedule(store, tmp_path, monkeypatch):
+    store = make_recordings(tmp_path / "fewer", 6)
     config = gan_config(
         max_steps=3,
         adam=AdamConfig(lr=0.4),
@@ -203,7 +175,7 @@ def run(store, folder, resume=False, **changes):
 
 
 def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path):
-    options = {"gradient_accumulation_step": 2, "valid_steps": 2, "max_steps": 7}
+    options = {"gradient_accumulation_step": 2, "valid_steps": 2, "max_steps": 5}
     whole = run(store, tmp_path / "whole", **options)
     run(store, tmp_path / "parts", **(options | {"max_steps": 3}))  # within an epoch
     parts = run(store, tmp_path / "parts", resume=True, **options)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 
 from config.preprocess import PreprocessConfig
 from models.vocoder.waveglow import (
@@ -28,11 +27,6 @@ from tests.models.vocoder.small_waveglow import (
 )
 
 HOP, CPU = MEL.hop_length, torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def _accelerate():
-    AcceleratorState._reset_state(reset_partial_state=True)
 
 
 @pytest.fixture

@@ -19,16 +19,13 @@ def mel_of(config: MelConfig) -> torch.Tensor:
 
 # a window ends after 128 frames, the last one after 144
 @pytest.mark.parametrize(
-    ("config", "iterations", "lengths"),
-    [(MelConfig(), 2, (1, 145)), (NARROW, 2, (144, 145)), (NARROW, 0, (145,))],
+    ("config", "iterations", "n_frames"), [(MelConfig(), 2, 145), (NARROW, 2, 144), (NARROW, 0, 1)]
 )
-def test_the_sound_is_that_of_the_vocoder(config, iterations, lengths):
-    vocoder, mel = GriffinLim(config, iterations), mel_of(config)
-    graph = GriffinLimGraph(vocoder)
-    for n_frames in lengths:
-        part = mel[..., :n_frames]
-        # phases differ by rounding, which adds up from frame to frame
-        torch.testing.assert_close(graph(part), vocoder.infer(part), rtol=0, atol=2e-4)
+def test_the_sound_is_that_of_the_vocoder(config, iterations, n_frames):
+    vocoder, mel = GriffinLim(config, iterations), mel_of(config)[..., :n_frames]
+    # phases differ by rounding, which adds up from frame to frame
+    wav = GriffinLimGraph(vocoder)(mel)
+    torch.testing.assert_close(wav, vocoder.infer(mel), rtol=0, atol=2e-4)
 
 
 @pytest.mark.parametrize("n_fft", [1024, 400, 30, 6])
