@@ -189,26 +189,28 @@ def test_one_batch_can_be_learned(model, variant):
     for network in task.networks.values():
         network.train()
     optimizers = {
-        name: torch.optim.Adam(network.parameters(), lr=1e-2)
+        name: torch.optim.Adam(network.parameters(), lr=5e-3)
         for name, network in task.networks.items()
     }
     updater = Updater(task, optimizers, CPU, max_norm=5.0)
-    torch.manual_seed(0)
     before = validated(task, batch)
-    for update in range(12 * len(task.networks)):
+    torch.manual_seed(0)
+    for update in range(20 * len(task.networks)):
         if isinstance(task, Scheduled):
             task.begin_update(update)
         assert updater.run([batch]).updated == task.networks.keys()
-    after = validated(task, batch)
-    assert after < before - 0.1 * abs(before)
+        if update % 5 == 4 and validated(task, batch) < before - 0.1 * abs(before):
+            return
+    pytest.fail(f"the loss is {validated(task, batch)}, it was {before}")
 
 
 def validated(task: Any, batch: Any) -> float:
     """The loss that chooses the best checkpoint."""
     for network in task.networks.values():
         network.eval()
-    torch.manual_seed(0)
-    terms = task.validation_step(batch)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        terms = task.validation_step(batch)
     losses = {name: term for name, term in terms.items() if not isinstance(term, MetricTerm)}
     for network in task.networks.values():
         network.train()
