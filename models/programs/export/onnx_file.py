@@ -70,7 +70,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
 def add_prefix(graph: onnx.GraphProto, prefix: str) -> None:
     """Puts a prefix before all names; that of onnx.compose (1.23) misses some within a scan."""
     for named in (*graph.input, *graph.output, *graph.value_info, *graph.initializer, *graph.node):
-        named.name = f"{prefix}{named.name}"
+        named.name = named.name and f"{prefix}{named.name}"
     for node in graph.node:
         for names in (node.input, node.output):
             names[:] = [name and f"{prefix}{name}" for name in names]
