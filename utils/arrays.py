@@ -68,12 +68,9 @@ def _read_tensor(path: Path) -> np.ndarray:
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _REMEDY) -> object:
     """Reads a file that `torch.save` wrote: tensors in plain containers.
 
-    Tensors of a file in torch's zip format stay on disk until they are used.
-
-    Args:
-        allowed: Harmless functions and classes that it may also name, such as those of NumPy's
-            scalars, in the form of `torch.serialization.safe_globals`.
-        remedy: What to do, for the error of a file that is damaged or names anything else.
+    Tensors of a file in torch's zip format stay on disk until they are used. The file may also name
+    what is `allowed`: harmless functions and classes, as of `torch.serialization.safe_globals`.
+    `remedy` is what to do if it is damaged or names anything else.
     """
     import torch  # takes a second
 
