@@ -65,11 +65,11 @@ def by_batch(
     reach: int,
     hop_length: int,
 ) -> Tensor:
-    """Computes wavs, (B, T * hop_length), of mels (B, M, T), all items at a time in windows.
+    """Synthesises wavs, (B, T * hop_length), of mels (B, M, T), all items together in windows.
 
     Args:
         synthesise: Gives the wavs of a window of mels and of their lengths (None: all frames).
-        n_frames: Frames of a window, summed over all items.
+        n_frames: Frames of a window, in all items together.
         reach: Frames on either side that a sample depends on.
     """
     B, _, T = mel.shape

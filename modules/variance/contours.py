@@ -195,14 +195,11 @@ class Contour(nn.Module):
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
         source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the predicted or given contour.
+        """Adds the vectors of the predicted or given contour; other arguments as of `forward`.
 
         Args:
-            hidden: Phones or frames, (B, L, H).
-            mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
             control: With the default, it is the prediction.
-            source: Input of the predictor, (B, L, H'); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);

@@ -16,8 +16,8 @@ from torch import Tensor
 from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
 from models.checkpoint.importers._tables import required, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
+from models.vocoder.hifigan import WaveDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
-from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from utils.arrays import read_pickled
 from utils.config_tree import read_values

@@ -98,11 +98,6 @@ class CouplingNetwork(nn.Module):
             shift, log_scale = self.end(skipped[0].float()).chunk(2, dim=1)
         return shift, log_scale
 
-    def to_bfloat16(self) -> None:
-        """Casts all layers but the last to bfloat16."""
-        self.bfloat16()
-        self.end.float()
-
 
 class FlowStep(nn.Module):
     """Mixing, then coupling, of an even number of channels."""

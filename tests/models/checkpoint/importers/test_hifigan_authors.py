@@ -6,8 +6,8 @@ from safetensors.torch import save_file
 
 from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
+from models.vocoder.hifigan import WaveDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
-from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
