@@ -1,10 +1,10 @@
 """Passages to speech: mels in batches, breaks between them, and their sound piece by piece."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain, pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -16,17 +16,68 @@ from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel
-from models.synthesizer.attention_retries import Infer, infer_with_retries
-from models.synthesizer.joining import Clause, place
 from models.synthesizer.settings import PitchContour, RangeWarning, Settings
-from models.synthesizer.speech import Speech
+from models.synthesizer.speech import Clause, Speech, place
 from models.synthesizer.vocoders import OpenedVocoder
-from modules.alignment.attention_quality import AttentionQuality
+from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.text.passages import PLAIN, Passage
 from processors.text.symbols import SILENCE
 from processors.text.voice_phones import is_voiced
 from utils.errors import InputError
 from utils.logging import get_logger
+from utils.seed import derived_seed
+
+Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model
+
+
+def infer_with_retries(
+    infer: Infer,
+    phone_ids: Tensor,
+    phone_lengths: Tensor,
+    speaker_ids: Tensor,
+    *,
+    seed: int,
+    attempts: int,
+    log_floor: float,
+) -> tuple[TtsOutput, list[AttentionQuality]]:
+    """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
+
+    Later attempts derive their seeds from the first one's.
+
+    Args:
+        phone_ids: (B, N) int64, 0 = padding.
+        log_floor: Log-mel of silence, the padding of mels.
+
+    Returns:
+        Mels and durations, and the quality of the attention of each item.
+    """
+    best: dict[int, tuple[AttentionQuality, Tensor, Tensor]] = {}  # mels (T, M), durations (N,)
+    faulty = list(range(len(phone_ids)))
+    for attempt in range(attempts):
+        rows = torch.tensor(faulty, device=phone_ids.device)
+        output = infer(
+            phone_ids[rows],
+            phone_lengths[rows],
+            speaker_ids=speaker_ids[rows],
+            seed=derived_seed("attempt", seed, attempt) if attempt else seed,
+        )
+        if output.alignment is None or output.stopped is None:
+            raise TypeError("the model does not return alignment and stopped")
+        qualities = attention_qualities(
+            output.alignment, phone_lengths[rows], output.mel_lengths, output.stopped
+        )
+        for row, (i, quality) in enumerate(zip(faulty, qualities, strict=True)):
+            if i not in best or quality.cost < best[i][0].cost:
+                mel = output.mel[row].T[: int(output.mel_lengths[row])]
+                best[i] = quality, mel, output.durations[row]
+        faulty = [i for i in faulty if best[i][0].fault]
+        if not faulty:
+            break
+    chosen, mels, durations = zip(*(best[i] for i in range(len(phone_ids))), strict=True)
+    padded = pad_sequence(mels, batch_first=True, padding_value=log_floor).mT  # (B, M, T)
+    lengths = torch.tensor([len(mel) for mel in mels], device=padded.device)
+    return TtsOutput(padded, lengths, torch.stack(durations)), list(chosen)
+
 
 _CHUNK_FRAMES = 64  # of a piece of a wav, 0.7 s: playback starts early
 
@@ -53,7 +104,6 @@ class PassageSynthesizer:
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
-        self._frame_s, self._log_floor = model.mel.frame_s, model.mel.log_floor_value
         self._inference = config.inference
         self._device = device
 
@@ -124,8 +174,8 @@ class PassageSynthesizer:
         out, attention = self._infer(passages, speaker, settings, spans)
         if not streamed:
             whole = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)
-        f0, energy = (None if c is None else to_numpy(c) for c in out.contours_per_frame())
-        mels, durations = to_numpy(out.mel), to_numpy(out.durations).astype(np.int64)
+        f0, energy = (None if c is None else _array(c) for c in out.contours_per_frame())
+        mels, durations = _array(out.mel), _array(out.durations).astype(np.int64)
         empty, _ = self._silence(speaker, 0)
         clauses: list[Clause] = []
         for i, passage in enumerate(passages):
@@ -175,7 +225,7 @@ class PassageSynthesizer:
             speaker_ids,
             seed=settings.seed,
             attempts=self._inference.attention_attempts,
-            log_floor=self._log_floor,
+            log_floor=self._mel.log_floor_value,
         )
         for passage, quality in zip(passages, attention, strict=True):
             if quality.fault:
@@ -224,12 +274,12 @@ class PassageSynthesizer:
             speaker=self._speakers[speaker].name,
             wav=np.zeros(0, dtype=np.float32),
             sample_rate=self._mel.sample_rate,
-            frame_s=self._frame_s,
+            frame_s=self._mel.frame_s,
             words=(),
             sentences=(),
             phone_names=(SILENCE,) * (n_frames > 0),
             durations=np.array([n_frames] * (n_frames > 0), dtype=np.int64),
-            mel=np.full((self._mel.n_mels, n_frames), self._log_floor, dtype=np.float32),
+            mel=np.full((self._mel.n_mels, n_frames), self._mel.log_floor_value, dtype=np.float32),
             f0=zeros,
             energy=zeros,
         )
@@ -257,7 +307,7 @@ def _for_inference(network: nn.Module, config: Config, device: torch.device) -> 
 
 def _finite(text: str, mel: np.ndarray, wavs: Iterable[Tensor]) -> Iterator[np.ndarray]:
     """Yields the pieces of a wav, (1, n) each, as arrays; refuses values that are not finite."""
-    pieces = (to_numpy(wav)[0] for wav in wavs)
+    pieces = (_array(wav)[0] for wav in wavs)
     for values in chain([mel], pieces):
         if not np.isfinite(values).all():
             raise InputError(
@@ -268,6 +318,5 @@ def _finite(text: str, mel: np.ndarray, wavs: Iterable[Tensor]) -> Iterator[np.n
             yield values
 
 
-def to_numpy(tensor: Tensor) -> np.ndarray:
-    """Converts a tensor of any device and float type to an array of float32 or integers."""
+def _array(tensor: Tensor) -> np.ndarray:
     return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()

@@ -2,7 +2,7 @@ import pytest
 
 from bins.inference import main
 from models.synthesizer.runs import text_files, text_synthesis
-from models.synthesizer.runs.text_files import InputText
+from models.synthesizer.runs.text_synthesis import InputText
 from models.synthesizer.settings import PitchContour
 from modules.variance.pitch_transform import PitchTransform
 from utils.cli import UsageError

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.programs.books.book import Book, Chapter
+from models.programs.books.reading import Book, Chapter
 from models.synthesizer.fingerprint import fingerprint
-from models.synthesizer.runs.text_files import naming
+from models.synthesizer.runs.text_synthesis import naming
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.loudness import loudness

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from models.programs.distil.selection import PoolText
 from models.programs.distil.teachers import Teacher, checked_sound
+from models.programs.distil.texts import PoolText
 from preprocessors.corpora import ORIGIN
 from preprocessors.manifest import check_id
 from processors.audio.streams import write_audio

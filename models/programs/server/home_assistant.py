@@ -16,8 +16,7 @@ from wyoming.event import Event, Eventable
 from wyoming.info import Attribution, Describe, Info, TtsProgram, TtsVoice, TtsVoiceSpeaker
 from wyoming.server import AsyncEventHandler, AsyncTcpServer
 
-from models.programs.server.limits import Counters, Limits
-from models.programs.server.requests import ApiError, SpeechRequest, validated
+from models.programs.server.requests import ApiError, Counters, Limits, SpeechRequest, validated
 from models.programs.server.streams import Speak, StreamedText
 from models.programs.server.voices import VoiceStore
 from processors.audio.streams import FORMATS

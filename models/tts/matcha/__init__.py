@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from models.base.acoustic import AcousticTask
 from models.base.model import Model
-from models.base.results.samples import add_alignment_figures
+from models.base.results import add_alignment_figures
 from models.base.task import LossTerm, Sample, Unit, Update
 from models.tts.matcha.config import MatchaConfig
 from models.tts.matcha.graphs import matcha_graphs

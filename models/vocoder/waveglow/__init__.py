@@ -21,7 +21,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.assets import Assets
 from models.base.model import Model
-from models.base.results.samples import resynthesis_samples
+from models.base.results import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder.waveglow.config import WaveGlowConfig
 from models.vocoder.waveglow.flows import CouplingNetwork

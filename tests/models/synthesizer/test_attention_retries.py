@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from models.base.assets import Assets, Speaker
 from models.base.model import TtsOutput
 from models.base.registry import find_model, load_config
-from models.synthesizer.attention_retries import infer_with_retries
+from models.synthesizer.passage_synthesizer import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.markup.ssml import Ssml

@@ -3,9 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.synthesizer.joining import (
+from models.synthesizer.speech import (
     PEAK,
     Clause,
+    Speech,
     SpeechStream,
     faded_out,
     faded_pieces,
@@ -14,7 +15,6 @@ from models.synthesizer.joining import (
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.speech import Speech
 from modules.mel import MelConfig
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
 from processors.text.passages import Passage, ProsodyFactors

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from models.base.results.plots import (
+from models.base.results import (
     CHARACTER_IN,
     colour_limits,
     label_rows,
@@ -124,7 +124,7 @@ def test_drawing_leaves_pyplot_alone():
     import sys
 
     code = (
-        "import sys, numpy as np; from models.base.results.plots import plot_synthesis;"
+        "import sys, numpy as np; from models.base.results import plot_synthesis;"
         "plot_synthesis(None, np.zeros((2, 3)), ['A'], [3]);"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )

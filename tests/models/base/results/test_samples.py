@@ -4,7 +4,7 @@ import torch
 
 from models.base.assets import Assets
 from models.base.model import TtsOutput
-from models.base.results.samples import synthesis_samples
+from models.base.results import synthesis_samples
 from models.training.observing.observer import eval_mode
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
@@ -88,7 +88,7 @@ def test_samples_have_timed_phones_and_figures_are_drawn_on_demand(monkeypatch):
     def draw(*_positional, **_named):
         raise AssertionError
 
-    monkeypatch.setattr("models.base.results.samples.plot_synthesis", draw)
+    monkeypatch.setattr("models.base.results.plot_synthesis", draw)
     vocabulary = arpabet_vocabulary()
     (sample,) = synthesis_samples(Speaker(), phones(4), Assets(MEL, vocabulary))
 

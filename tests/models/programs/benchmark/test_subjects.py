@@ -1,8 +1,14 @@
 import pytest
 import torch
 
-from models.programs.benchmark.run import generated_config, known_models
-from models.programs.benchmark.subjects import cut, durations_of, synthesis_step, training_step
+from models.programs.benchmark.run import (
+    cut,
+    durations_of,
+    generated_config,
+    known_models,
+    synthesis_step,
+    training_step,
+)
 from models.training.data import ProcessRank, collect_assets, load_data
 from processors.dataset.sampler import Draw
 

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from models.programs.books.book import Chapter
-from models.programs.books.reading import read_book
+from models.programs.books.reading import Chapter, read_book
 from utils.errors import InputError
 
 GUTENBERG = """\

@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 from models.base.assets import Speaker
-from models.programs.books.book import Book, Chapter
+from models.programs.books.reading import Book, Chapter
 from models.programs.books.speaking import file_names, speak_book
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer

@@ -2,8 +2,7 @@
 
 import pytest
 
-from models.programs.compare.listening_test import Key
-from models.programs.compare.results import read_answers, summary
+from models.programs.compare.listening_test import Key, read_answers, summary
 from utils.errors import InputError
 
 HEAD = "test,listener,trial,answer,seconds"

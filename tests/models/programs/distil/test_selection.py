@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from config.text import TextConfig
-from models.programs.distil.selection import PoolText, divide
-from models.programs.distil.texts import read_pool
+from models.programs.distil.texts import PoolText, divide, read_pool
 from processors.text.frontend import TextFrontend
 
 EGS = Path(__file__).parents[4] / "egs"

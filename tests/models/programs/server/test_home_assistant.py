@@ -20,7 +20,7 @@ from wyoming.tts import (
     SynthesizeVoice,
 )
 
-from models.programs.server.limits import Limits
+from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.markup.ssml import Ssml
 from tests.models.programs.server.servers import running, wait_until

@@ -5,9 +5,8 @@ import numpy as np
 import parselmouth
 import pytest
 
-from models.synthesizer.runs.metadata import ResultFolder, TextLine, export_speech, read_rows
-from models.synthesizer.runs.text_files import InputText
-from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
+from models.synthesizer.runs.results import ResultFolder, TextLine, export_speech, read_rows
+from models.synthesizer.runs.text_synthesis import InputText, Settings, TextItem, line_of
 from modules.mel import MelConfig
 from processors.durations import EXPORT_FORMATS
 from processors.durations.sources import durations_in

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from models.checkpoint.history import History
-from models.synthesizer.runs.metadata import ResultFolder
-from models.synthesizer.runs.synthesis_run import (
+from models.synthesizer.runs.results import (
+    ResultFolder,
     best_checkpoint,
     default_output,
     experiment_of,

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.synthesizer.runs.text_files import InputText, read_input_texts
+from models.synthesizer.runs.text_synthesis import InputText, read_input_texts
 from utils.errors import InputError
 
 

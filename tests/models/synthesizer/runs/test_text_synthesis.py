@@ -11,14 +11,15 @@ import soundfile
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
-from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
-from models.synthesizer.runs.text_files import InputText, read_input_texts
+from models.synthesizer.runs.results import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_synthesis import (
+    InputText,
     Settings,
     TextItem,
     TextSynthesis,
     assign_ids,
     line_of,
+    read_input_texts,
     synthesise_dataset,
     synthesise_texts,
 )
@@ -357,7 +358,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from models.synthesizer.runs import text_synthesis
-from models.synthesizer.runs.metadata import ResultFolder
+from models.synthesizer.runs.results import ResultFolder
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.extraction.features import feature_dependence
 from tests.models.synthesizer.runs import test_text_synthesis as t

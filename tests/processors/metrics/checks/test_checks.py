@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.synthesizer.joining import faded_pieces
+from models.synthesizer.speech import faded_pieces
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.registry import CHECKS
 from tests.processors.metrics.checks.signals import RATE, silence, speech, voice
