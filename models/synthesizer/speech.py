@@ -5,7 +5,6 @@ import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice, takewhile
 from pathlib import Path
 

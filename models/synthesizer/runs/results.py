@@ -262,9 +262,6 @@ def _aligned(line: TextLine) -> AlignedSpeech:
     )
 
 
-TestingSet = Literal["train", "test", "golden_test"]
-
-
 def default_output(reference: str | Path, folder: Path) -> Path:
     """Returns `result` in the folder of a local experiment."""
     if not user_path(reference).exists():
