@@ -24,7 +24,7 @@ from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.markup.ssml import Ssml
 from tests.models.programs.server.servers import running, wait_until
-from tests.models.programs.server.test_limits import endless  # noqa: F401  (a fixture)
+from tests.models.programs.server.test_requests import endless  # noqa: F401  (a fixture)
 from tests.models.programs.server.test_speech import bytes_of
 from tests.models.programs.server.test_streams import samples
 

@@ -1,5 +1,3 @@
-"""Each limit of the server."""
-
 import json
 import logging
 import time
