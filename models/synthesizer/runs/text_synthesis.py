@@ -30,7 +30,7 @@ from processors.extraction.fingerprint import check_prepared
 from processors.text.markup.ssml import Ssml
 from processors.text.passages import check_length
 from utils.errors import InputError, nearest
-from utils.files import read_text, user_path
+from utils.files import read_text, replacing, user_path
 
 COLUMNS = ("text", "pitch", "output", "speaker")
 NUMBERED = re.compile(r"text-(\d+)")  # names of wavs whose text names no output
@@ -296,16 +296,11 @@ def _synthesise_all(
         path = results.folder / line.file
         write_wav(path, speech.wav, speech.sample_rate, speech.tag)
         if voice.config.inference.save_plots:
-            plot_synthesis(
-                path.with_suffix(".png"),
-                speech.mel,
-                speech.phone_names,
-                speech.durations,
-                speech.f0,
-                speech.energy,
-                title=f"{id}: {speech.text}",
-                frame_s=speech.frame_s,
-            )
+            shown = speech.mel, speech.phone_names, speech.durations, speech.f0, speech.energy
+            title = f"{id}: {speech.text}"
+            figure = plot_synthesis(*shown, title=title, frame_s=speech.frame_s)
+            with replacing(path.with_suffix(".png")) as temporary:
+                figure.savefig(temporary, format="png")
         return line, work_s
 
     try:

@@ -426,7 +426,7 @@ def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
     script = """
 import os, signal, sys
 from pathlib import Path
-from tests.models.synthesizer.runs import test_synthesis_run as t
+from tests.models.synthesizer.runs import test_results as t
 
 def write(folder, id, made=t.write_number):
     if id == "6":
