@@ -100,7 +100,7 @@ class PassageSynthesizer:
         self._voiced = frozenset(
             phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
         )
-        self._range = RangeWarning(model.assets.stats, in_letters=in_letters)
+        self._range = RangeWarning(model.assets.stats, self._voiced)
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
