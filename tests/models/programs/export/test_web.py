@@ -1,5 +1,3 @@
-"""What the folder of a voice for browsers holds, without a browser."""
-
 import base64
 import json
 import shutil
@@ -11,9 +9,8 @@ from zipfile import ZipFile
 import pytest
 from safetensors.numpy import load_file
 
-from models.programs.export.folder import open_voice
-from models.programs.export.web import folder as web
-from models.programs.export.web.folder import PACKAGES, export_web, fetch_packages
+from models.programs.export import folder as exports
+from models.programs.export.folder import PACKAGES, export_web, fetch_packages, open_voice
 from processors.text.letter_network import PATH, bundled_network, phones_of
 from processors.text.voice_phones import vocabulary_of
 from tests.models.programs.export.voices import RATES
@@ -46,7 +43,7 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("web")
     voice = open_voice(make_voice(folder / "voice"), make_vocoder(folder / "vocoder", rates=RATES))
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(web, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
+        monkeypatch.setattr(exports, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
         export_web(voice, folder / "out")
     return folder / "out"
 
