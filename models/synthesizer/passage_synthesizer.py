@@ -104,6 +104,7 @@ class PassageSynthesizer:
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
+        self._frame_s, self._log_floor = model.mel.frame_s, model.mel.log_floor_value
         self._inference = config.inference
         self._device = device
 
@@ -225,7 +226,7 @@ class PassageSynthesizer:
             speaker_ids,
             seed=settings.seed,
             attempts=self._inference.attention_attempts,
-            log_floor=self._mel.log_floor_value,
+            log_floor=self._log_floor,
         )
         for passage, quality in zip(passages, attention, strict=True):
             if quality.fault:
@@ -274,12 +275,12 @@ class PassageSynthesizer:
             speaker=self._speakers[speaker].name,
             wav=np.zeros(0, dtype=np.float32),
             sample_rate=self._mel.sample_rate,
-            frame_s=self._mel.frame_s,
+            frame_s=self._frame_s,
             words=(),
             sentences=(),
             phone_names=(SILENCE,) * (n_frames > 0),
             durations=np.array([n_frames] * (n_frames > 0), dtype=np.int64),
-            mel=np.full((self._mel.n_mels, n_frames), self._mel.log_floor_value, dtype=np.float32),
+            mel=np.full((self._mel.n_mels, n_frames), self._log_floor, dtype=np.float32),
             f0=zeros,
             energy=zeros,
         )

@@ -132,7 +132,8 @@ class SpeechStream(Iterator[np.ndarray]):
 
     def __init__(self, clauses: Iterable[Clause], n_faded: int, text: str | None = None) -> None:
         self.words: list[TimedWord] = []
-        self._written = None if text is None else WrittenText(text)
+        self._text = text
+        self._written: WrittenText | None = None
         self._clauses: list[tuple[str, Sequence[TimedWord]]] = []  # to be found in the text
         self._spans: list[CharacterSpan] = []
         self.sentences: list[TimedSentence] = []
@@ -146,8 +147,9 @@ class SpeechStream(Iterator[np.ndarray]):
     def spans(self) -> list[CharacterSpan]:
         """Characters of the text that each of `words` was read from; none of SSML and iterators."""
         clauses, self._clauses = self._clauses, []
-        if self._written is not None:
-            self._spans += [span for clause in clauses for span in self._written.spans(*clause)]
+        if self._text is not None:
+            written = self._written = self._written or WrittenText(self._text)
+            self._spans += [span for clause in clauses for span in written.spans(*clause)]
         return self._spans
 
     def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:

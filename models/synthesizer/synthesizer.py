@@ -123,6 +123,7 @@ class Synthesizer:
         reader = TextReader(config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown)
         self._lexicon = dictionary_of(lexicon)
         self._reader = reader.using(self._lexicon, self.speakers[0].language)
+        reader.load(self.speakers[self._default_id or 0].language)
 
     @overload
     def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
