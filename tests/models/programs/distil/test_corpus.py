@@ -1,9 +1,6 @@
 """Corpora that a toy teacher speaks: what is written, rejected, refused, and done again."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 import soundfile
@@ -12,6 +9,7 @@ from config.preprocess import CorpusConfig
 from preprocessors.corpora import read_corpus, read_origin
 from preprocessors.manifest import Origin
 from tests.commands import ROOT, command
+from tests.processes import Process
 from utils.files import read_json, read_jsonl
 
 TOY = "tests.models.programs.distil.toy_teacher:speak"
@@ -155,12 +153,8 @@ def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path):
     flags = ["--voices", "anna,bert", "--texts", "5"]
 
     def run(kills_at=0):
-        words = [sys.executable, "-m", "bins.distil", TOY, texts, tmp_path / "out", *flags]
-        environment = {"TOY_LOG": str(log), "TOY_KILLS_AT": str(kills_at)}
-        return subprocess.run(
-            [*words, "--num_workers", "1"],
-            cwd=ROOT, env=os.environ | environment, capture_output=True, check=False, text=True,
-        )  # fmt: skip
+        words = ["-m", "bins.distil", TOY, texts, tmp_path / "out", *flags, "--num_workers", 1]
+        return Process(*words, TOY_LOG=str(log), TOY_KILLS_AT=str(kills_at)).finish()
 
     assert run(kills_at=6).returncode == -9
     assert not (tmp_path / "out" / "metadata.csv").exists()

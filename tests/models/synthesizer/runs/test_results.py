@@ -1,5 +1,4 @@
 import json
-import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,21 +15,20 @@ from models.synthesizer.runs.results import (
     experiment_of,
     export_speech,
     read_rows,
-    refuse,
     synthesise_each,
     utterances_of,
 )
 from models.synthesizer.runs.text_synthesis import InputText, Settings, TextItem, line_of
 from modules.mel import MelConfig
-from preprocessors.manifest import Splits, Utterance, write_manifest, write_splits
+from preprocessors.manifest import write_manifest
 from processors.durations import EXPORT_FORMATS
 from processors.durations.sources import durations_in
 from processors.durations.subtitles import sentences_of
 from processors.records import Word
 from tests.models.stage_3 import text_line
+from tests.models.synthesizer.runs.test_text_synthesis import prepare
 from tests.models.synthesizer.speeches import make_speech
 from tests.models.training.small_tasks import write_voice_config
-from tests.processes import Process
 from utils.errors import InputError
 
 HOP, RATE = 256, 22050
@@ -95,18 +93,13 @@ def test_another_metadata_file_is_refused(tmp_path, content: str):
         folder_of(tmp_path)
 
 
-def test_a_file_is_held_if_it_was_made_from_the_same_and_is_still_there(tmp_path):
+def test_a_file_is_held_if_it_was_made_from_the_same_and_is_there_and_whole(tmp_path):
     keep(folder_of(tmp_path), "a", fingerprint="f")
-    assert folder_of(tmp_path).holds("a", "f")
-    assert not folder_of(tmp_path).holds("a", "g")
-    assert not folder_of(tmp_path).holds("b", "f")
-    (tmp_path / "a.wav").unlink()
+    held = [folder_of(tmp_path).holds(*one) for one in (("a", "f"), ("a", "g"), ("b", "f"))]
+    assert held == [True, False, False]
+    (tmp_path / "a.wav").write_bytes(b"")  # cut short
     assert not folder_of(tmp_path).holds("a", "f")
-
-
-def test_a_file_that_was_cut_short_is_not_held(tmp_path):
-    keep(folder_of(tmp_path), "a", fingerprint="f")
-    (tmp_path / "a.wav").write_bytes(b"")
+    (tmp_path / "a.wav").unlink()
     assert not folder_of(tmp_path).holds("a", "f")
 
 
@@ -271,15 +264,6 @@ def test_a_line_that_somebody_changed_is_named(tmp_path, changes, fault):
         export_speech(tmp_path, "json", None)
 
 
-def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
-    """What stage 1 leaves: every utterance is a test utterance."""
-    folder = tmp_path / "data" / dataset
-    utterances = [Utterance(id, Path(f"{id}.wav"), text, "one") for id, text in texts.items()]
-    write_manifest(folder / "manifest.jsonl", utterances)
-    ids = sorted(texts)
-    write_splits(folder, Splits(train=[], valid=[], test=ids, golden_test=ids[:1]))
-
-
 def test_the_best_checkpoint_is_the_one_that_the_history_names(tmp_path):
     with pytest.raises(
         InputError, match=r"history\.json there names no best checkpoint; --infer_best"
@@ -289,36 +273,22 @@ def test_the_best_checkpoint_is_the_one_that_the_history_names(tmp_path):
     assert best_checkpoint(tmp_path) == tmp_path / "checkpoints" / "step-00000004"
 
 
-def test_an_unknown_dataset_is_an_error_that_lists_the_prepared_ones(tmp_path):
-    prepare(tmp_path, "Anna", a="Aa.")
+def test_a_dataset_without_the_utterances_that_are_asked_for_is_an_error(tmp_path):
+    prepare(tmp_path, "Anna", a="Aa.", b="Bb.")
     prepare(tmp_path, "Bert", a="Aa.")
-    with pytest.raises(InputError, match=r"no dataset 'Ana' \(prepared: Anna, Bert\)"):
-        utterances_of(tmp_path / "data", "Ana", "test")
+    write_manifest(tmp_path / "data" / "Bert" / "manifest.jsonl", [])
+    for processed, dataset, split, message in (
+        ("data", "Ana", "test", r"no dataset 'Ana' \(prepared: Anna, Bert\)"),
+        ("none", "Anna", "test", r"no dataset 'Anna' \(prepared: none\); .*run stage 1"),
+        ("data", "Anna", "train", "the split train is empty"),
+        ("data", "Bert", "test", r"a is not in manifest.jsonl; run stage 1 again"),
+    ):
+        with pytest.raises(InputError, match=message):
+            utterances_of(tmp_path / processed, dataset, split)
 
 
-def test_a_dataset_before_stage_1_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(InputError, match=r"no dataset 'Anna' \(prepared: none\); .*run stage 1"):
-        utterances_of(tmp_path / "data", "Anna", "test")
-
-
-def test_an_empty_split_is_an_error(tmp_path):
-    prepare(tmp_path, a="Aa.")
-    with pytest.raises(InputError, match="the split train is empty"):
-        utterances_of(tmp_path / "data", "Anna", "train")
-
-
-def test_a_split_that_does_not_fit_its_manifest_is_an_error(tmp_path):
-    prepare(tmp_path, a="Aa.", b="Bb.")
-    write_manifest(tmp_path / "data" / "Anna" / "manifest.jsonl", [])
-    with pytest.raises(InputError, match=r"a is not in manifest.jsonl; run stage 1 again"):
-        utterances_of(tmp_path / "data", "Anna", "test")
-
-
-def test_output_goes_into_a_local_experiment(tmp_path):
+def test_output_goes_into_a_local_experiment_or_must_be_named(tmp_path):
     assert default_output(tmp_path, tmp_path) == tmp_path / "result"
-
-
-def test_output_of_a_model_on_the_hub_must_be_named(tmp_path):
     with pytest.raises(InputError, match=r"org/voice is no folder here.*--infer_output_dir"):
         default_output("org/voice", tmp_path)
 
@@ -329,14 +299,6 @@ def test_a_name_and_a_config_stand_for_an_experiment(tmp_path):
         experiment_of(config, "anna", [])
     (tmp_path / "ckpts" / "anna").mkdir(parents=True)
     assert experiment_of(config, "anna", []) == tmp_path / "ckpts" / "anna"
-
-
-def test_a_long_list_of_faults_is_cut():
-    refuse([], "nothing")
-    with pytest.raises(InputError) as error:
-        refuse([str(n) for n in range(23)], "23 things")
-    assert str(error.value).splitlines()[:2] == ["23 things:", "  0"]
-    assert str(error.value).splitlines()[-2:] == ["  19", "  and 3 more"]
 
 
 @dataclass(frozen=True)
@@ -414,58 +376,23 @@ def test_all_is_spoken_again_if_asked_for(tmp_path, caplog):
     assert "skipped" not in caplog.text
 
 
-def test_scores_stay_where_nothing_is_made(tmp_path):
-    synthesise_numbers(tmp_path / "out", "4")
-    (tmp_path / "out" / "scores.json").write_text("{}")
-    synthesise_numbers(tmp_path / "out", "4")
-    assert (tmp_path / "out" / "scores.json").exists()
-
-
-def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
-    """SIGKILL at the third number: no handler runs, no file is closed."""
-    script = """
-import os, signal, sys
-from pathlib import Path
-from tests.models.synthesizer.runs import test_results as t
-
-def write(folder, id, made=t.write_number):
-    if id == "6":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return made(folder, id)
-
-t.write_number = write
-t.synthesise_numbers(Path(sys.argv[1]), "4", "2", "6", "8")
-"""
-    killed = Process("-c", script, tmp_path / "out").finish()
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    with caplog.at_level("INFO", "arion"):
-        lines = synthesise_numbers(tmp_path / "out", "4", "2", "6", "8")
-    assert "skipped 2 of 4 numbers" in caplog.text
-    assert [line.value for line in lines] == [4, 2, 6, 8]
-    rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
-    assert [json.loads(row)["value"] for row in rows] == [2, 4, 6, 8]
-
-
 def test_scores_do_not_outlive_what_they_are_of(tmp_path):
     scores = tmp_path / "out" / "scores.json"
     scores.parent.mkdir()
     scores.write_text("{}")
     synthesise_numbers(tmp_path / "out", "4")
     assert not scores.exists()
+    scores.write_text("{}")
+    synthesise_numbers(tmp_path / "out", "4")  # nothing is made
+    assert scores.exists()
 
 
-def test_what_could_not_be_spoken_is_not_shown_as_done(tmp_path, caplog):
-    with caplog.at_level("INFO", "arion"), pytest.raises(InputError, match="2 of 3 numbers"):
-        synthesise_numbers(tmp_path / "out", "1", "2", "3")
-    assert "100 %" not in caplog.text
-
-
-def test_failures_are_counted_and_the_first_of_them_listed_at_the_end(tmp_path):
+def test_failures_are_counted_and_the_first_of_them_listed_at_the_end(tmp_path, caplog):
     odd = [str(number) for number in range(1, 47, 2)]
-    with pytest.raises(InputError) as failure:
+    with caplog.at_level("INFO", "arion"), pytest.raises(InputError) as failure:
         synthesise_numbers(tmp_path / "out", "2", *odd)
     lines = str(failure.value).splitlines()
-    assert lines[0] == "23 of 24 numbers could not be synthesised:"
-    assert lines[1] == "  1: 1 is odd"
+    assert lines[:2] == ["23 of 24 numbers could not be synthesised:", "  1: 1 is odd"]
     assert lines[-1] == "  and 3 more"
     assert len(lines) == 22
+    assert "100 %" not in caplog.text
