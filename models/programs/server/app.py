@@ -28,7 +28,6 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from models.programs.page import PAGE
-from models.programs.server.home_assistant import Address, wyoming_server
 from models.programs.server.requests import (
     ApiError,
     Counters,
@@ -39,7 +38,7 @@ from models.programs.server.requests import (
     explained,
     protocol_with_patience,
 )
-from models.programs.server.streams import speak_stream
+from models.programs.server.streams import Address, speak_stream, wyoming_server
 from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import SpeechStream
