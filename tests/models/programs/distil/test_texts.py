@@ -46,29 +46,24 @@ def test_a_table_has_ids_and_may_have_normalised_texts(read, mark):
     assert [text[:3] for text in texts] == [("a", "No. 2", "Number two."), ("b", "Yes!", "Yes!")]
 
 
+MIXED = "; a table has it in every line, a file of texts in none"
+NO_TEXT = "txt: there is no text to speak; "
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("a|One.\nb Two.\nc|Three.\n", r"daily.txt:2: no '\|', unlike 2 other lines"),
-        ("One.\n\nTwo.\tThree.\n", r"daily.txt:1: no '\\t', unlike 1 other line"),
+        ("a|One.\nb Two.\nc|Three.\n", rf"txt:2: no '\|', unlike 2 other lines{MIXED}"),
+        ("One.\n\nTwo.\tThree.\n", rf"txt:1: no '\\t', unlike 1 other line{MIXED}"),
+        ("a|One.|One.|x\nb|Two.\n", r"txt:1: 4 cells, expected id\|text\|normalized or fewer"),
+        ("id|text\n\na|One|two.\n", r"txt:3: 3 cells, expected id\|text or fewer; remove '\|'"),
+        *((content, f"{NO_TEXT}expected one in") for content in ("", "\n \n", "id|text\n")),
+        ("...\nsay {T AH0}\n", f"{NO_TEXT}daily-0001: there is no word to say"),
     ],
 )
-def test_a_table_with_a_defective_line_is_refused(read, content, fault):
-    message = f"{fault}; a table has it in every line, a file of texts in none"
-    with pytest.raises(InputError, match=message):
+def test_a_file_with_a_defective_line_or_without_texts_is_refused(read, content, fault):
+    with pytest.raises(InputError, match=f"daily.{fault}"):
         read(content)
-
-
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [
-        ("a|One.|One.|x\nb|Two.\n", r"t.csv:1: 4 cells, expected id\|text\|normalized or fewer"),
-        ("id|text\n\na|One|two.\n", r"t.csv:3: 3 cells, expected id\|text or fewer; remove '\|'"),
-    ],
-)
-def test_a_line_with_more_cells_than_columns_is_refused(read, content, fault):
-    with pytest.raises(InputError, match=fault):
-        read(content, name="t.csv")
 
 
 def test_texts_in_the_script_of_another_language_need_its_code(read, caplog):
@@ -145,17 +140,6 @@ def test_texts_that_cannot_be_spoken_are_left_out_with_the_reason(read, caplog):
     assert "left out 3 texts: daily-0002: it has phones in braces" in caplog.text
     assert "daily-0003: there is no word to say" in caplog.text
     assert "phones, more than 250; cut it into sentences" in caplog.text
-
-
-@pytest.mark.parametrize("content", ["", "\n \n", "id|text\n"])
-def test_a_file_without_texts_is_refused(read, content):
-    with pytest.raises(InputError, match=r"daily.txt: there is no text to speak; expected one in"):
-        read(content)
-
-
-def test_where_no_text_can_be_spoken_the_reason_of_the_first_is_named(read):
-    with pytest.raises(InputError, match=r"no text to speak; daily-0001: there is no word to say"):
-        read("...\nsay {T AH0}\n")
 
 
 def test_the_digest_is_of_ids_and_texts(read):
@@ -235,18 +219,11 @@ def test_more_speech_continues_what_less_began(pool):
         assert more[voice][: len(texts)] == texts
         assert len(more[voice]) > len(texts)
 
-
-def test_more_texts_continue_what_fewer_began(pool):
     less, more = (divide(pool, ["anna", "bert", "carl"], 0, n_texts=n) for n in (10, 20))
     for voice, texts in less.items():
         assert len(texts) == 10
         assert more[voice][:10] == texts
         assert len(more[voice]) == 20
-
-
-def test_each_voice_gets_the_number_of_texts_that_is_asked_for(pool):
-    taken = divide(pool, ["anna", "bert"], 0, n_texts=7)
-    assert [len(texts) for texts in taken.values()] == [7, 7]
 
 
 def test_the_seed_decides(pool):

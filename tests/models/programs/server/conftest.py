@@ -6,6 +6,16 @@ from models.base.assets import Speaker
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.programs.server.servers import running
 from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _small_vocoder(tmp_path_factory):
+    """Puts a vocoder of some thousand weights in the place of the bundled one."""
+    folder = make_vocoder(tmp_path_factory.mktemp("vocoder") / "small")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("models.synthesizer.vocoders.BUNDLED", folder)
+        yield
 
 
 @pytest.fixture(scope="session")
