@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models.base.assets import Assets, Speaker
-from models.base.registry import find_model, load_config
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import PitchContour
@@ -20,6 +19,7 @@ from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
 from processors.text.voice_phones import Vocabulary, arpabet_vocabulary
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
+from tests.worlds.untrained import save_weights, write_model
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
@@ -68,31 +68,10 @@ def make_voice(
     vocabulary: Vocabulary | None = None,
     phone_extractor: str = "lexicon",
     model: str = "FastSpeech2",
+    sizes: dict[str, object] | None = None,
     default: str = "",
 ) -> Path:
     """An untrained voice that takes about five frames per phone."""
-    config = {
-        "task": "tts",
-        "model_type": model,
-        "dataset": ["tiny"],
-        "dataset_path": {"tiny": "data/tiny"},
-        "log_dir": "ckpts/tts",
-        "preprocess": {
-            "text": {"phone_extractor": phone_extractor},
-            "aligner": "learned" if model == "Matcha" else "pocketsphinx",
-        },
-        "model": VOICES[model],
-        "train": {"max_steps": 1},
-        "inference": {
-            "acoustic_precision": "fp32",
-            "griffin_lim_iterations": 4,
-            "vocoder_precision": "fp32",
-            "batch_size": 3,
-            "sentence_pause_s": pause_s,
-            "speaker": default,
-        },
-    }
-    write_json(folder / "config.json", config)
     speakers = speakers or (Speaker("one", "en-us"),)
     f0, energy = Stat(200.0, 50.0, 80.0, 400.0), Stat(30.0, 20.0, 0.0, 120.0)
     stats = SpeakerStats(f0, f0, energy, energy, seconds=60.0)
@@ -102,10 +81,21 @@ def make_voice(
         speakers=speakers,
         stats=CorpusStats({speaker.name: stats for speaker in speakers}),
     )
-    assets.save(folder)
-    torch.manual_seed(0)
-    network = find_model("tts", model).network.build(
-        load_config(folder / "config.json").model, assets
+    network = write_model(
+        folder,
+        *("tts", model, sizes or VOICES[model], assets),
+        preprocess={
+            "text": {"phone_extractor": phone_extractor},
+            "aligner": "learned" if model == "Matcha" else "pocketsphinx",
+        },
+        inference={
+            "acoustic_precision": "fp32",
+            "griffin_lim_iterations": 4,
+            "vocoder_precision": "fp32",
+            "batch_size": 3,
+            "sentence_pause_s": pause_s,
+            "speaker": default,
+        },
     )
     predictor = getattr(network, "duration_predictor", None) or network.encoder.duration_predictor
     torch.nn.init.constant_(predictor.linear.bias, np.log(6.0))
@@ -113,8 +103,7 @@ def make_voice(
         torch.nn.init.normal_(network.estimator.velocity.weight, std=0.1)  # 0 before training
     elif model != "Matcha":
         torch.nn.init.constant_(network.mel_linear.bias, -4.0)
-    save_file(network.state_dict(), folder / "model.safetensors")
-    return folder
+    return save_weights(network, folder)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from config.schema import InferenceConfig
 from models.base.assets import Assets
@@ -14,13 +13,11 @@ from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, o
 from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import HiFiGAN
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
-from models.vocoder.waveglow import WaveGlow
-from models.vocoder.waveglow.config import WaveGlowConfig
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
+from tests.worlds.untrained import save_weights, write_model
 from utils.config import to_plain
 from utils.errors import InputError
-from utils.files import write_json
 
 MEL = MelConfig()
 OTHER_MELS = [
@@ -47,23 +44,9 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
         resblock_kernel_sizes=(3,),
         resblock_dilation_sizes=((1, 3),),
     )
-    preprocess = preprocess_of(mel)
-    config = {
-        "task": "vocoder",
-        "model_type": "HiFiGAN",
-        "dataset": ["tiny"],
-        "dataset_path": {"tiny": "data/tiny"},
-        "log_dir": "ckpts/vocoder",
-        "model": to_plain(HiFiGANConfig(generator=generator)),
-        "preprocess": preprocess,
-        "train": {"max_steps": 1},
-    }
-    folder.mkdir(parents=True)
-    write_json(folder / "config.json", config)
-    Assets(mel).save(folder)
-    torch.manual_seed(0)
-    save_file(HiFiGAN(generator, mel.n_mels).state_dict(), folder / "model.safetensors")
-    return folder
+    sizes, preprocess = to_plain(HiFiGANConfig(generator=generator)), preprocess_of(mel)
+    of_model = "vocoder", "HiFiGAN", sizes, Assets(mel)
+    return save_weights(write_model(folder, *of_model, preprocess=preprocess), folder)
 
 
 def test_without_a_name_there_is_the_bundled_vocoder(caplog):
@@ -232,23 +215,8 @@ def test_the_sound_has_the_mel_that_was_given():
 
 def make_waveglow(folder: Path) -> Path:
     """An untrained WaveGlow of a few weights."""
-    sizes = WaveGlowConfig(flows=2, channels=4, n_layers=2)
-    config = {
-        "task": "vocoder",
-        "model_type": "WaveGlow",
-        "dataset": ["tiny"],
-        "dataset_path": {"tiny": "data/tiny"},
-        "log_dir": "ckpts/vocoder",
-        "model": to_plain(sizes),
-        "preprocess": preprocess_of(MEL),
-        "train": {"max_steps": 1},
-    }
-    folder.mkdir(parents=True)
-    write_json(folder / "config.json", config)
-    Assets(MEL).save(folder)
-    torch.manual_seed(0)
-    save_file(WaveGlow(sizes, MEL).state_dict(), folder / "model.safetensors")
-    return folder
+    of_model = "vocoder", "WaveGlow", {"flows": 2, "channels": 4, "n_layers": 2}, Assets(MEL)
+    return save_weights(write_model(folder, *of_model, preprocess=preprocess_of(MEL)), folder)
 
 
 def test_options_of_the_vocoder_are_taken_from_the_settings(tmp_path):
