@@ -27,7 +27,7 @@ from models.vocoder.waveglow.config import WaveGlowConfig
 from models.vocoder.waveglow.flows import CouplingNetwork
 from models.vocoder.waveglow.graphs import waveglow_graphs
 from models.vocoder.waveglow.network import Latent, WaveGlow
-from modules.layers.signal import SignalConv1d
+from modules.execution.chunks import SignalConv1d
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 
