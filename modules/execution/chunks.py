@@ -1,4 +1,4 @@
-"""Signals (B, C, L): convolutions with the parameters of PyTorch's layers, and computation in chunks.
+"""Signals (B, C, L): convolutions with the parameters of PyTorch's layers, computation in chunks.
 
 Channels-last kernels are faster except for many channels in fp32: HiFi-GAN's generator trains in
 0.8 (V2, fp32), 0.5 (V2, bf16), 0.95 (V1, fp32) and 0.9 (V1, bf16) of the time. Layers pass the
