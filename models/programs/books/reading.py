@@ -141,7 +141,11 @@ class _Files:
 
 def _of_epub(files: _Files, stem: str) -> Book:
     """Reads the documents in reading order, divided by the table of contents."""
-    _refuse_drm(files)
+    encryption = "META-INF/encryption.xml"
+    methods = ".//{*}EncryptionMethod"
+    for method in files.xml(encryption).iterfind(methods) if encryption in files.names else ():
+        if (algorithm := method.get("Algorithm", "")) not in _FONT_ENCRYPTION:
+            raise InputError(f"it is encrypted ({algorithm[:80]}); Arion reads no books with DRM")
     root = files.xml("META-INF/container.xml").find(".//{*}rootfile")
     if root is None:
         raise InputError("META-INF/container.xml names no book")
@@ -176,14 +180,6 @@ def _is_nav(item: Element) -> bool:
 def _text(element: Element | None) -> str:
     """Returns the text of an element, with single spaces."""
     return "" if element is None else " ".join("".join(element.itertext()).split())
-
-
-def _refuse_drm(files: _Files) -> None:
-    if "META-INF/encryption.xml" not in files.names:
-        return
-    for element in files.xml("META-INF/encryption.xml").iterfind(".//{*}EncryptionMethod"):
-        if (algorithm := element.get("Algorithm", "")) not in _FONT_ENCRYPTION:
-            raise InputError(f"it is encrypted ({algorithm[:80]}); Arion reads no books with DRM")
 
 
 def _resolved(base: str, href: str) -> tuple[str, str]:

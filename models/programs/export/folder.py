@@ -123,14 +123,9 @@ def write_networks(voice: ExportedVoice, folder: Path, weight_type: WeightType) 
     """Writes the graphs, voice.json with the numbers that their use needs, and the licences."""
     for name, graph in voice.graphs.items():
         onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
-    write_json(folder / "voice.json", _description_of(voice))
-    copy_licences(voice, folder)
-
-
-def _description_of(voice: ExportedVoice) -> dict[str, object]:
     model = voice.model
     inputs = {name for graph in voice.graphs.values() for name in graph.inputs}
-    return {
+    description = {
         "format": 1,
         "graphs": list(voice.graphs),
         "sample_rate": model.mel.sample_rate,
@@ -144,6 +139,8 @@ def _description_of(voice: ExportedVoice) -> dict[str, object]:
         "model": model.config.model_type,
         "vocoder": GRIFFIN_LIM if voice.vocoder is None else voice.vocoder.config.model_type,
     }
+    write_json(folder / "voice.json", description)
+    copy_licences(voice, folder)
 
 
 def _graphs_of(model: TrainedModel, network: nn.Module) -> dict[str, Graph]:
@@ -184,15 +181,11 @@ def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
         target.write_text(_OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", code), encoding="utf-8")
     data = CMUDICT_PATH.parent
     shutil.copytree(data, folder / _PACKAGE / data.relative_to(_ROOT))
-    write_json(folder / reader.SETTINGS, _settings_of(config, assets))
     if assets.lexicon is not None:
         (folder / reader.LEXICON).write_text(assets.lexicon, encoding="utf-8")
-
-
-def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
     lexicon_path = "" if assets.lexicon is None else reader.LEXICON
     inference = config.inference
-    return {
+    settings = {
         "text": asdict(replace(config.preprocess.text, lexicon_path=lexicon_path)),
         "max_phones": inference.max_phones,
         "p_arpabet": config.spoken_p_arpabet,
@@ -201,6 +194,7 @@ def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
         "unknown_characters": inference.unknown_characters,
         "symbols": assets.required_vocabulary().symbols,
     }
+    write_json(folder / reader.SETTINGS, settings)
 
 
 def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:

@@ -88,7 +88,11 @@ async def speak_stream(
 ) -> None:
     """Speaks the text that a client sends, until it is done; the first message is due in time."""
     await socket.accept()
-    config, sentences = await _config(socket, patience_s), StreamedText()
+    try:
+        message = await asyncio.wait_for(_message(socket), patience_s)
+    except asyncio.TimeoutError:
+        raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
+    config, sentences = validated(SessionConfig, message), StreamedText()
     request = voices.resolved(config)
     rates = FORMATS["pcm"].rates if config.response_format == "pcm" else ()
     rate = rates[0] if rates else voices.descriptions[request.voice].sample_rate
@@ -114,15 +118,6 @@ async def speak_stream(
 
 async def _in_one(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join([part async for part in parts])
-
-
-async def _config(socket: WebSocket, patience_s: float) -> SessionConfig:
-    """Receives the first message."""
-    try:
-        message = await asyncio.wait_for(_message(socket), patience_s)
-    except asyncio.TimeoutError:
-        raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
-    return validated(SessionConfig, message)
 
 
 async def _message(socket: WebSocket) -> dict[str, Any]:
