@@ -74,7 +74,7 @@ def infer_with_retries(
         if not faulty:
             break
     chosen, mels, durations = zip(*(best[i] for i in range(len(phone_ids))), strict=True)
-    padded = pad_sequence(mels, batch_first=True, padding_value=log_floor).mT  # (B, M, T)
+    padded = pad_sequence([*mels], batch_first=True, padding_value=log_floor).mT  # (B, M, T)
     lengths = torch.tensor([len(mel) for mel in mels], device=padded.device)
     return TtsOutput(padded, lengths, torch.stack(durations)), list(chosen)
 
