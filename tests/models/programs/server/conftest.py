@@ -9,7 +9,7 @@ from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _small_vocoder(tmp_path_factory):
     """Puts a vocoder of some thousand weights in the place of the bundled one."""
     folder = make_vocoder(tmp_path_factory.mktemp("vocoder") / "small")
@@ -18,7 +18,7 @@ def _small_vocoder(tmp_path_factory):
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("voices")
     anna, bert, carl = Speaker("anna", "en-us"), Speaker("bert", "en-gb"), Speaker("carl", "en-gb")
@@ -29,12 +29,12 @@ def folders(tmp_path_factory):
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(folders):
     with running(folders) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def voice(folders):
     return Synthesizer(folders["tiny"])
