@@ -9,16 +9,20 @@ from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 
 
-@pytest.fixture(scope="package", autouse=True)
-def _small_vocoder(tmp_path_factory):
+@pytest.fixture(scope="session")
+def vocoder(tmp_path_factory):
+    return make_vocoder(tmp_path_factory.mktemp("vocoder") / "small")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_vocoder(vocoder):
     """Puts a vocoder of some thousand weights in the place of the bundled one."""
-    folder = make_vocoder(tmp_path_factory.mktemp("vocoder") / "small")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("models.synthesizer.vocoders.BUNDLED", folder)
+        monkeypatch.setattr("models.synthesizer.vocoders.BUNDLED", vocoder)
         yield
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("voices")
     anna, bert, carl = Speaker("anna", "en-us"), Speaker("bert", "en-gb"), Speaker("carl", "en-gb")
@@ -29,12 +33,12 @@ def folders(tmp_path_factory):
     }
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def server(folders):
     with running(folders) as server:
         yield server
 
 
-@pytest.fixture(scope="package")
-def voice(folders):
-    return Synthesizer(folders["tiny"])
+@pytest.fixture(scope="session")
+def voice(folders, vocoder):
+    return Synthesizer(folders["tiny"], vocoder)
