@@ -21,7 +21,7 @@ from utils.logging import get_logger
 
 # A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
 # without spaces need none behind them.
-_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔]+|\n\s*\n)")
+_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔؟]+|\n\s*\n)")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _BRACES = re.compile(r"\{[^{}]*\}")
 _OPEN_BRACE = re.compile(r"\{[^{}\n]{0,200}$")  # phones that are being written
@@ -31,8 +31,8 @@ _UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
 # A line that goes on in the next one: from a capital to a small letter, without a mark
 _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]", re.M)
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
-_SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔][\"'”’»)\]]*$")
-_NO_MARK = re.compile(r"[^.!?…。！？।॥۔,;:、，(\[–—-]$")
+_SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔؟][\"'”’»)\]]*$")
+_NO_MARK = re.compile(r"[^.!?…。！？।॥۔؟,;:、，(\[–—-]$")
 _INLINE = re.compile(r"\{([^{}|]*)(?:\|[^{}]*)?\}")
 _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
@@ -150,7 +150,7 @@ def _ends_sentence(before: str, after: str) -> bool:
         return True
     opening = after.lstrip("\"'“‘«([{")
     if opening[:1].islower():
-        return bool(re.search(r"[。！？।॥۔]", before[-2:]))
+        return bool(re.search(r"[。！？।॥۔؟]", before[-2:]))
     word = _LAST_WORD.search(before)
     if word is None:
         return True

@@ -28,6 +28,7 @@ from processors.text.symbols import (
     PAD,
     PAUSES,
     SYMBOL_SETS,
+    VOWELS,
     WORD_BOUNDARY,
     mark_name,
 )
@@ -163,12 +164,15 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 
 
 def _sound_of(phone: str) -> _Sound:
-    """Returns the segments of a phone of ARPAbet or the IPA; none if it is neither."""
+    """Returns the segments of a phone of ARPAbet or the IPA; none if it is neither.
+
+    A vowel of ARPAbet without a digit, as users write it, counts as stressed.
+    """
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
     if bare in IPA_OF_ARPABET:
-        stress = _RANKS.get(phone[-1], 0)
+        stress = 2 if bare == phone in VOWELS else _RANKS.get(phone[-1], 0)
         phone = IPA_OF_ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)

@@ -252,8 +252,9 @@ class _Reader(HTMLParser):
         else:
             names, attributes = ATTRIBUTES[tag], dict[str, str]()
             for key, value in attrs:
-                if key in names:
-                    attributes[key] = value or ""
+                if key in names:  # without quotes, the slash of <break time=1s/> is in the value
+                    value = value or ""
+                    attributes[key] = value if self._is_well_formed else value.removesuffix("/")
                 elif not _IGNORED.fullmatch(key):
                     listed = ", ".join(names) or "none"
                     self._tolerate(f"unknown attribute {key} of <{tag}> (known: {listed})")

@@ -58,7 +58,7 @@ _RULES = (
     *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")
-_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|hD|Sc")  # what `say_acronyms` looks for
+_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|[a-z][A-Z]")  # what `say_acronyms` looks for
 _MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 
 

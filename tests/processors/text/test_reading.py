@@ -72,6 +72,7 @@ def test_wrapped_prose_is_not_broken_within_a_sentence(width):
 
 def test_scripts_without_spaces_are_split():
     assert split_sentences("你好。世界！再见") == ["你好。", "世界！", "再见"]
+    assert split_sentences("كيف حالك؟ بخير.") == ["كيف حالك؟", "بخير."]
 
 
 def test_inline_phones_are_never_cut():
@@ -219,6 +220,11 @@ def words_in(sentences) -> list[str]:
 def test_letters_of_other_scripts_are_spoken_without_a_warning(caplog):
     assert words_in(reader(unknown="speak")("The π. 习 π!", "en-us")) == ["The", "pi", "Xi", "pi"]
     assert caplog.text == ""
+
+
+def test_letters_without_latin_ones_are_named_once(caplog):
+    assert len(reader(unknown="speak")("مرحبا بالعالم. مرحبا.", "en-us")) == 2
+    assert caplog.messages == ["signs that are not spoken: ا ع in 'مرحبا بالعالم.'"]
 
 
 def test_letters_that_are_skipped_are_named_once_with_their_place(caplog):

@@ -40,6 +40,12 @@ def test_the_same_vowel_with_another_stress_is_nearest():
     assert PhoneSet(["OY2", "OW1", "AO1", "OY0", "IH0"]).nearest("OY1") == ("OY2",)
     assert PhoneSet(["OY0", "AO1", "IH0"]).nearest("OY1") == ("OY0",)
     assert PhoneSet(["AH1", "AA0"]).nearest("AH") == ("AH1",)
+    assert [PhoneSet(["AA0", "AA1", "AA2"]).nearest(f"AA{n}") for n in ("", 0)] == [
+        ("AA1",),
+        ("AA0",),
+    ]
+    assert PhoneSet(["AA0", "AE1"]).nearest("AA") == ("AA0",)
+    assert PhoneSet(["AA", "AE1"]).nearest("AA0") == ("AA",)
     assert GERMAN.nearest("ˈʏ") == ("ʏ",)
     assert GERMAN.nearest("a") == ("a",)
 

@@ -68,6 +68,14 @@ def test_a_format_is_recognised_and_what_looks_like_one_is_plain(marked, plain):
     assert recognised(f"\ufeff{windows}") == expected
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["```xml\n<speak>Hi</speak>", "So:\n~~~\n<break/>\n~~~", "``<break/>``", "Or ` <break/> `"],
+)
+def test_ssml_that_is_shown_as_code_is_markdown(source):
+    assert recognised(source) == "markdown"
+
+
 def texts(source, format="markdown"):
     rows = read_runs(Markup(source, format), VOICE)
     return ["|".join(run.text or f"{run.break_s:g} s" for run in row) for row in rows]
@@ -94,6 +102,8 @@ def texts(source, format="markdown"):
         ("a <!-- not this --> b", ["a b"]),
         ("---\ntitle: x\n---\n# A", ["A"]),
         ("[a [b", ["(a (b"]),
+        ("==a b== if c == d, H~2~O, x^2^ on the 19^th^", ["a b if c == d, H2O, x^2 on the 19th"]),
+        ("`npm i --save -v x-y` -- so", ["npm i −−save −v x-y -- so"]),
     ],
 )
 def test_markdown_is_read_as_a_careful_reader_would(source, expected):

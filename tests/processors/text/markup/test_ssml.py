@@ -238,6 +238,8 @@ def test_what_is_around_the_root_is_left_out_and_a_missing_one_is_added(caplog):
         "line 1, column 1: 'Here it is: ```xml' outside of <speak> is left out",
         "line 3, column 18: '``` Well?' outside of <speak> is left out",
     ]
+    breaks = runs_of("<break time=1s/><break strength=strong/><break time=1s />")
+    assert [run.break_s for run in breaks] == [1, 0.75, 1]
     assert runs_of("Hi <break/> you") == [TextRun("Hi "), TextRun("", break_s=0.5), TextRun(" you")]
     for cut in ("<speak>Hi", "<speak>Hi</speak", "<speak>Hi</", "<speak>Hi<break time='1"):
         assert [run.text.strip() for run in runs_of(cut)] == ["Hi"]
