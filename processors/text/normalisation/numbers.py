@@ -308,7 +308,7 @@ _OPERATORS = {
 _TERM = r"\d+(?:\.\d+)?"
 _SUM = rf"{_TERM}(?:\s?[-+*/x×]\s?{_TERM})+"
 BEFORE_NUMBERS = (
-    rule(rf"(?<![\w.,/-]){_SUM}(?=\s?=)|(?:(?<==)|(?<==\s)){_SUM}(?![\w/-]|[.,]\d)", _sum),
+    rule(rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)", _sum),
     rule(  # 1,00,000 in India, 1 000 000
         r"(?<![\d.,])(?:\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d{1,3}(?: \d{3}){2,}(?![\d.,]\d))",
         lambda m: re.sub("[ ,]", "", m[0]),
@@ -349,7 +349,7 @@ NUMBERS = (
         r"(?<![\d.])\d+(?:\.\d+){2,}\b",  # "v2.0.1" too
         lambda m: " " + " point ".join(map(cardinal, m[0].split("."))),
     ),
-    rule(r"\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
+    rule(r"(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
     rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
     rule(r"(?<=\d)x\b(?!\s?[+=^]|\s-\s)", " times"),
