@@ -174,15 +174,10 @@ def test_stereo_is_averaged_with_one_notice(recording):
 @pytest.mark.parametrize(
     ("subtype", "step"),
     [
-        ("PCM_U8", 1 / 128),
-        ("PCM_16", 1 / 32768),
-        ("PCM_24", 1 / 2**23),
-        ("PCM_32", 1e-7),
-        ("FLOAT", 1e-7),
-        ("DOUBLE", 1e-7),
-        ("ULAW", 1 / 50),
+        ("PCM_U8", 1 / 128), ("PCM_16", 1 / 32768), ("PCM_24", 1 / 2**23), ("PCM_32", 1e-7),
+        ("FLOAT", 1e-7), ("DOUBLE", 1e-7), ("ULAW", 1 / 50),
     ],
-)
+)  # fmt: skip
 def test_every_sample_format_gives_the_same_audio(recording, subtype, step):
     wav, notices = read_audio(recording(tone(), subtype=subtype), CONFIG)
     assert np.abs(wav - tone()).max() <= step

@@ -80,12 +80,10 @@ def test_english_is_put_into_words(kind, text, format, words):
 @pytest.mark.parametrize(
     ("kind", "text", "spoken"),
     [
-        ("characters", "aß", "A S S"),
-        ("digits", "12", "1 2"),
-        ("telephone", "030-12", "0 3 0, 1 2"),
-        ("cardinal", "1,234", "1234"),
+        ("characters", "aß", "A S S"), ("digits", "12", "1 2"),
+        ("telephone", "030-12", "0 3 0, 1 2"), ("cardinal", "1,234", "1234"),
     ],
-)
+)  # fmt: skip
 def test_other_languages_get_figures_that_espeak_reads(kind, text, spoken):
     assert say_as(kind, text, "", in_english=False) == spoken
 

@@ -86,12 +86,10 @@ def test_rules_are_applied_in_order_and_know_only_ascii_digits():
 @pytest.mark.parametrize(
     ("text", "spoken"),
     [
-        ("bread & butter", "bread and butter"),
-        ('(so) "quoted"...', "so, quoted."),
-        ("wait -- what?!", "wait, what?"),
-        ("x = 2", "x equals 2"),
+        ("bread & butter", "bread and butter"), ('(so) "quoted"...', "so, quoted."),
+        ("wait -- what?!", "wait, what?"), ("x = 2", "x equals 2"),
     ],
-)
+)  # fmt: skip
 def test_signs_are_said_and_marks_are_tidied(text, spoken):
     assert tidy_punctuation(say_signs(text)) == spoken
 
