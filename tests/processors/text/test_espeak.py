@@ -95,11 +95,11 @@ def test_four_threads_give_what_one_gives():
     expected = [speak("en-us", sentence.split()) for sentence in SENTENCES]
 
     def work(_: int):
-        return [speak("en-us", sentence.split()) for _ in range(25) for sentence in SENTENCES]
+        return [speak("en-us", sentence.split()) for _ in range(10) for sentence in SENTENCES]
 
     with ThreadPoolExecutor(4) as pool:
         for spoken in pool.map(work, range(4)):
-            assert spoken == expected * 25
+            assert spoken == expected * 10
 
 
 def test_phonemizer_travels_to_other_processes():

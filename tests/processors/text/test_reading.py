@@ -201,9 +201,9 @@ def test_clauses_of_letters_end_in_a_comma_and_in_symbols_of_nvidia_too():
 
 
 def test_a_word_of_thousands_of_letters_is_several_passages():
-    ((*inner, last),) = reader(300)("a" * 5000, "en-us")
-    assert len(inner) == 31
-    assert "".join(clause.text for clause in [*inner, last]) == "a" * 5000
+    ((*inner, last),) = reader(300)("a" * 1500, "en-us")
+    assert len(inner) == 7
+    assert "".join(clause.text for clause in [*inner, last]) == "a" * 1500
     assert max(len(clause.phones) for clause in inner) < 300
 
 

@@ -72,9 +72,9 @@ def test_without_the_package_it_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text", ["a" * 200_000 + " é", "5 μ " * 50_000, "α" * 100_000, "é." * 50_000]
+    "text", ["a" * 100_000 + " é", "5 μ " * 20_000, "α" * 50_000, "é." * 20_000]
 )
 def test_the_time_grows_with_the_length(text):
     start = time.process_time()
     to_ascii_letters(text, "speak")
-    assert time.process_time() - start < 5  # quadratic: minutes
+    assert time.process_time() - start < 2  # quadratic: over 10 s
