@@ -367,10 +367,8 @@ class _Reader(HTMLParser):
             alphabet = element.attributes.get("alphabet", "ipa")
             spoken = self._value(partial(self._phones, element), "alphabet", alphabet, shown)
         else:
-            meaning, say = (
-                self._required(element, "interpret-as"),
-                partial(self._say_as, element, shown),
-            )
+            meaning = self._required(element, "interpret-as")
+            say = partial(self._say_as, element, shown)
             spoken = self._value(say, "interpret-as", meaning, shown)
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 

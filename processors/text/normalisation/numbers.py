@@ -250,10 +250,10 @@ _STATES = (
 _CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+){0,5})(?![\w%]|[.,:/]\d)"
 
 
-def _status(digits: str) -> str:
-    """Says "404" as "four oh four", "500" as "five hundred"."""
-    rest = "hundred" if digits[1:] == "00" else two_digits(digits[1:])
-    return f"{DIGITS[int(digits[0])]} {rest}"
+def _status(match: re.Match[str]) -> str:
+    """Says the digits at the end of "HTTP 404" as "four oh four", of "HTTP 500" "five hundred"."""
+    before, first, rest = match[0][:-3], match[0][-3], match[0][-2:]
+    return f"{before}{DIGITS[int(first)]} {'hundred' if rest == '00' else two_digits(rest)}"
 
 
 def _code(match: re.Match[str]) -> str:
@@ -281,10 +281,10 @@ CODES = (
     ),
     rule(r"\b(?=[A-Z\d]{10,}\b)(?=\w*\d[A-Z])(?=\w*[A-Z]\d)(?P<code>\w+)", _code),
     rule(
-        r"\b(?P<before>HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)(?P<status>[1-5]\d\d)\b",
-        lambda m: m["before"] + _status(m["status"]),
+        r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b|"
+        r"\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)",
+        _status,
     ),
-    rule(r"\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)", lambda m: _status(m[0])),
     rule(
         r"\b(\d{1,3}(?:\.\d{1,3}){3}|localhost):(\d{2,5})\b",
         lambda m: f"{m[1]} port {digit_by_digit(m[2])}",
@@ -296,19 +296,21 @@ def _sum(match: re.Match[str]) -> str:
     """Says the signs of a sum; a slash is a fraction bar among others, and in "1/2 = 0.5"."""
     first, *rest = re.split(r"\s?([-+*/x×])\s?", match[0])
     is_fraction = {*rest[::2]} != {"/"} or float(first) < float(rest[1])
-    words = _OPERATORS | ({"/": "/"} if is_fraction else {})
-    ends = (f"{words[sign]}{term}" for sign, term in zip(rest[::2], rest[1::2], strict=True))
-    return first + "".join(ends)
+    for sign, term in zip(rest[::2], rest[1::2], strict=True):
+        first += f"/{term}" if sign == "/" and is_fraction else f" {_OPERATORS[sign]} {term}"
+    return first
 
 
 _OPERATORS = {
-    "-": " minus ", "+": " plus ", "*": " times ", "x": " times ", "×": " times ",
-    "/": " divided by ",
+    "-": "minus", "+": "plus", "*": "times", "x": "times", "×": "times", "/": "divided by"
 }  # fmt: skip
 _TERM = r"\d+(?:\.\d+)?"
 _SUM = rf"{_TERM}(?:\s?[-+*/x×]\s?{_TERM})+"
 BEFORE_NUMBERS = (
-    rule(rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)", _sum),
+    rule(
+        rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)",
+        _sum,
+    ),
     rule(  # 1,00,000 in India, 1 000 000
         r"(?<![\d.,])(?:\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d{1,3}(?: \d{3}){2,}(?![\d.,]\d))",
         lambda m: re.sub("[ ,]", "", m[0]),
