@@ -13,7 +13,7 @@ from textwrap import wrap
 from processors.alignment.matching import match_boundaries
 from processors.records import TimedSentence, TimedWord
 from processors.text.reading import cut_cost, has_word, split_sentences
-from processors.text.tokens import is_sign
+from processors.text.tokens import MINUS, is_sign
 
 LINE = 42  # characters
 MAX_LINES = 2
@@ -126,7 +126,8 @@ class WrittenText:
                 spoken = [n for n, char in enumerate(part) if char.isalnum() or is_sign(char)]
                 bare = part[spoken[0] : spoken[-1] + 1] if spoken else part
                 # in markup, other marks may be next to a word
-                word = re.compile(rf"(?<![^\W_]){re.escape(bare)}(?![^\W_])")
+                escaped = re.escape(bare).replace(MINUS, f"[{MINUS}-]")  # of options in code
+                word = re.compile(rf"(?<![^\W_]){escaped}(?![^\W_])")
                 if found := word.search(self._text, self._n_spoken, limit):
                     self._n_spoken = found.end()
                     indices += found.span() if spoken else ()

@@ -123,14 +123,17 @@ def test_a_file_cut_to_half_is_rejected(recording, name, message):
         read_audio(path, CONFIG)
 
 
-def test_wav_piped_by_a_program_that_did_not_know_its_length_is_read(recording):
-    path = recording(tone())
+@pytest.mark.parametrize(("name", "places"), [("a.wav", (4, 40)), ("a.au", (8,))])
+def test_a_file_from_a_program_that_did_not_know_its_length_is_read(recording, name, places):
+    path = recording(tone(), name=name)
     content = bytearray(path.read_bytes())
-    content[4:8] = content[40:44] = b"\xff" * 4
+    for place in places:
+        content[place : place + 4] = b"\xff" * 4
     path.write_bytes(content)
     wav, notices = read_audio(path, CONFIG)
     assert len(wav) == RATE
-    assert notices == ("its header gives no length: read to the end of the file",)
+    no_length = ("its header gives no length: read to the end of the file",)
+    assert notices == no_length * name.endswith("wav")  # of AU, that value is in the standard
 
 
 def test_flac_without_a_length_is_rejected(recording):
@@ -364,13 +367,6 @@ def test_both_orders_of_bytes_are_compared(tmp_path, endian):
         path.write_bytes(path.read_bytes()[:50_000])
         with pytest.raises(AudioError, match="cut short"):
             read_audio(path, CONFIG)
-
-
-def test_a_header_without_length_is_no_cut_file(tmp_path):
-    path = write_container(tmp_path / "a.au", "AU")
-    content = path.read_bytes()
-    path.write_bytes(content[:8] + b"\xff" * 4 + content[12:])  # as a program writes to a pipe
-    assert len(read_audio(path, CONFIG).wav) == 2 * RATE
 
 
 def test_what_follows_the_audio_does_not_matter(tmp_path):
