@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText
@@ -191,12 +191,8 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
         if "{" in word or middle == 0:
             return [units]
         return _halve([word[:middle]], max_phones) + _halve([word[middle:]], max_phones)
-    costs = []
-    position = 0
-    for index in range(len(units) - 1):
-        position += sizes[index]
-        off_centre = abs(position - total / 2) / total
-        costs.append(off_centre + cut_cost(units[index], units[index + 1]))
+    off_centre = (abs(position - total / 2) / total for position in accumulate(sizes))
+    costs = [off + cut_cost(*pair) for off, pair in zip(off_centre, pairwise(units), strict=False)]
     cut = costs.index(min(costs)) + 1
     return _halve(units[:cut], max_phones) + _halve(units[cut:], max_phones)
 
