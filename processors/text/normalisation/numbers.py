@@ -281,7 +281,7 @@ CODES = (
     ),
     rule(r"\b(?=[A-Z\d]{10,}\b)(?=\w*\d[A-Z])(?=\w*[A-Z]\d)(?P<code>\w+)", _code),
     rule(
-        r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b|"
+        r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b(?!\s?(?:%|[ckm]?[gms]\b))|"
         r"\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)",
         _status,
     ),
