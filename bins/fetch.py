@@ -11,8 +11,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Fetches each dataset of the config that is published as an archive."""
     flags = arguments("fetch", argv)
     from models.base.registry import load_config
-    from preprocessors.corpora import archive_of, dataset_folder
-    from preprocessors.fetch import fetch_archive
+    from preprocessors.corpora import archive_of, dataset_folder, fetch_archive
 
     setup_logging()
     log = get_logger(__name__)

@@ -22,7 +22,7 @@ def main() -> None:
     if flags.pitch_stats is not None and flags.pitch is None:
         raise UsageError("--pitch_stats goes with --pitch")
     from processors.durations.importing import import_durations
-    from processors.durations.tokens import find_pitch
+    from processors.durations.sources import find_pitch
     from utils.logging import setup_logging
 
     setup_logging()

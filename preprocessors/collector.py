@@ -45,15 +45,10 @@ class Collector:
         phones: str = "",
         name: str = "",
     ) -> None:
-        """Takes one entry; one without text, or with control characters, is rejected.
+        """Takes one entry, of whose name `safe_id` makes the id; `source` is for messages.
 
-        So is one without exactly one recording that can be read.
-
-        Args:
-            id: The name that `safe_id` makes an id of.
-            source: The place of the text, for messages.
-            phones: The phones of the text in braces, spoken in its place.
-            name: The recording's name in the corpus; empty: `id`.
+        One without text, with control characters, or without exactly one recording that can be read
+        is rejected. Phones in braces are spoken in place of the text.
         """
         name, id = name or id, safe_id(id)
         self._sources.setdefault(id, []).append(source)

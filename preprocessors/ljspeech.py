@@ -12,8 +12,7 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig
 from preprocessors.collector import AudioFiles, require_layout
-from preprocessors.corpora import Corpus
-from preprocessors.fetch import Archive
+from preprocessors.corpora import Archive, Corpus
 from preprocessors.folder import list_table
 from preprocessors.manifest import Listing
 

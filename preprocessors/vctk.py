@@ -11,8 +11,7 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig
 from preprocessors.collector import Collector, audio_in, require_layout
-from preprocessors.corpora import Corpus
-from preprocessors.fetch import Archive
+from preprocessors.corpora import Archive, Corpus
 from preprocessors.manifest import Listing
 
 _TRIMMED = "wav48_silence_trimmed"

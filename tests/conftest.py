@@ -1,10 +1,13 @@
 """Fixtures of tests of several packages."""
 
+import functools
 import logging
+import os
 import signal
 
 import pytest
 
+from processors.audio import pitch
 from tests.utils.hub_server import HubServer
 from utils import parallel
 
@@ -37,6 +40,24 @@ def _hang_up():
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _quick():
+    """Waits for no disk, and finds the pitch of each signal once: half of the time of stage 1."""
+    praat, known = pitch._praat, {}
+
+    @functools.wraps(praat)
+    def once(wav, *arguments):
+        key = (wav.tobytes(), wav.dtype.str, *map(repr, arguments))
+        if key not in known:
+            known[key] = praat(wav, *arguments)
+        return known[key].copy()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(os, "fsync", lambda _: None)
+        monkeypatch.setattr(pitch, "_praat", once)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -69,12 +69,9 @@ def _read_tensor(path: Path) -> np.ndarray:
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _REMEDY) -> object:
     """Reads a file that `torch.save` wrote: tensors in plain containers.
 
-    Tensors of a file in torch's zip format stay on disk until they are used.
-
-    Args:
-        allowed: Harmless functions and classes that it may also name, such as those of NumPy's
-            scalars, in the form of `torch.serialization.safe_globals`.
-        remedy: What to do, for the error of a file that is damaged or names anything else.
+    Tensors of a file in torch's zip format stay on disk until they are used. The file may also name
+    what is `allowed`: harmless functions and classes, as of `torch.serialization.safe_globals`.
+    `remedy` is what to do if it is damaged or names anything else.
     """
     import torch  # takes a second
 
@@ -95,15 +92,10 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _
 
 
 class Record:
-    """What a file names a class or a function for: its arguments and its state, and no behaviour.
+    """What a file names a class or a function for: arguments and state, and no behaviour."""
 
-    Attributes:
-        arguments: What it was called with.
-        state: What it was filled with; None if it was not.
-    """
-
-    arguments: tuple[object, ...]
-    state: object
+    arguments: tuple[object, ...]  # it was called with
+    state: object  # it was filled with; None if it was not
 
     def __new__(cls, *arguments: object) -> "Record":
         """Makes a record; pickles may call this alone."""
@@ -117,12 +109,9 @@ class Record:
 
 
 def read_records(path: Path, modules: Collection[str]) -> object:
-    """Reads a file of torch's zip format as `read_pickled`; other objects become `Record`s.
+    """Reads a file of torch's zip format as `read_pickled`; objects of modules become `Record`s.
 
-    Nothing that the file names is imported or called.
-
-    Args:
-        modules: Whose names are known; a file that names anything of another module is refused.
+    Nothing that the file names is imported or called; other modules are refused.
     """
     from torch.serialization import get_unsafe_globals_in_checkpoint
 

@@ -155,13 +155,10 @@ def bound_operation_caches() -> None:
 
 
 def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs a command that saves its work when it is stopped, also by a terminal that closes.
+    """Runs a command that saves its work when it is stopped, and returns its exit code.
 
     SIGTERM and SIGHUP are passed on as SIGTERM. Ctrl-C is not: the terminal sends it to the
-    command as well.
-
-    Returns:
-        The exit code; 128 + N if signal N ended the command, or came too late to do so.
+    command as well. The code is 128 + N if signal N ended the command, or came too late to do so.
     """
     child: subprocess.Popen[bytes] | None = None
     stopped = False

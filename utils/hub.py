@@ -26,21 +26,16 @@ _TIMEOUT_S = 10.0  # for the list of files; the client has no timeout of its own
 
 
 def resolve(reference: str | Path, choose: Choice) -> Path:
-    """Finds a model's files.
+    """Returns the path of a model: as given, or the folder of its commit in the Hub's cache.
 
-    Args:
-        reference: A local folder or file, or `org/name` or `org/name@revision` on the Hub. An
-            existing local path takes precedence. A `Path` is always local.
-        choose: Selects the files to fetch from the names of all files. It raises InputError if
-            they are not usable; its message is prefixed with the name of the repository.
-
-    Returns:
-        The local path: as given, or the folder of this commit in the Hub's cache.
+    A reference is a local folder or file, or `org/name` or `org/name@revision` on the Hub. An
+    existing local path takes precedence. A `Path` is always local. What looks like a path (it
+    starts with a dot, a slash or `~`, has the suffix of a file, or begins with an existing folder)
+    is never requested from the Hub.
 
     Raises:
-        InputError: If nothing of that name exists. A name that looks like a path (it starts with a
-            dot, a slash or `~`, has the suffix of a file, or begins with an existing folder) is
-            never requested from the Hub.
+        InputError: If nothing of that name exists, or `choose` raises it since the files are not
+            usable; its message is prefixed with the name of the repository.
     """
     if not isinstance(reference, str | Path):
         fault = f"the model is of the type {type(reference).__name__}"
@@ -195,12 +190,9 @@ def check_target(target: Target) -> None:
 
 
 def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str:
-    """Uploads the files of a folder as one commit; unchanged files are not sent again.
+    """Uploads the files of a folder as one commit, and returns it; the last one without changes.
 
     Files of the repository in `replaces` are removed unless they are in the folder.
-
-    Returns:
-        The commit: a new one, or the last one if nothing has changed.
     """
     from huggingface_hub import HfApi, errors, get_token
 

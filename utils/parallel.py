@@ -61,24 +61,16 @@ def run_chunks(
     n_jobs: int,
     backend: ParallelBackend = "loky",
 ) -> Iterator[ChunkResult[T, R]]:
-    """Calls `function(key, items)` for every chunk, in several processes.
+    """Calls `function(key, items)` for every chunk, in processes of one thread; yields as they end.
 
     If a worker dies (a crash in native code, or the out-of-memory killer of the kernel), the chunks
     in work are bisected: items that crash a process on their own are left out. The unfinished
     chunks then run without them in new processes. The function may therefore get a chunk, or a part
-    of it, several times; only its last call counts.
+    of it, several times; only its last call counts. What it raises ends the run.
 
-    Workers use one thread each, for PyTorch and BLAS. `dask` and `ray` run the same work on a
-    cluster that shares the file system. Their schedulers execute whatever they receive: use them on
-    a trusted network only.
-
-    Args:
-        function: Importable by name; what it raises ends the run.
-        n_jobs: Worker processes; no more than chunks are started.
-        backend: `sequential` runs in this process, without protection against crashes.
-
-    Yields:
-        One result per chunk, in the order in which they come.
+    `dask` and `ray` run the same work on a cluster that shares the file system. Their schedulers
+    execute whatever they receive: use them on a trusted network only. `sequential` runs in this
+    process, without protection against crashes.
 
     Raises:
         InputError: If the backend is not installed, or workers die and no item is to blame.

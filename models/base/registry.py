@@ -11,8 +11,8 @@ from models.base.model import Model
 from processors.extraction.fingerprint import derived_folder
 from utils.config import build, lines_with_origins
 from utils.config_tree import ConfigError, Tree, read_tree
-from utils.definitions import load_definition
 from utils.errors import InputError, nearest
+from utils.imports import load_definition
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from models.evaluation.inputs.options import ALL, EvaluationInputs, EvaluationOp
 from models.evaluation.results import Evaluation, System
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
 from processors.metrics.registry import CHECKS, METRICS, check_names
-from processors.metrics.signals.speaker_encoder import BUILT_IN
+from processors.metrics.signals.acoustic_features import BUILT_IN
 from processors.metrics.utterance_scorer import (
     EvaluatedUtterance,
     ScoringTask,

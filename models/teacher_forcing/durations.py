@@ -31,8 +31,7 @@ from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
 from processors.dataset.store import FeatureStore
 from processors.durations import AttentionPath
-from processors.durations.sources import DurationSource, SourceEntry
-from processors.durations.tokens import FrameRate
+from processors.durations.sources import DurationSource, FrameRate, SourceEntry
 from processors.records import Features, TimedPhone
 from utils.errors import InputError, listed
 from utils.logging import get_logger, progress

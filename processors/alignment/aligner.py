@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
-from utils.definitions import load_definition
 from utils.errors import InputError, UtteranceError
+from utils.imports import load_definition
 
 
 class AlignmentError(UtteranceError):
@@ -33,15 +33,12 @@ class AlignmentError(UtteranceError):
 Align = Callable[[Utterance, np.ndarray, SpokenText], Alignment]
 
 
-class TrainingPlan(Protocol):
+class TrainingPlan(NamedTuple):
     """The training of an aligner on a corpus, which comes before the alignment."""
 
-    @property
-    def identity(self) -> dict[str, object]:
-        """Dependences of alignments other than keys of the config, for the fingerprint."""
-
-    def carry_out(self, n_jobs: int) -> None:
-        """Trains in `n_jobs` processes, unless the model exists already."""
+    # what alignments depend on besides keys of the config, for the fingerprint
+    identity: dict[str, object]
+    carry_out: Callable[[int], None]  # trains in so many processes, unless the model exists
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,12 +66,8 @@ class VocoderBatch(NamedTuple):
 def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] = ()) -> TtsBatch:
     """Pads utterances to the longest one, or to the smallest of ascending shapes that holds all.
 
-    Mels are padded with `log_floor`, silence.
-
-    Raises:
-        InputError: If an utterance contradicts itself, or only some have durations; the message
-            names it.
-        ValueError: If the shapes are too small.
+    Mels are padded with `log_floor`, silence. An utterance that contradicts itself, or lacks
+    durations that others have, is an InputError; shapes that are too small are a ValueError.
     """
     for item in items:
         _check(item)

@@ -25,12 +25,10 @@ S = TypeVar("S", FeatureSource, RecordingSource)
 class FeatureDataset(Dataset[TtsItem]):
     """Utterances of feature stores, by `Draw(epoch, item)`. May be copied to worker processes.
 
-    Args:
-        speakers: Speaker names in the order of their ids.
-        crop_phones: Take random runs of this many phones with their frames; 0: whole
-            utterances. The run is a function of (seed, epoch, utterance id).
-        p_arpabet: Probability of phones, of each word that has letters and phones. Which it is, is
-            a function of (seed, epoch, utterance id, index of the word).
+    Speaker names are in the order of their ids. With `crop_phones` items are random runs of so many
+    phones with their frames, a function of (seed, epoch, utterance id). Words that have letters and
+    phones have phones with the probability `p_arpabet`, by (seed, epoch, utterance id, index of
+    the word).
     """
 
     def __init__(

@@ -156,7 +156,8 @@ class FrameBudgetSampler:
     number of whole windows. The batches with the most utterances are halved; where there are too
     few utterances for that, the batches with the fewest frames are joined and exceed the budget.
     In the first epoch the longest batches make the first update, so that a lack of memory shows at
-    once. Two processes have the same updates as one with a window of twice the size.
+    once. Two processes have the same updates as one with a window of twice the size; fewer
+    utterances than micro-batches in one update are an InputError.
 
     Sharding by process is done here, and there is no `batch_size` attribute: accelerate's own
     sharding loses batches of varying size.
@@ -164,11 +165,8 @@ class FrameBudgetSampler:
     Args:
         budget: Frames per batch, padding included.
         window: Micro-batches per update.
-        fixed: Makes batches of fixed shapes of these utterances, in place of those by the budget,
-            given what their number is a multiple of.
-
-    Raises:
-        InputError: If there are fewer utterances than micro-batches in one update.
+        fixed: Makes batches of fixed shapes in place of those by the budget, given what their
+            number is a multiple of.
     """
 
     def __init__(

@@ -14,8 +14,7 @@ from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
 from processors.alignment.timed import Grid, align_grid, check_text, make_grid
 from processors.durations import FRAME_FORMATS, sources
-from processors.durations.sources import DurationSource, Matches, SourceEntry, match_names
-from processors.durations.tokens import FrameRate, ReadPitch, Table, Tokens, correct_sum, read_table
+from processors.durations.sources import DurationSource, FrameRate, Matches, Table, Tokens
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
@@ -42,7 +41,10 @@ class Fitter:
     """
 
     def __init__(
-        self, config: PreprocessConfig, table: Table | None = None, pitch: ReadPitch | None = None
+        self,
+        config: PreprocessConfig,
+        table: Table | None = None,
+        pitch: sources.ReadPitch | None = None,
     ) -> None:
         self._config = config
         self._frontends = Frontends(config.text)
@@ -51,7 +53,7 @@ class Fitter:
         self._rate = (table.rate if table else None) or self._stage_1
         self._pitch = pitch
 
-    def __call__(self, entry: SourceEntry, utterance: Utterance) -> AlignedSpeech:
+    def __call__(self, entry: sources.SourceEntry, utterance: Utterance) -> AlignedSpeech:
         """Fits the entry of an utterance; AlignmentError if it does not fit text and recording."""
         spoken = self._frontends[utterance.language](utterance.spoken)
         with naming(entry.path):
@@ -85,7 +87,7 @@ class Fitter:
             raise AlignmentError(f"{counts} ({' '.join(names)[:60]} ...); see --phones_file")
         start_s = tokens.start_s or 0.0
         is_trimmed = tokens.start_s is not None
-        frames = correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
+        frames = sources.correct_sum(frames, seconds - start_s, self._rate, trimmed=is_trimmed)
         times_s = self._rate.boundaries_s(frames, start_s * self._rate.sample_rate)  # (N + 1,)
         hop, rate = self._stage_1
         most = int((seconds - start_s) * rate) // hop + 1  # frames
@@ -109,24 +111,22 @@ def import_durations(
     source: DurationSource,
     *,
     phones_file: Path | None = None,
-    pitch: ReadPitch | None = None,
+    pitch: sources.ReadPitch | None = None,
     output: Path | None = None,
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
 
     The folder also gets `import.json`, with counts, and `rejected.jsonl`, with the reason for each
     utterance that was left out; if the source is a voice also `attention.jsonl`, with the quality
-    of the attention on each utterance, the worst first. The source is only read.
+    of the attention on each utterance, the worst first. The source is only read. An InputError ends
+    it before anything is written, if the source or the corpus cannot be used, and at the end, if
+    too many utterances have no durations.
 
     Args:
         phones_file: Names the tokens of a source of frames; None: `phones.txt` next to them, if
             there is one, else they are those of stage 1.
         pitch: Reads the pitch of the tokens of an utterance; None: stage 1 measures it.
         output: Folder, in which an older import is replaced; None: the one that stage 1 reads.
-
-    Raises:
-        InputError: Before anything is written, if the source or the corpus cannot be used; at the
-            end, if too many utterances have no durations.
     """
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
@@ -134,7 +134,7 @@ def import_durations(
     target = output or imported_folder(options, root)
     _check_target(target, source.path)
     fitter = Fitter(options, _table_of(source, phones_file, pitch), pitch)
-    matches = match_names(source, utterances.keys())
+    matches = sources.match_names(source, utterances.keys())
     rejected: dict[str, str] = {}
     complete = target.with_name(f"{target.name}.new")
     with new_folder(complete) as folder:
@@ -152,7 +152,7 @@ def import_durations(
 
 
 def _table_of(
-    source: DurationSource, phones_file: Path | None, pitch: ReadPitch | None
+    source: DurationSource, phones_file: Path | None, pitch: sources.ReadPitch | None
 ) -> Table | None:
     """Returns the names of the tokens of a source; None: they are those of stage 1."""
     if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
@@ -160,7 +160,7 @@ def _table_of(
     if pitch is not None and (phones_file or source.format not in FRAME_FORMATS):
         fault = f"--pitch goes with frames of the tokens of stage 1 ({' or '.join(FRAME_FORMATS)})"
         raise InputError(f"{fault}; {source.path} holds {source.format} of named tokens")
-    return read_table(phones_file) if phones_file else None
+    return sources.read_table(phones_file) if phones_file else None
 
 
 def _check_target(target: Path, source: Path) -> None:
@@ -174,7 +174,10 @@ def _check_target(target: Path, source: Path) -> None:
 
 
 def _fitted(
-    fitter: Fitter, matches: Matches, utterances: Mapping[str, Utterance], rejected: dict[str, str]
+    fitter: Fitter,
+    matches: Matches,
+    utterances: Mapping[str, Utterance],
+    rejected: dict[str, str],
 ) -> Iterator[AlignedSpeech]:
     """Yields the utterances that can be used; adds the reason for each of the others."""
     with progress(len(matches.entries), "durations") as bar:

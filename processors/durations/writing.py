@@ -15,9 +15,8 @@ from preprocessors.manifest import Utterance, read_utterances
 from processors.alignment.textgrid import textgrid_of
 from processors.alignment.timed import Span, find_words
 from processors.dataset.store import FEATURES, FeatureStore
-from processors.durations.sources import TABLE
+from processors.durations.sources import TABLE, FrameRate
 from processors.durations.subtitles import CharacterSpan, sentences_of, subtitles
-from processors.durations.tokens import FrameRate
 from processors.records import Alignment, Features, TimedMark, TimedPhone, TimedSentence, TimedWord
 from processors.text.frontend import Frontends
 from processors.text.letters import mix

@@ -102,9 +102,6 @@ class FeatureExtractor:
         at their boundaries, so that errors do not add up; where the recording ends up to a frame
         too early, it is continued by reflection.
 
-        Returns:
-            T = sum of durations, M = `n_mels`; all float32 but the durations.
-
         Raises:
             UtteranceError: If the recording cannot be used or is too short for an analysis window,
                 or cannot be aligned with its text, or that fits worse than `max_misfit`, or the

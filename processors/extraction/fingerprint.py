@@ -243,12 +243,9 @@ def check_prepared(
 ) -> None:
     """Makes sure that a dataset is not in another folder than the derived one, with other keys.
 
-    Other folders are those next to the derived one, and the one that holds it.
-
-    Args:
-        task: Whose data are read; None: only texts and splits, which those of both have.
-        same_keys: Whether data that other keys made cannot be used.
-        flag: Names the folder that is read.
+    Other folders are those next to the derived one, and the one that holds it. Without a task only
+    texts and splits are read, which data of both have. With `same_keys` data that other keys made
+    cannot be used. `flag` names the folder that is read.
     """
     folder = processed_folder(config, dataset)
     if not _DERIVED.fullmatch(config.processed_dir) or (folder / _FILE).is_file():

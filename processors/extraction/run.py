@@ -35,13 +35,10 @@ _OUTPUTS = (MANIFEST, INDEX, "audio.json", *_LISTS, *_OF_THE_RUN)
 
 
 def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
-    """Runs stage 1, as `config.task` needs it, for every dataset of an experiment.
+    """Runs stage 1 for every dataset of an experiment; None for each with nothing to do.
 
     Finished work is kept: after an interruption, and when only some utterances or keys of the
     config have changed.
-
-    Returns:
-        What was done for each dataset; None if there was nothing to do.
 
     Raises:
         InputError: Before any work if one of the corpora or the config cannot be used; in the
@@ -128,11 +125,7 @@ def _fault_in(run: DatasetRun) -> str:
 
 
 def _check_output(path: Path) -> int:
-    """Reads a file that stage 1 wrote; returns the number of lines of JSON lines, otherwise 0.
-
-    Raises:
-        InputError: If it is missing, damaged or of another kind.
-    """
+    """Counts the lines of JSON lines that stage 1 wrote, 0 of others; InputError if damaged."""
     if path.suffix == ".jsonl":
         return len(read_jsonl(path))
     if path.suffix == ".json":

@@ -6,13 +6,13 @@ so that good recordings are hardly ever flagged; each file gives the measurement
 
 from collections.abc import Iterable
 
-from processors.metrics.checks import sound, words
+from processors.metrics.checks import CHECKS as _CHECKS
 from processors.metrics.families import copies, pairs, speech
 from utils.errors import InputError, nearest
 
 _ALL = (*copies.METRICS, *pairs.METRICS, *speech.METRICS)
 METRICS = {metric.name: metric for metric in sorted(_ALL, key=lambda metric: metric.name)}
-CHECKS = {check.name: check for check in (*sound.CHECKS, *words.CHECKS)}
+CHECKS = {check.name: check for check in _CHECKS}
 
 
 def check_names(metrics: Iterable[str], checks: Iterable[str]) -> None:

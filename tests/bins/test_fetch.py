@@ -1,4 +1,4 @@
-"""`python -m bins.fetch`; downloading itself is tested with preprocessors/fetch.py."""
+"""`python -m bins.fetch`; downloading itself is tested with preprocessors/corpora.py."""
 
 import json
 

@@ -22,8 +22,7 @@ from processors.alignment.textgrid import read_textgrid
 from processors.alignment.timed import Grid
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
 from processors.durations.importing import import_durations
-from processors.durations.sources import durations_in
-from processors.durations.tokens import FrameRate
+from processors.durations.sources import FrameRate, durations_in
 from processors.extraction.plan import list_corpus
 from processors.records import SpokenText, TimedPhone
 from processors.text.frontend import TextFrontend

@@ -24,29 +24,10 @@ TEST_IDS = ["u070", "u082", "u111", "u135", "u184", "u192"]
 VALID_IDS = ["u064", "u134", "u136", "u157"]
 
 
-@pytest.mark.parametrize("id", ["LJ001-0001", "p225_003", "_", "7", "a.b-c", "x" * 128])
-def test_ids_that_are_safe_file_names_are_accepted(id):
-    assert check_id(id) == id
+BAD_IDS = ("../../x", "/etc/x", "a\0b", ".", "..", "", "x" * 300)
 
 
-@pytest.mark.parametrize(
-    "id",
-    [
-        "../../x",
-        "/etc/x",
-        "a\0b",
-        ".",
-        "..",
-        "",
-        "x" * 300,
-        "a b",
-        "a/b",
-        "a\\b",
-        "-rf",
-        "ä",
-        "a\n",
-    ],
-)
+@pytest.mark.parametrize("id", [*BAD_IDS, "a b", "a/b", "a\\b", "-rf", "ä", "a\n"])
 def test_ids_that_are_no_safe_file_names_are_refused(id):
     with pytest.raises(InputError, match="is not a safe id: use 1 to 128 of"):
         check_id(id)
@@ -80,16 +61,6 @@ def test_manifest_with_an_unsafe_id_is_refused(tmp_path):
         read_utterances(tmp_path)
 
 
-def test_sizes_are_exact_shares():
-    splits = split_ids(SECONDS, SplitConfig(valid=0.02, test=0.03))
-    assert [len(ids) for ids in splits] == [190, 4, 6, 6]
-
-
-def test_every_id_is_in_exactly_one_split():
-    splits = split_ids(SECONDS, SplitConfig(valid=0.25, test=0.3))
-    assert sorted(splits.train + splits.valid + splits.test) == sorted(SECONDS)
-
-
 def test_order_of_the_ids_does_not_matter():
     backwards = dict(reversed(list(SECONDS.items())))
     assert split_ids(backwards, SplitConfig()) == split_ids(SECONDS, SplitConfig())
@@ -97,12 +68,10 @@ def test_order_of_the_ids_does_not_matter():
 
 def test_the_split_is_the_same_on_every_machine_and_in_every_release():
     splits = split_ids(SECONDS, SplitConfig())
+    assert sorted(splits.train + splits.valid + splits.test) == sorted(SECONDS)
+    assert split_ids(SECONDS, SplitConfig(seed=1)).test != TEST_IDS
     assert splits.test == TEST_IDS
     assert splits.valid == VALID_IDS
-
-
-def test_another_seed_gives_another_split():
-    assert split_ids(SECONDS, SplitConfig(seed=1)).test != TEST_IDS
 
 
 def test_splits_hold_at_least_one_utterance_each():
@@ -132,13 +101,6 @@ def test_listed_ids_are_held_out_even_of_a_speaker_without_others():
     assert (splits.test, splits.valid) == (["u070"], ["u064"])
 
 
-def test_listed_ids_make_up_their_split():
-    options = SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",))
-    splits = split_ids(SECONDS, options)
-    assert (splits.test, splits.valid) == (["u003", "u007"], ["u100"])
-    assert len(splits.train) == 197
-
-
 def test_listed_test_ids_leave_the_share_for_validation():
     splits = split_ids(SECONDS, SplitConfig(test_ids=("u007",), valid=0.1))
     assert (len(splits.test), len(splits.valid)) == (1, 20)
@@ -161,18 +123,6 @@ def test_a_single_golden_item_is_of_middle_length():
     test_ids = ("u000", "u050", "u060")
     splits = split_ids(SECONDS, SplitConfig(test_ids=test_ids, golden_size=1))
     assert splits.golden_test == ["u050"]
-
-
-def test_splits_survive_writing_and_reading(tmp_path):
-    splits = split_ids(SECONDS, SplitConfig())
-    write_splits(tmp_path, splits)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "golden_test.json",
-        "test.json",
-        "train.json",
-        "valid.json",
-    ]
-    assert read_splits(tmp_path) == splits
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import unicodedata
 import pytest
 
 from config.preprocess import CorpusConfig
-from preprocessors import ljspeech
 from preprocessors.folder import utterances
 from preprocessors.manifest import is_safe_id, read_utterances, write_manifest
 from utils.errors import InputError
@@ -38,13 +37,6 @@ def test_a_name_that_is_no_id_gets_one_and_is_stored_beside_it(corpus, tmp_path,
     assert all(is_safe_id(u.id) for u in found)
     write_manifest(tmp_path / "manifest.jsonl", found)
     assert list(read_utterances(tmp_path).values()) == found
-
-
-def test_different_names_have_different_ids(corpus):
-    names = ["clip 2", "clip_2", "clip  2", "clip(2)", "clip-2", "clip.2", "clîp 2"]
-    table = "".join(f"{name}|{n}\n" for n, name in enumerate(names))
-    found = listing(corpus({"metadata.csv": table, **{f"{name}.wav": "" for name in names}}))
-    assert len({u.id for u in found.utterances}) == len(names)
 
 
 @pytest.mark.parametrize("forms", [("NFC", "NFD"), ("NFD", "NFC")])
@@ -82,13 +74,6 @@ def test_the_folders_of_another_computer_are_left_out(corpus, start):
     assert [u.id for u in listing(root).utterances] == ["anna_a", "bob_a"]
 
 
-def test_an_absolute_path_elsewhere_is_not_opened(corpus, tmp_path):
-    (tmp_path / "secret.wav").touch()
-    root = corpus({"metadata.csv": f"a|1\n{tmp_path}/secret.wav|2\n", "a.wav": ""})
-    (rejection,) = listing(root).rejected
-    assert f"metadata.csv:2: no audio file {tmp_path}/secret" in rejection.reason
-
-
 @pytest.mark.parametrize("suffix", [".wav", ".FLAC", ".mp3", ".ogg", ".opus", ".aiff", ".w64"])
 def test_every_format_of_the_audio_library_is_found(corpus, suffix):
     root = corpus({"metadata.csv": f"a|1\nb{suffix}|2\n", f"a{suffix}": "", f"wavs/b{suffix}": ""})
@@ -114,45 +99,6 @@ def test_two_recordings_of_one_id_are_rejected_by_the_names_of_both(corpus, name
     assert "remove or rename all but one" in rejection.reason
 
 
-def test_a_suffix_in_the_table_chooses_one_of_two_recordings(corpus):
-    root = corpus({"metadata.csv": "a.flac|1\n", "a.wav": "", "a.flac": ""})
-    assert files_of(root) == {"1": "a.flac"}
-
-
-def test_an_empty_normalized_text_is_that_of_the_second_cell(corpus):
-    files = {f"wavs/{id}.wav": "" for id in "abc"}
-    root = corpus({"metadata.csv": "a|1.|One.\nb|Two.|\nc||Three.\n", **files})
-    texts = [u.text for u in ljspeech.utterances(root, "LJ", CorpusConfig()).utterances]
-    assert texts == ["One.", "Two.", "Three."]
-
-
-def test_file_lists_of_other_toolkits_are_read(corpus):
-    root = corpus({"list.txt": "DUMMY1/a.wav|One, two.\nDUMMY1/b.wav|Three.\n", "wavs/a.wav": ""})
-    found = listing(root, table="list.txt")
-    assert [(u.id, u.text) for u in found.utterances] == [("a", "One, two.")]
-    assert "no audio file DUMMY1/b" in found.rejected[0].reason
-
-
-@pytest.mark.parametrize("speakers", ["1122", ["anna", "bob", "carl", "dora"]])
-def test_file_lists_of_path_speaker_text_are_read(corpus, speakers):
-    names = [f"wavs/{name}.wav" for name in "abcd"]
-    rows = [f"{n}|{s}|The text of {n[-5]}." for n, s in zip(names, speakers, strict=True)]
-    found = listing(corpus({"metadata.csv": "\n".join(rows), **dict.fromkeys(names, "")}))
-    assert [u.speaker for u in found.utterances] == [f"Mine_{speaker}" for speaker in speakers]
-    assert found.utterances[0].text == "The text of a."
-
-
-def test_numbers_and_their_words_are_no_speakers(corpus):
-    rows = "".join(
-        f"{name}.wav|{n}|{w}\n" for name, n, w in zip("ab", "12", ("one", "two"), strict=True)
-    )
-    found = listing(corpus({"metadata.csv": rows, "a.wav": "", "b.wav": ""}))
-    assert [(u.speaker, u.text) for u in found.utterances] == [("Mine", "one"), ("Mine", "two")]
-    rows = "".join(f"{name}.wav|{n}|word {n}\n" for name, n in zip("abcd", "1212", strict=True))
-    with pytest.raises(InputError, match="looks like speakers"):
-        listing(corpus({"metadata.csv": rows}))
-
-
 @pytest.mark.parametrize(
     ("cell", "phones"),
     [
@@ -174,16 +120,6 @@ def test_a_table_may_have_phones_alone(corpus):
     root = corpus({"metadata.csv": "a|HH AY1\n", "a.wav": ""})
     (utterance,) = listing(root, columns=("id", "phones")).utterances
     assert utterance.text == utterance.spoken == "{HH AY1}"
-
-
-def test_columns_that_are_not_read_are_named(corpus):
-    root = corpus({"metadata.csv": "id,mood,text,age\na,glad,One.,7\n", "a.wav": ""})
-    assert "metadata.csv: columns that are not read: mood, age" in listing(root).notices
-
-
-def test_a_path_is_preferred_to_an_id(corpus):
-    root = corpus({"metadata.csv": "id|text|path\n17|One.|clips/a.wav\n", "clips/a.wav": ""})
-    assert files_of(root) == {"One.": "clips/a.wav"}
 
 
 def test_json_lines_are_read_where_there_is_no_csv(corpus):

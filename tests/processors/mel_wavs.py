@@ -9,9 +9,9 @@ import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.frames import from_pcm16, to_pcm16
-from processors.dataset.store import MelWavStore, write_index, write_mel_config
+from processors.dataset.store import MelWavStore
 from processors.records import MelWav
-from tests.processors.stores import write_finished, write_shard
+from tests.processors.stores import write_finished, write_store
 
 MEL = MelConfig(
     sample_rate=8000,
@@ -39,10 +39,7 @@ def make_mel_wav(number: int, n_frames: int, speaker: str = "anna") -> MelWav:
 def make_mel_wav_store(folder: Path, n_frames: Sequence[int] = FRAMES) -> MelWavStore:
     """Writes a dataset's folder as stage 1 does; the last four recordings do not train."""
     recordings = [make_mel_wav(number, frames) for number, frames in enumerate(n_frames)]
-    rows = write_shard(folder / "features" / "shard-00000.safetensors", recordings, MEL)
-    write_mel_config(folder, MEL)
-    write_index(folder, rows)
-    write_finished(folder)
+    write_finished(write_store(folder, MEL, recordings))
     ids = [recording.id for recording in recordings]
     files = {
         **{"train": ids[:-4], "valid": ids[-4:-2], "test": ids[-2:], "golden_test": ids[-2:]},

@@ -5,12 +5,15 @@ from pathlib import Path
 
 from modules.mel import MelConfig
 from processors.dataset.store import (
+    FEATURES,
     FeatureStore,
     IndexRow,
     MelWavStore,
     checksum,
     shard_writer,
     tensors_of,
+    write_index,
+    write_mel_config,
 )
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.records import Features, MelWav
@@ -25,6 +28,20 @@ def write_shard(
         for record in records:
             writer.add(record)
     return writer.rows
+
+
+def write_store(
+    folder: Path, mel: MelConfig, *shards: Sequence[Features] | Sequence[MelWav]
+) -> Path:
+    """Writes what a store reads, with these records in its shards."""
+    rows = [
+        row
+        for number, records in enumerate(shards)
+        for row in write_shard(folder / f"{FEATURES}/shard-{number:05d}.safetensors", records, mel)
+    ]
+    write_mel_config(folder, mel)
+    write_index(folder, rows)
+    return folder
 
 
 def write_finished(folder: Path, **keys: object) -> None:

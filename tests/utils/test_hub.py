@@ -1,6 +1,4 @@
-import errno
 import logging
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,29 +92,12 @@ def test_names_are_no_patterns(hub):
     assert [path.name for path in folder.iterdir()] == ["a[1].json"]
 
 
-@pytest.mark.parametrize(
-    "reference",
-    [
-        "ckpts/demo",
-        "here/missing",
-        "./org/name",
-        "../org/name",
-        "/org/name",
-        "~/org",
-        "a/b/c",
-        "name",
-        "org/name/",
-        "org/model.safetensors",
-        "org/g_0250.pt",
-        "org/900000.pth.tar",
-        "",
-        "org/na me",
-        "org/name@",
-        "../../etc",
-        "~nobody/name",
-        "org/nul\0",
-    ],
-)
+PATHS = ("ckpts/demo", "here/missing", "./org/name", "../org/name", "/org/name", "~/org", "a/b/c")
+FILE_NAMES = ("org/model.safetensors", "org/g_0250.pt", "org/900000.pth.tar")
+NO_NAMES = ("", "name", "org/name/", "org/na me", "org/name@", "~nobody/name", "org/nul\0")
+
+
+@pytest.mark.parametrize("reference", [*PATHS, *FILE_NAMES, *NO_NAMES])
 def test_a_missing_path_is_never_looked_for_on_the_hub(hub, tmp_path, reference):
     (tmp_path / "here").mkdir()
     with pytest.raises(InputError, match="no such file or folder"):
@@ -152,26 +133,17 @@ def refusal(reference):
 
 
 @pytest.mark.parametrize("token", ["", READER])
-def test_a_repository_that_is_missing_or_private(hub, monkeypatch, token):
+def test_a_repository_that_is_missing_private_or_gated(hub, monkeypatch, token):
     hub.publish("org/private", FILES, private=True)
+    hub.publish("org/gated", FILES, gated=True)
     use_token(monkeypatch, token)
     for name in ("org/missing", "org/private"):
         assert "neither a local folder nor a repository on the Hub" in refusal(name)
+    assert "gated repo" in refusal("org/gated")
+    use_token(monkeypatch, "hf_expired")
+    assert "Invalid credentials in Authorization header" in refusal("org/gated")
     use_token(monkeypatch, OWNER)
     assert (resolve("org/private", model_files) / "config.json").exists()
-
-
-@pytest.mark.parametrize("token", ["", READER])
-def test_a_gated_repository(hub, monkeypatch, token):
-    hub.publish("org/gated", FILES, gated=True)
-    use_token(monkeypatch, token)
-    assert "gated repo" in refusal("org/gated")
-
-
-def test_a_token_that_the_hub_does_not_know(hub, monkeypatch):
-    hub.publish("org/name", FILES)
-    use_token(monkeypatch, "hf_expired")
-    assert "Invalid credentials in Authorization header" in refusal("org/name")
 
 
 def test_a_missing_revision(hub):
@@ -256,15 +228,6 @@ def test_a_download_that_fails_leaves_what_came_whole(hub, monkeypatch):
     assert "config.json" not in hub.fetched()
 
 
-def test_a_full_disk(hub, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/blobs/1")
-
-    hub.publish("org/name", FILES)
-    monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
-    assert "No space left on device: '/cache/blobs/1'" in refusal("org/name")
-
-
 def test_the_environment_decides(hub, tmp_path):
     """HF_ENDPOINT, HF_HOME, HF_TOKEN and HF_HUB_OFFLINE, in processes of their own."""
     commit = hub.publish("org/private", FILES, private=True)
@@ -287,7 +250,6 @@ def test_the_environment_decides(hub, tmp_path):
             command, env=variables | more, cwd=tmp_path, capture_output=True, text=True, check=False
         )
 
-    assert "InputError: org/private: neither a local folder" in run().stderr
     online = run(HF_TOKEN=OWNER)
     assert online.stdout.strip() == str(
         tmp_path / "home" / "hub" / "models--org--private" / "snapshots" / commit
@@ -309,11 +271,6 @@ def test_the_client_is_imported_only_where_it_is_needed():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "False"
-
-
-@pytest.mark.parametrize("name", ["org/name", "org/name.v2_a-b", "0rg/n"])
-def test_a_name_that_the_hub_allows(name):
-    check_target(Target(name))
 
 
 @pytest.mark.parametrize(

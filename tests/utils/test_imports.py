@@ -4,7 +4,9 @@ from importlib import import_module
 
 import pytest
 
-from utils.imports import without_modules
+from processors.alignment.aligner import Aligner
+from utils.errors import InputError
+from utils.imports import load_definition, without_modules
 
 
 def test_a_module_that_is_missing_is_empty_in_the_block_and_missing_after_it(tmp_path, monkeypatch):
@@ -27,3 +29,13 @@ def test_a_module_that_is_loaded_stays_also_after_an_error():
         fail()
     assert sys.modules["json"] is json
     assert "no_such_module" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("module", "file"), [("hmm", "hmm/__init__.py"), ("learned", "learned.py")]
+)
+def test_a_missing_record_names_the_file_of_a_module_or_package(module, file):
+    with pytest.raises(
+        InputError, match=rf"^processors/alignment/{file} does not end with NONE = A"
+    ):
+        load_definition(f"processors.alignment.{module}", "NONE", Aligner)

@@ -15,7 +15,7 @@ from models.programs.distil.teachers import Teacher, checked_sound
 from preprocessors.corpora import ORIGIN
 from preprocessors.manifest import check_id
 from processors.audio.streams import write_audio
-from processors.metrics.checks.sound import CHECKS
+from processors.metrics.checks import SOUND_CHECKS
 from processors.metrics.families.speech import score_words
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
@@ -132,7 +132,7 @@ class ClipRecorder:
         if not np.isfinite(wav).all():
             return Clip(id, fault="samples are NaN or infinite")
         speech = LabelledSpeech(wav, rate, text, self.language, user_models=self.models)
-        faults = [fault for check in CHECKS if (fault := check.score(speech, None))]
+        faults = [fault for check in SOUND_CHECKS if (fault := check.score(speech, None))]
         wer = None if self.models.recogniser is None or faults else score_words(speech)
         if wer and wer.value > _WORST_WER and wer.value * wer.weight >= 100 * _FEWEST_ERRORS:
             faults.append(f"word error rate {wer.value:.0f} %, recognised: {wer.note}")

@@ -6,7 +6,7 @@ it in the folder of the processed data. A few utterances more or less do not tra
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
 from itertools import zip_longest
@@ -75,55 +75,50 @@ def align(
     return replace(alignment, score=score)
 
 
-@dataclass(frozen=True)
-class HmmTraining:
-    """The training of the model on a corpus."""
+def train_model(
+    config: PreprocessConfig,
+    path: Path,
+    utterances: Sequence[Utterance],
+    origin: dict[str, Any],
+    n_jobs: int,
+) -> None:
+    """Trains the model in `n_jobs` processes and then threads, unless the file holds it.
 
-    config: PreprocessConfig  # of stage 1
-    path: Path  # where the model is written
-    utterances: tuple[Utterance, ...]  # training utterances, in order
-    origin: dict[str, Any]  # what the model depends on: keys of the config, and utterances by id
-
-    @property
-    def identity(self) -> dict[str, object]:
-        """Dependences of alignments other than keys of the config, for the fingerprint."""
-        return {"preprocess.aligner.model": f"sha256 {_digest([model.FORMAT, self.origin])[:16]}"}
-
-    def carry_out(self, n_jobs: int) -> None:
-        """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
-        if model.read_origin(self.path) == self.origin:  # perhaps by another run, since planned
-            return
-        _log.info("aligner hmm: trains on %d recordings", len(self.utterances))
-        n_chunks = -(-len(self.utterances) // _PER_CHUNK)
-        # by strides, so that the limit of frames cuts all speakers alike
-        chunks = {f"{start:06d}": self.utterances[start::n_chunks] for start in range(n_chunks)}
-        work = partial(_examples, self.config, MAX_FRAMES // max(n_chunks, 1))
-        examples: dict[str, list[Example]] = {}
-        with progress(len(self.utterances), "aligner hmm: reads") as bar:
-            for done in run_chunks(work, chunks, n_jobs, self.config.backend):
-                examples[done.key] = done.result
-                bar.advance(len(chunks[done.key]))
-        in_order = [example for key in sorted(examples) for example in examples[key]]
-        seconds = sum(len(example.frames) for example in in_order) * model.FRAME_S
-        if seconds < _LEAST_S:
-            _log.warning(
-                "aligner hmm: %.0f s of recordings, which is too little: expect boundaries that are"
-                " far off; it needs a few minutes (for less in English there is pocketsphinx)",
-                seconds,
-            )
-        model.save_model(self.path, train(in_order, n_jobs), self.origin)
+    `origin` is what it depends on: keys of the config, and utterances by id.
+    """
+    if model.read_origin(path) == origin:  # perhaps by another run, since planned
+        return
+    _log.info("aligner hmm: trains on %d recordings", len(utterances))
+    n_chunks = -(-len(utterances) // _PER_CHUNK)
+    # by strides, so that the limit of frames cuts all speakers alike
+    chunks = {f"{start:06d}": utterances[start::n_chunks] for start in range(n_chunks)}
+    work = partial(_examples, config, MAX_FRAMES // max(n_chunks, 1))
+    examples: dict[str, list[Example]] = {}
+    with progress(len(utterances), "aligner hmm: reads") as bar:
+        for done in run_chunks(work, chunks, n_jobs, config.backend):
+            examples[done.key] = done.result
+            bar.advance(len(chunks[done.key]))
+    in_order = [example for key in sorted(examples) for example in examples[key]]
+    seconds = sum(len(example.frames) for example in in_order) * model.FRAME_S
+    if seconds < _LEAST_S:
+        _log.warning(
+            "aligner hmm: %.0f s of recordings, which is too little: expect boundaries that are"
+            " far off; it needs a few minutes (for less in English there is pocketsphinx)",
+            seconds,
+        )
+    model.save_model(path, train(in_order, n_jobs), origin)
 
 
 def plan_training(
     config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
-) -> HmmTraining:
+) -> aligner.TrainingPlan:
     """Plans the training of the model.
 
     A model in the folder is kept if it has the same configuration and nearly the same training
     utterances.
     """
     path = folder / MODEL_FILE
-    chosen = tuple(choose(utterances, MAX_UTTERANCES))
+    chosen = choose(utterances, MAX_UTTERANCES)
     read = {
         u.id: _digest([u.spoken, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen
     }
@@ -139,7 +134,9 @@ def plan_training(
         same = previous["utterances"].items() & read.items()
         if len(same) >= _SAME_SHARE * max(len(previous["utterances"]), len(read)):
             origin = previous
-    return HmmTraining(config, path, chosen, origin)
+    digest = f"sha256 {_digest([model.FORMAT, origin])[:16]}"
+    carry_out = partial(train_model, config, path, chosen, origin)
+    return aligner.TrainingPlan({"preprocess.aligner.model": digest}, carry_out)
 
 
 def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:

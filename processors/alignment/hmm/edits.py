@@ -49,18 +49,17 @@ def score_of(
 def best_edit(
     emissions: np.ndarray, background: np.ndarray, chain: Chain, segments: Sequence[Segment]
 ) -> Edit:
-    """Returns the edit with the largest gain.
-
-    From the log-likelihood of frames under each distribution, (T, P), and the background, (T,).
-    """
+    """Returns the edit with the largest gain, from log-likelihoods (T, P), and background (T,)."""
     logs = Chain(chain.pdfs, *map(_log, chain[1:]))  # of its probabilities
     forward = _forward_scores(emissions, logs)  # (T, S)
     # of the frames from t on, t included: the best path from the end through the reversed chain
-    backward = _forward_scores(np.ascontiguousarray(emissions[::-1]), _reversed(logs))[::-1, ::-1]
-    silences = np.array([number for number, segment in enumerate(segments) if segment.place])
-    leaving = _log(1 - chain.stay)
-    exits = _exits(forward, leaving, silences * N_STATES)  # (W + 1, T + 1)
-    entries = _entries(backward, silences * N_STATES)  # (W + 1, T + 1)
+    backward = _forward_scores(np.ascontiguousarray(emissions[::-1]), _reversed(logs))
+    places = [number for number, segment in enumerate(segments) if segment.place]
+    silences = np.array(places) * N_STATES
+    exits = _exits(forward + _log(1 - chain.stay), silences)  # (W + 1, T + 1)
+    # the best path from a time on through all words after a place, (W + 1, T + 1)
+    S = len(chain.pdfs)
+    entries = np.ascontiguousarray(_exits(backward, S - N_STATES - silences[::-1])[::-1, ::-1])
     sound = np.concatenate([[0.0], np.cumsum(background - _COST * FRAME_S)])  # (T + 1,)
     gain, *span = _best(exits, entries, sound)
     unchanged = float((forward[-1] + logs.final).max())
@@ -72,28 +71,17 @@ def _log(values: np.ndarray) -> np.ndarray:
     return np.log(values, out=logs, where=values > 0)
 
 
-def _exits(forward: np.ndarray, leaving: np.ndarray, silences: np.ndarray) -> np.ndarray:
+def _exits(left: np.ndarray, silences: np.ndarray) -> np.ndarray:
     """Scores the best path through all words before a place up to a time, (W + 1, T + 1).
 
-    From the scores of the best paths to states, (T, S), the log-probability of leaving a state,
-    (S,), and the first state of the silence at each place, (W + 1,).
+    From the scores of the best paths that leave a state, (T, S), and the first state of the silence
+    at each place, (W + 1,).
     """
-    left = forward + leaving
-    exits = np.full((len(silences), len(forward) + 1), _NEVER)
+    exits = np.full((len(silences), len(left) + 1), _NEVER)
     exits[:, 1:] = left[:, silences + N_STATES - 1].T
     exits[1:, 1:] = np.maximum(exits[1:, 1:], left[:, silences[1:] - 1].T)
     exits[0, 0] = 0.0
     return exits
-
-
-def _entries(backward: np.ndarray, silences: np.ndarray) -> np.ndarray:
-    """Scores the best path from a time on through all words after a place, (W + 1, T + 1)."""
-    entries = np.full((len(silences), len(backward) + 1), _NEVER)
-    entries[:, :-1] = backward[:, silences].T
-    after = backward[:, silences[:-1] + N_STATES].T
-    entries[:-1, :-1] = np.maximum(entries[:-1, :-1], after)
-    entries[-1, -1] = 0.0
-    return entries
 
 
 @compiled

@@ -47,14 +47,12 @@ _REACH = 2  # frames on each side that the regression of a derivative uses
 
 
 def mfcc(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Returns mel-frequency cepstral coefficients and their derivatives of audio, (S,) in [-1, 1].
+    """Computes mel-frequency cepstral coefficients and derivatives, (S,) in [-1, 1] -> (T, 39).
 
     Davis and Mermelstein 1980, "Comparison of parametric representations for monosyllabic word
     recognition". Frame t covers the 10 ms from t * 10 ms on, and its window of 25 ms has the same
-    centre, so that boundaries between frames are boundaries in the audio, without a lead.
-
-    Returns:
-        (T, 39) float32, T whole frames of 10 ms; the first column is the loudness.
+    centre, so that boundaries between frames are boundaries in the audio, without a lead. The first
+    column is the loudness; float32.
     """
     import soxr
 

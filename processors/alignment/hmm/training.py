@@ -169,7 +169,10 @@ def _tie_states(
                 tying.accumulate_contexts(contexts, frames, posteriors.occupancy, segments)
         return contexts
 
-    contexts = tying.merge_contexts(pool.map(contexts_of, range(_PARTS)))
+    contexts: tying.Contexts = {}
+    for part in pool.map(contexts_of, range(_PARTS)):
+        for key, sums in part.items():
+            contexts[key] = contexts[key] + sums if key in contexts else sums
     if not contexts:
         raise _nothing_fits()
     tied = tying.tie(contexts, len(model.units))

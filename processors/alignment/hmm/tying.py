@@ -6,7 +6,7 @@ set; every leaf is a distribution. The sets are not phonetic classes: they are f
 the units of the corpus.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -97,15 +97,6 @@ def accumulate_contexts(
             contexts[key] += sums[number]
         else:
             contexts[key] = sums[number].copy()
-
-
-def merge_contexts(parts: Iterable[Contexts]) -> Contexts:
-    """Returns the sums over all parts of a corpus, added in their order."""
-    total: Contexts = {}
-    for contexts in parts:
-        for key, sums in contexts.items():
-            total[key] = total[key] + sums if key in total else sums
-    return total
 
 
 def tie(contexts: Contexts, n_units: int) -> TiedStates:

@@ -1,27 +1,23 @@
 """Metrics of pairs: mel-cepstral distortion, prosody and similarity of the speaker.
 
+docs/evaluation.md#metrics has what they react to, and what was measured.
+
 **Mel-cepstral distortion** (Kubichek 1993, "Mel-cepstral distance measure for objective speech
 quality assessment"): 10 / ln 10 * sqrt(2 * sum of squared differences) of mel-cepstral coefficients
-1 to 24 (0, the level, excluded). 0 is the same spectral envelope. Two readings of a sentence by one
-person are about 5 dB apart. Quiet frames count as much as loud ones: white noise at -50 dB of full
-scale adds 5 dB to clean speech.
-
-The spectral envelope is WORLD's (processors.audio.mel_cepstrum) every 5 ms, at the lower of both
-sample rates and at most 16 kHz; the frequency axis is warped to the mel scale of that rate. The
-value depends on these choices: compare only values of one definition. The package pymcd 0.2.1
-squares the power under a fixed floor, so that its values grow with the volume (two readings of the
-same sentences: 1.8, 3.5 and 6.1 dB at a quarter, the original and four times the amplitude; here
-5.1 each time). It also has 13 coefficients, a stronger warping, and a suboptimal path.
+1 to 24 (0, the level, excluded). Quiet frames count as much as loud ones: white noise at -50 dB of
+full scale adds 5 dB to clean speech. The spectral envelope is WORLD's
+(processors.audio.mel_cepstrum) every 5 ms, at the lower of both sample rates and at most 16 kHz;
+the frequency axis is warped to the mel scale of that rate. Compare only values of one definition:
+those of the package pymcd 0.2.1, which squares the power under a fixed floor, grow with the volume,
+from 1.8 to 6.1 dB.
 
 **Pitch and level** are compared every 5 ms along the dynamic time warping path of `mcd`, or at the
 same times in a copy. Pitch is Praat's f0 (processors.audio.pitch), in frames that are voiced in
 both.
 
 **Speaker similarity** is the cosine between the speaker embeddings of recording and synthesised
-speech: 1 for equal directions. Higher is better. By the built-in encoder (signals.speaker_encoder)
-two recordings by one speaker have 0.87 (90 % between 0.73 and 0.95), by two speakers 0.56 (0.44 to
-0.69). The user can give another with `--speaker_encoder module:function`, a function `(wav,
-sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
+speech. The user can give another encoder with `--speaker_encoder module:function`, a function
+`(wav, sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
 from functools import partial
@@ -31,7 +27,6 @@ import numpy as np
 
 from processors.metrics.recognition.user_models import UserFunctionError
 from processors.metrics.records import Metric, MetricValue, value_of
-from processors.metrics.signals.speaker_encoder import PACKAGES
 
 if TYPE_CHECKING:
     from processors.metrics.signals.acoustic_features import AcousticFeatures
@@ -238,7 +233,7 @@ METRICS = (
         needs="sound in both, 1 s of speech for the built-in speaker encoder",
         meaning="Speaker similarity: cosine between the embeddings of recording and synthesised"
         " speech.",
-        packages=PACKAGES,
+        packages=("resemblyzer", "librosa", "soxr"),
         takes_encoder=True,
     ),
 )

@@ -1,31 +1,21 @@
 """Metrics of one signal: error rates of a speech recogniser, and predicted mean opinion scores.
 
+docs/evaluation.md#metrics has what they react to, and what was measured.
+
 **Error rates** are in percent of the words or characters of the text: substitutions, deletions and
 insertions; more than 100 is possible. The mean over utterances weights them by their words or
 characters. jiwer counts them in lower-case text without punctuation, with English numbers and
-abbreviations spelt out. The recogniser is pocketsphinx (processors.metrics.recognition), unless the
-user gives another. It is old and weak: it misreads a fifth to a half of the words of clean
-recordings. Use the difference between synthesised and recorded speech; 0 means that both are
-recognised equally well.
+abbreviations spelt out.
 
-**DNSMOS P.835** (Reddy et al. 2022, arXiv:2110.01763): the overall score (1 to 5) that listeners
-would give to noisy speech, predicted from the signal alone; clean recordings reach 3 to 3.5. Higher
-is better. The model was trained on noisy calls and on the output of noise suppressors: it is
-sensitive to noise, buzz and codecs, not to naturalness, rhythm or wrong words. Compare the score
-with that of the recordings. The note gives the scores of the speech and of the background. Computed
-by the package `speechmos` (model `sig_bak_ovr`, 16 kHz) as the mean over windows of 9 s, one second
-apart. Shorter signals are repeated to fill one window; the package repeats them further and
-averages more windows (a difference of 0.04). The level matters: the same clip 12 dB lower scores up
-to 0.15 better or worse.
+**DNSMOS P.835** (Reddy et al. 2022, arXiv:2110.01763): the overall score of the package `speechmos`
+(model `sig_bak_ovr`, 16 kHz), the mean over windows of 9 s, one second apart. Shorter signals are
+repeated to fill one window; the package repeats them further and averages more windows (a
+difference of 0.04). The same clip 12 dB lower scores up to 0.15 better or worse.
 
-**DistillMOS** (Stahl and Gamper 2025, arXiv:2502.05356): the score (1 to 5) that listeners would
-give to the quality of speech, predicted by a network that was distilled from a larger one on
-features of XLS-R. Higher is better. The package `distillmos` (weights in its wheel) takes windows
-of 7.68 s at 16 kHz, at most 1 s apart, each scaled to the same peak; shorter signals are padded
-with zeros. The score is the mean over windows. The level has no effect, the length has: ten
-recordings of 7.68 s of LJ Speech (of Kathleen) cut to 5 s score 0.2 (0.3) lower, to 3 s 0.4 (0.7),
-to 1 s 0.6 (0.9). Compare the same sentences. White noise at -40 dB costs 0.5, at -20 dB 1.4, a band
-of 4 kHz 0.5, a click of full scale 0.1.
+**DistillMOS** (Stahl and Gamper 2025, arXiv:2502.05356): the score of the package `distillmos` (its
+wheel has the weights), the mean over windows of 7.68 s at 16 kHz, at most 1 s apart, each scaled to
+the same peak; shorter signals are padded with zeros. White noise at -40 dB costs 0.5, at -20 dB
+1.4, a band of 4 kHz 0.5, a click of full scale 0.1.
 """
 
 import functools

@@ -1,7 +1,16 @@
-"""Acoustic features of a signal every 5 ms, for metrics that compare two signals."""
+"""Acoustic features of a signal every 5 ms, and of its speaker, for metrics of two signals.
+
+The built-in speaker encoder is GE2E (Wan et al. 2018, arXiv:1710.10467): three LSTM layers on mels
+of 1.6 s; the embedding of an utterance is the mean over such windows. The package `resemblyzer` has
+the network and its weights. Its voice activity detection needs a package that pip compiles, and
+changes nothing for read speech: the equal error rate is 3 % with and without (18 speakers of six
+corpora). The ends are cut by Arion's own instead, and the level is fixed: the similarity of a
+recording to itself 20 dB lower would be 0.6 to 0.8.
+"""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 import soxr
@@ -9,9 +18,11 @@ import soxr
 from modules.mel import MelConfig
 from processors.audio.mel_cepstrum import log_envelopes, mel_cepstra
 from processors.audio.pitch import extract_f0
+from processors.audio.speech_level import speech_activity
 from processors.metrics.recognition.user_models import SpeakerEncoder
-from processors.metrics.signals.speaker_encoder import encode_speaker
 from processors.records import TimedPhone
+from utils.imports import without_modules
+from utils.parallel import torch_threads
 
 # Hz; the band above half of it is not compared. Most mels end at 8 kHz, and what a vocoder adds or
 # lacks above would dominate: copies by Griffin-Lim have a mel-cepstral distortion of 3.7 dB below
@@ -23,6 +34,11 @@ _FRAME_S = 0.005
 _MARGIN_FRAMES = 10  # of silence on either side, so that windows at the ends are complete
 _ENERGY_WINDOW_S = 0.025
 _NOISE_DB = -60.0  # of the white noise added to the envelope, relative to the speech
+
+BUILT_IN = "GE2E of the package resemblyzer"
+SHORTEST_S = 1.0  # half a second of a recording has a similarity of 0.65 to the whole, 1 s of 0.8
+_ENCODER_RATE = 16000  # Hz
+_LEVEL_DB = -30  # of the training data, RMS relative to full scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,3 +149,24 @@ class AcousticFeatures:
         envelopes = log_envelopes(self.samples, self.sample_rate, self.f0, hop, floor)
         parts = [mel_cepstra(envelope, self.sample_rate)[:, 1:] for envelope in envelopes]
         return np.concatenate(parts)
+
+
+def encode_speaker(wav: np.ndarray, sample_rate: int) -> np.ndarray | None:
+    """Computes the speaker embedding, (256,) of length 1; None for less than 1 s of speech."""
+    activity = speech_activity(wav, sample_rate)
+    if activity is None or activity.end_s - activity.start_s < SHORTEST_S:
+        return None
+    speech = wav[round(activity.start_s * sample_rate) : round(activity.end_s * sample_rate)]
+    speech = soxr.resample(speech, sample_rate, _ENCODER_RATE)  # another (S,)
+    gain = 10 ** (_LEVEL_DB / 20) / np.sqrt(np.mean(speech**2))
+    network = _network()
+    with torch_threads(1):
+        return network.embed_utterance(gain * speech)
+
+
+@cache
+def _network() -> Any:  # noqa: ANN401  # the package has no types
+    """Returns the package's network, one per process: loading takes 0.2 s, its imports 0.5 s."""
+    with without_modules("webrtcvad"):
+        from resemblyzer import VoiceEncoder
+    return VoiceEncoder("cpu", verbose=False)

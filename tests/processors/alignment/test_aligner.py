@@ -89,10 +89,6 @@ def aligned(text, start_s, end_s, pause="", phones=("AA1", "B")):
     return AlignedWord(text, tuple(timed), pause)
 
 
-def test_pauses_are_read_from_between_the_words():
-    assert pauses_after(SPOKEN) == ["<,>", "", "<?>"]
-
-
 def test_a_boundary_between_words_in_letters_lasts_as_long_as_the_silence_there():
     spoken = SpokenText(
         text="so a b.",
@@ -127,28 +123,23 @@ def test_sequence_of_the_frontend_comes_back_with_the_silences_measured():
     assert alignment.boundaries_s == pytest.approx(np.array(expected))
 
 
-def test_punctuation_without_a_silence_lasts_0_s():
-    alignment = merge([aligned("a", 0.2, 0.4, "<,>"), aligned("b", 0.4, 0.6, "<.>")], 0.6, 0.1)
-    assert alignment.phones == ("<sil>", "AA1", "B", "<,>", "AA1", "B", "<.>")
-    assert np.diff(alignment.boundaries_s) == pytest.approx([0.1, 0.1, 0.1, 0, 0.1, 0.1, 0])
-
-
-def test_a_silence_without_punctuation_is_a_short_pause():
-    alignment = merge([aligned("a", 0.2, 0.4), aligned("b", 0.43, 0.6, "<!>")], 0.6, 0.1)
-    assert alignment.phones == ("<sil>", "AA1", "B", "<sp>", "AA1", "B", "<!>")
-    assert alignment.boundaries_s[3:5] == pytest.approx([0.4, 0.43])
-    assert [word[1:] for word in alignment.words] == [(1, 3), (4, 6)]
-
-
-def test_a_gap_of_20_ms_is_shared_by_its_neighbours():
-    alignment = merge([aligned("a", 0.2, 0.4), aligned("b", 0.42, 0.6, "<.>")], 0.6, 0.1)
-    assert alignment.phones == ("<sil>", "AA1", "B", "AA1", "B", "<.>")
-    assert alignment.boundaries_s[3] == pytest.approx(0.41)
-
-
-def test_edges_are_shorter_where_the_audio_is():
-    alignment = merge([aligned("a", 0.03, 0.4, "<.>")], duration_s=0.45, edge_silence_s=0.1)
-    assert alignment.boundaries_s[[0, 1, -2, -1]] == pytest.approx([0.0, 0.03, 0.4, 0.45])
+@pytest.mark.parametrize(
+    ("pause", "gap_s", "between", "lengths"),
+    [
+        ("<,>", 0.0, ["<,>"], [0.0]),  # punctuation without a silence
+        ("", 0.03, ["<sp>"], [0.03]),  # a silence without punctuation
+        ("", 0.02, [], []),  # a gap that its neighbours share
+    ],
+)
+def test_pauses_between_words_are_those_of_text_and_sound(pause, gap_s, between, lengths):
+    words = [aligned("a", 0.03, 0.4, pause), aligned("b", 0.4 + gap_s, 0.6, "<.>")]
+    alignment = merge(words, duration_s=0.65, edge_silence_s=0.1)
+    assert list(alignment.phones) == ["<sil>", "AA1", "B", *between, "AA1", "B", "<.>"]
+    n = len(between)
+    assert np.diff(alignment.boundaries_s)[3 : 3 + n] == pytest.approx(lengths)
+    assert alignment.boundaries_s[3] == pytest.approx(0.4 + (0.0 if between else gap_s / 2))
+    assert alignment.boundaries_s[[0, 1, -2, -1]] == pytest.approx([0.0, 0.03, 0.6, 0.65])
+    assert [word[1:] for word in alignment.words] == [(1, 3), (3 + n, 5 + n)]
 
 
 def test_overlaps_and_phones_past_the_end_never_turn_time_back():

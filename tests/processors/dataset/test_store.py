@@ -7,24 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from modules.mel import MelConfig
-from processors.dataset import store as store_module
 from processors.dataset.store import (
     FEATURES,
     FeatureStore,
     checksum,
     shard_writer,
     tensors_of,
-    write_index,
-    write_mel_config,
 )
 from processors.records import Features, WordPhones
 from tests.processors.mel_wavs import MEL as SMALL_MEL
 from tests.processors.mel_wavs import make_mel_wav
-from tests.processors.stores import damaged_ids, write_shard
+from tests.processors.stores import damaged_ids, write_shard, write_store
 from utils.errors import InputError
 
 MEL = MelConfig()
@@ -48,12 +44,7 @@ def features(id: str, n_frames: int = 7, speaker: str = "ann") -> Features:
 @pytest.fixture
 def folder(tmp_path):
     """A store of three utterances in two shards."""
-    shards = tmp_path / FEATURES
-    rows = write_shard(shards / "shard-00000.safetensors", [features("c", 9), features("a")], MEL)
-    rows += write_shard(shards / "shard-00001.safetensors", [features("b", 5, "bob")], MEL)
-    write_mel_config(tmp_path, MEL)
-    write_index(tmp_path, rows)
-    return tmp_path
+    return write_store(tmp_path, MEL, [features("c", 9), features("a")], [features("b", 5, "bob")])
 
 
 def assert_same(left: Features, right: Features) -> None:
@@ -80,10 +71,8 @@ def test_what_was_written_is_read_by_id_and_by_position(folder):
 def test_a_transposed_mel_is_stored_as_it_reads(tmp_path):
     mel = np.arange(160, dtype=np.float32).reshape(2, 80).T  # (80, 2), not contiguous
     item = replace(features("a", 5), mel=mel)
-    rows = write_shard(tmp_path / FEATURES / "shard-00000.safetensors", [item], MEL)
-    write_mel_config(tmp_path, MEL)
-    write_index(tmp_path, rows)
-    np.testing.assert_array_equal(FeatureStore(tmp_path).read("a").mel, mel)
+    store = FeatureStore(write_store(tmp_path, MEL, [item]))
+    np.testing.assert_array_equal(store.read("a").mel, mel)
 
 
 def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
@@ -98,22 +87,10 @@ def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
     assert "d" not in store
 
 
-def test_a_shard_is_read_by_any_safetensors_reader(folder):
-    path = folder / FEATURES / "shard-00001.safetensors"
-    with safe_open(path, framework="pt") as file:
-        assert file.get_tensor("b/mel").shape == (80, 5)
-        assert file.get_tensor("b/phones").numpy().tobytes().decode().split() == list(PHONES)
-
-
 def test_prosody_is_read_without_the_mel(folder):
     prosody = FeatureStore(folder).read_prosody("a")
     np.testing.assert_array_equal(prosody.f0, features("a").f0)
     np.testing.assert_array_equal(prosody.durations, [1, 2, 0, 3, 1])
-
-
-def test_phones_are_read_alone(folder):
-    store = FeatureStore(folder)
-    assert store.read_phones("a") == store.read("a").phones
 
 
 def test_a_store_that_was_read_can_be_sent_to_another_process(folder):
@@ -129,10 +106,6 @@ def test_the_same_features_give_the_same_bytes(tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_records_match_their_checksums(folder):
-    assert damaged_ids(FeatureStore(folder)) == []
-
-
 def test_no_record_of_a_shard_that_was_cut_short_can_be_read(folder):
     path = folder / FEATURES / "shard-00000.safetensors"
     os.truncate(path, path.stat().st_size // 2)
@@ -143,11 +116,6 @@ def test_reading_from_a_missing_shard_says_what_to_do(folder):
     (folder / FEATURES / "shard-00001.safetensors").unlink()
     with pytest.raises(InputError, match=r"shard-00001.safetensors is missing; run stage 1 again"):
         FeatureStore(folder).read("b")
-
-
-def test_an_unknown_utterance_is_named(folder):
-    with pytest.raises(InputError, match="no features of 'd'"):
-        FeatureStore(folder).read("d")
 
 
 def test_another_mel_definition_is_refused_with_both_values(folder):
@@ -188,23 +156,9 @@ def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
         FeatureStore(folder)
 
 
-def test_shards_can_be_read_by_whom_other_files_can_be_read_by(folder):
-    paths = [folder / FEATURES / name for name in ("shard-00000.safetensors", "index.jsonl")]
-    assert paths[0].stat().st_mode == paths[1].stat().st_mode
-
-
-def test_a_shard_without_utterances_is_a_file_too(tmp_path):
-    path = tmp_path / FEATURES / "shard-00000.safetensors"
-    assert write_shard(path, [], MEL) == []
-    assert path.is_file()
-
-
 def test_utterances_without_durations_are_stored_without_them(tmp_path):
     item = replace(features("a"), durations=None)
-    rows = write_shard(tmp_path / FEATURES / "shard-00000.safetensors", [item], MEL)
-    write_mel_config(tmp_path, MEL)
-    write_index(tmp_path, rows)
-    store = FeatureStore(tmp_path)
+    store = FeatureStore(write_store(tmp_path, MEL, [item]))
     found = store.read("a")
 
     assert not store.timed
@@ -223,11 +177,7 @@ WORDS = (WordPhones(0, 1, 3, ("HH", "AY1")), WordPhones(2, 3, 4, ("ˈaɪ", "B", 
 def test_phones_of_words_in_letters_come_back_where_there_are_any(tmp_path):
     mixed = replace(features("a"), word_phones=WORDS, durations=None)
     plain = replace(features("b"), durations=None)
-    path = tmp_path / FEATURES / "shard-00000.safetensors"
-    write_index(tmp_path, write_shard(path, [mixed, plain], MEL))
-    write_mel_config(tmp_path, MEL)
-
-    store = FeatureStore(tmp_path)
+    store = FeatureStore(write_store(tmp_path, MEL, [mixed, plain]))
     assert store.read("a").word_phones == store.read_word_phones("a") == WORDS
     assert store.read("b").word_phones == ()
     assert damaged_ids(store) == []
@@ -245,15 +195,6 @@ def test_a_store_of_an_older_version_is_readable(folder):
     assert_same(store.read("c"), features("c", 9))
     assert store.read("c").word_phones == ()
     assert store.timed
-
-
-def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):
-    monkeypatch.setattr(store_module, "_MAX_OPEN", 1)
-    store, mels = FeatureStore(folder), [FeatureStore(folder).read(id).mel for id in "abc"]
-    for _ in range(2):
-        for id, mel in zip("abc", mels, strict=True):
-            assert np.array_equal(store.read(id).mel, mel)
-            assert list(store._open_shards) == ["shard-00001" if id == "b" else "shard-00000"]
 
 
 def test_the_reading_order_opens_each_shard_once(folder):

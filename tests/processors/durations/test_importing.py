@@ -16,12 +16,11 @@ from config.text import TextConfig
 from modules.variance.adaptor import average_by_phone
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError
-from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import make_grid
 from processors.dataset.store import FeatureStore
+from processors.durations import sources
 from processors.durations.importing import Fitter, import_durations
-from processors.durations.sources import SourceEntry, durations_in
-from processors.durations.tokens import FrameRate, Table, Tokens, find_pitch
+from processors.durations.sources import FrameRate, Table, Tokens, durations_in, find_pitch
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError
@@ -80,13 +79,6 @@ def rejected(tmp_path):
     return {row["id"]: row for row in map(json.loads, rows)}
 
 
-def test_names_of_tiers_are_refused_where_there_are_none(corpus, spoken, tmp_path):
-    source = write_all(tmp_path / "source", spoken)
-    config = config_of(corpus, tmp_path / "processed", aligner="imported")
-    with pytest.raises(InputError, match=r"--phone_tier .* of TextGrids; .*source holds npy"):
-        import_durations(config, NAME, durations_in(source, tiers=Tiers("foo")))
-
-
 def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tmp_path):
     source = write_all(tmp_path / "source", spoken)
     before = {path: path.read_bytes() for path in source.rglob("*.npy")}
@@ -106,24 +98,6 @@ def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tm
         "rejected": 0,
         "extra": [],
     }
-
-
-def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(corpus, tmp_path):
-    (tmp_path / "durations").mkdir()
-    text = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
-    symbols = {id: TextFrontend(text, "en-us")(texts()[id]).phones for id in IDS}
-    assert symbols["LJ042-0094"][:5] == ("t", "h", "e", "<space>", "s")
-    for id in IDS:  # int32, as NVIDIA's script writes them
-        frames = torch.from_numpy(durations_of(id, len(symbols[id]))).int()
-        torch.save(frames, tmp_path / "durations" / f"{id}.pt")
-    config = run(corpus, tmp_path, tmp_path / "durations", text=text)
-    assert report(tmp_path)["rejected"] == 0
-    prepare_dataset(config, NAME, 1)
-    store = FeatureStore(tmp_path / "processed" / NAME)
-    for id in IDS:
-        features = store.read(id)
-        assert features.phones == symbols[id]
-        assert features.durations.tolist() == durations_of(id, len(symbols[id])).tolist()
 
 
 def write_nvidia(folder, symbols):
@@ -160,6 +134,8 @@ def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus,
     voiced = []
     for id in IDS:
         features = store.read(id)
+        assert features.phones == symbols[id]
+        assert features.durations.tolist() == durations_of(id, len(symbols[id])).tolist()
         spoken = hz[id] * (features.durations > 0)
         np.testing.assert_allclose(features.f0, np.repeat(hz[id], features.durations), rtol=1e-5)
         f0, durations = torch.from_numpy(features.f0)[None], torch.from_numpy(features.durations)
@@ -170,19 +146,6 @@ def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus,
     stats = json.loads((tmp_path / "processed" / NAME / "stats.json").read_text())
     f0_frame = stats["speakers"][NAME]["f0_frame"]
     assert f0_frame["mean"] == pytest.approx(np.concatenate(voiced).mean(), rel=1e-5)
-
-
-def test_pitch_that_does_not_fit_is_one_line_for_each_utterance(corpus, tmp_path):
-    frontend = TextFrontend(LETTERS, "en-us")
-    write_nvidia(tmp_path, {id: frontend(texts()[id]).phones for id in IDS})
-    (tmp_path / "pitch_char/LJ001-0002.pt").unlink()
-    torch.save(torch.ones(5).double(), tmp_path / "pitch_char/LJ001-0008.pt")
-    keys = {"text": LETTERS}
-    run(corpus, tmp_path, tmp_path / "durations", keys=keys, pitch=with_pitch(tmp_path))
-    reasons = {id: row["reason"] for id, row in rejected(tmp_path).items()}
-    assert reasons.keys() == {"LJ001-0002", "LJ001-0008"}
-    assert "pitch_char has no pitch of it" in reasons["LJ001-0002"]
-    assert "LJ001-0008.pt: pitch of 5 tokens, " in reasons["LJ001-0008"]
 
 
 def test_stage_1_names_alignments_that_lack_the_pitch(corpus, spoken, tmp_path):
@@ -211,19 +174,6 @@ def test_frames_of_another_hop_become_the_same_seconds(corpus, spoken, tmp_path)
     edges = np.cumsum(durations_of("LJ001-0002", len(spoken["LJ001-0002"].phones), rate)) * 0.0125
     ends = [phone["end_s"] for phone in row["phones"]]
     assert ends[:-1] == pytest.approx(edges[:-1].tolist(), abs=1e-12)
-
-
-@pytest.mark.parametrize("off", [-3, -1, 2])
-def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path, off):
-    source = write_all(tmp_path / "source", spoken)
-    path = next(source.rglob("LJ001-0002*"))
-    frames = np.load(path)
-    np.save(path, np.array([*frames[:-1], frames[-1] + off - (off < 0)]))
-    config = run(corpus, tmp_path, source)
-    prepare_dataset(config, NAME, 1)
-    found = FeatureStore(tmp_path / "processed" / NAME).read("LJ001-0002").durations
-    assert found[:-1].tolist() == frames[:-1].tolist()
-    assert found[-1] == frames[-1] - (off < 0)
 
 
 def test_each_fault_is_counted_and_named_and_too_many_fail(corpus, spoken, tmp_path):
@@ -264,8 +214,7 @@ def test_tokens_named_by_a_table_need_not_be_those_of_the_text(corpus, spoken, t
     assert features.durations[1:-1].tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("aligner", ["imported", "textgrid"])
-def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path, aligner):
+def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path):
     source = tmp_path / "TextGrid"
     shutil.copytree(corpus / "TextGrid", source)
     path = source / "LJ001-0008.TextGrid"
@@ -274,15 +223,8 @@ def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path, aligner):
         f"{path}: its words are 'in being comparatively modern', those of the text 'has never been"
         " surpassed.'; does it belong to this text?"
     )
-    if aligner == "imported":
-        run(corpus, tmp_path, source)
-        rows = rejected(tmp_path)
-    else:
-        config = config_of(corpus, tmp_path / "processed", textgrid_dir=str(source))
-        config = replace(config, preprocess=replace(config.preprocess, max_bad_ratio=0.3))
-        prepare_dataset(config, NAME, 1)
-        lines = (tmp_path / "processed" / NAME / "rejected.jsonl").read_text().splitlines()
-        rows = {row["id"]: row for row in map(json.loads, lines)}
+    run(corpus, tmp_path, source)
+    rows = rejected(tmp_path)
     assert {id: row["reason"] for id, row in rows.items()} == {"LJ001-0008": reason}
 
 
@@ -297,13 +239,6 @@ def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, t
         run(corpus, tmp_path, source)
     with pytest.raises(InputError, match=r"holds the source; choose another --output"):
         run(corpus, tmp_path, source, output=tmp_path / "source")
-
-
-def test_names_of_no_utterance_are_shown(corpus, tmp_path):
-    (tmp_path / "source").mkdir()
-    np.save(tmp_path / "source/take7.npy", np.array([1]))
-    with pytest.raises(InputError, match=r"none of its 1 names \(take7, ...\) .*rename its files"):
-        run(corpus, tmp_path, tmp_path / "source")
 
 
 def test_stage_1_refuses_what_was_imported_for_another_text(corpus, spoken, tmp_path):
@@ -338,7 +273,7 @@ def utterance(tmp_path):
 
 
 def fit(utterance, found, table=None):
-    entry = SourceEntry("u1", utterance.audio.with_suffix(".npy"), lambda: found)
+    entry = sources.SourceEntry("u1", utterance.audio.with_suffix(".npy"), lambda: found)
     return Fitter(CONFIG, table)(entry, utterance)
 
 
@@ -378,7 +313,7 @@ def test_durations_of_letters_fit_text_in_letters(tmp_path):
     utterance = Utterance("u1", path, SPELT, "ann", "en-us")
     names = (*"it's", "_", "a", "_", *"cat", ",", "_", *"so", ".")  # a comma and a space
     frames = np.array([1, 1, 0, 2, 0, 1, 3, 1, 1, 1, 2, 1, 2, 2, 2])
-    entry = SourceEntry("u1", path.with_suffix(".npy"), lambda: frames)
+    entry = sources.SourceEntry("u1", path.with_suffix(".npy"), lambda: frames)
     speech = Fitter(IN_LETTERS, Table({"u1": Tokens(names)}, None))(entry, utterance)
     found = [(phone.name, n) for phone, n in zip(speech.phones, speech.frames, strict=True)]
     words = [*zip("it's", [1, 1, 0, 2], strict=True), ("<space>", 0), ("a", 1), ("<space>", 3)]

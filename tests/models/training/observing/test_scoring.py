@@ -22,7 +22,7 @@ from processors.metrics.families.speech import score_distillmos
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
-from processors.metrics.signals.speaker_encoder import encode_speaker
+from processors.metrics.signals.acoustic_features import encode_speaker
 from processors.records import TimedPhone
 from tests.models.training.small_tasks import (
     PREPROCESS,

@@ -6,7 +6,6 @@ from processors.alignment.hmm.chain import N_STATES, segments_of
 from processors.alignment.hmm.tying import (
     Tying,
     accumulate_contexts,
-    merge_contexts,
     n_states,
     neighbours,
     no_context,
@@ -79,14 +78,6 @@ def test_a_context_that_was_not_met_is_treated_like_one_that_sounds_alike():
 def test_there_are_no_more_leaves_than_are_allowed(monkeypatch):
     monkeypatch.setattr(tying, "MAX_LEAVES", n_states(N_UNITS))
     assert len(tie(heard(), N_UNITS).states) == n_states(N_UNITS)
-
-
-def test_parts_of_a_corpus_add_up():
-    one, other = heard(seed=1, n=20), heard(seed=2, n=20)
-    both = merge_contexts([one, other])
-    assert set(both) == set(one) | set(other)
-    for key, sums in both.items():
-        assert np.allclose(sums, one.get(key, 0) + other.get(key, 0))
 
 
 def test_phones_have_neighbours_past_silence_without_punctuation():

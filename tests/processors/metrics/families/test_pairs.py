@@ -1,7 +1,6 @@
 """What all metrics of pairs have in common."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,56 +33,43 @@ ODD = {
     "click": np.eye(1, 8000, 4000, dtype=np.float32)[0],
 }
 FLAT = tuple(part._replace(glide=1.0) for part in (AH, ES, EE, ES, OO))
-DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
-
-
-def test_there_are_metrics_of_pairs():
-    assert {"mcd", "f0rmse", "v_uv_f1", "energy_rmse", "duration_rmse"} < set(PAIR_METRICS)
+VOICE = AcousticFeatures(sing(), RATE, times())
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("same_timing", [False, True])
 @pytest.mark.parametrize("name", ODD)
 def test_odd_sounds_have_finite_scores_or_none(name, same_timing):
-    odd, voice = (
-        AcousticFeatures(ODD[name], RATE, times()[:2]),
-        AcousticFeatures(sing(), RATE, times()),
-    )
-    for pair in (
-        AlignedPair(voice, odd, same_timing),
-        AlignedPair(odd, voice, same_timing),
-        AlignedPair(odd, odd),
-    ):
+    odd = AcousticFeatures(ODD[name], RATE, times()[:2])
+    pairs = ((VOICE, odd, same_timing), (odd, VOICE, same_timing), (odd, odd))
+    for pair in (AlignedPair(*pair) for pair in pairs):
         values = [METRICS[metric].score(pair) for metric in PAIR_METRICS]
         assert all(value is None or math.isfinite(value.value) for value in values)
 
 
 @pytest.mark.parametrize("metric", PAIR_METRICS)
 def test_the_same_sound_is_perfect(metric):
-    pair = AlignedPair(
-        AcousticFeatures(sing(), RATE, times()), AcousticFeatures(sing(), RATE, times())
-    )
+    pair = AlignedPair(VOICE, VOICE)
     perfect = 0 if METRICS[metric].better == "lower" else 1
     assert METRICS[metric].score(pair).value == pytest.approx(perfect, abs=1e-4)
 
 
-@pytest.mark.parametrize("metric", PAIR_METRICS)
-def test_silence_before_and_after_does_not_count(metric):
-    voice, other = AcousticFeatures(sing(), RATE, times()), sing(stretch=1.1, pitch=1.2)
-    later = AcousticFeatures(
-        np.pad(other, (80 * 99, 5000)), RATE, _later(times(stretch=1.1), 0.495)
-    )
-    values = [
-        METRICS[metric].score(AlignedPair(voice, ours)).value
-        for ours in (AcousticFeatures(other, RATE, times(stretch=1.1)), later)
+def test_silence_before_and_after_does_not_count():
+    other, phones = sing(stretch=1.1, pitch=1.2), times(stretch=1.1)
+    later = [p._replace(start_s=p.start_s + 0.495, end_s=p.end_s + 0.495) for p in phones]
+    pairs = [
+        AlignedPair(VOICE, AcousticFeatures(wav, RATE, tuple(timed)))
+        for wav, timed in ((other, phones), (np.pad(other, (80 * 99, 5000)), later))
     ]
-    assert values[1] == pytest.approx(values[0], rel=0.01, abs=0.01)
+    for name in PAIR_METRICS:
+        value, value_later = (METRICS[name].score(pair).value for pair in pairs)
+        assert value_later == pytest.approx(value, rel=0.01, abs=0.01), name
 
 
 @pytest.mark.parametrize("metric", sorted({*PAIR_METRICS} - {"duration_rmse"}))
 def test_silence_has_no_score(metric):
-    voice, silence = AcousticFeatures(sing(), RATE), AcousticFeatures(np.zeros(RATE), RATE)
-    for pair in (AlignedPair(voice, silence), AlignedPair(silence, voice)):
+    silence = AcousticFeatures(np.zeros(RATE), RATE)
+    for pair in (AlignedPair(VOICE, silence), AlignedPair(silence, VOICE)):
         assert METRICS[metric].score(pair) is None
 
 
@@ -92,12 +78,6 @@ def test_what_is_not_voiced_in_both_has_no_pitch_to_compare(metric):
     voice, whisper = AcousticFeatures(sing(), RATE), AcousticFeatures(sing((ES, ES)), RATE)
     for pair in (AlignedPair(voice, whisper), AlignedPair(whisper, whisper)):
         assert METRICS[metric].score(pair) is None
-
-
-def _later(phones: tuple, seconds: float) -> tuple:
-    return tuple(
-        phone._replace(start_s=phone[1] + seconds, end_s=phone[2] + seconds) for phone in phones
-    )
 
 
 def pair_of(theirs: np.ndarray, ours: np.ndarray, same_timing: bool = False) -> AlignedPair:
@@ -114,28 +94,19 @@ def test_a_tone_that_is_higher_by_20_hz_is_20_off():
     assert score_of("f0rmse", high, low) == pytest.approx(20, abs=0.2)
 
 
-@pytest.mark.parametrize("cents", [0, 100, -100, 350])
-@pytest.mark.parametrize("same_timing", [True, False])
+@pytest.mark.parametrize(("cents", "same_timing"), [(0, True), (100, False), (-350, True)])
 def test_a_voice_that_is_higher_by_cents_is_off_by_them(cents, same_timing):
     shifted = sing(FLAT, pitch=2 ** (cents / 1200))
-    pair = pair_of(sing(FLAT), shifted, same_timing)
-    assert METRICS["f0rmse_cents"].score(pair).value == pytest.approx(abs(cents), abs=2)
-
-
-@pytest.mark.parametrize("f0", [80, 160, 320])
-def test_it_is_the_same_for_low_and_high_voices(f0):
-    wav, wav_hat = (
-        sing((AH._replace(f0=f0 * ratio, glide=1.0, seconds=0.5),)) for ratio in (1, 2 ** (1 / 12))
-    )
-    assert METRICS["f0rmse_cents"].score(pair_of(wav, wav_hat)).value == pytest.approx(100, abs=1)
+    value = score_of("f0rmse_cents", sing(FLAT), shifted, same_timing=same_timing)
+    assert value == pytest.approx(abs(cents), abs=2)
 
 
 def test_frames_an_octave_apart_count():
     vowels = [AH._replace(f0=150, glide=1.0, seconds=seconds) for seconds in (0.6, 0.2)]
     jumps = (vowels[0]._replace(f0=150 * 2 ** (1 / 12)), vowels[1]._replace(f0=300))
-    pair = pair_of(sing(vowels), sing(jumps), same_timing=True)
     expected = np.sqrt((3 * 100**2 + 1200**2) / 4)
-    assert METRICS["f0rmse_cents"].score(pair).value == pytest.approx(expected, rel=0.03)
+    value = score_of("f0rmse_cents", sing(vowels), sing(jumps), same_timing=True)
+    assert value == pytest.approx(expected, rel=0.03)
 
 
 def test_the_same_melody_correlates_at_any_height_level_and_delay():
@@ -148,20 +119,6 @@ def test_the_opposite_melody_correlates_negatively():
     up, down = (sing((AH._replace(seconds=0.5, glide=glide),)) for glide in (1.3, 1 / 1.3))
     assert score_of("fpc", up, down, same_timing=True) < -0.99
     assert score_of("fpc", down, up, same_timing=True) < -0.99
-
-
-def test_it_is_pearsons_where_both_are_voiced():
-    random = np.random.default_rng(0)
-    parts = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
-    other = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
-    pair = AlignedPair(
-        AcousticFeatures(sing(parts), RATE),
-        AcousticFeatures(sing((*other[:5], ES)), RATE),
-        same_timing=True,
-    )
-    voiced = pair.f0[(pair.f0[:, 0] > 0) & (pair.f0[:, 1] > 0)]
-    assert 60 < len(voiced) < len(pair.f0)
-    assert METRICS["fpc"].score(pair).value == pytest.approx(stats.pearsonr(*voiced.T).statistic)
 
 
 def test_it_is_the_mean_of_precision_and_recall():
@@ -187,14 +144,7 @@ def test_what_is_whispered_counts_as_missed():
     assert score_of("v_uv_f1", sing(theirs), sing((hiss, hiss))) == 0
 
 
-def test_what_is_silent_or_nowhere_voiced_has_no_score():
-    hiss, silence = AcousticFeatures(sing((ES, ES)), RATE), AcousticFeatures(np.zeros(RATE), RATE)
-    assert METRICS["v_uv_f1"].score(AlignedPair(hiss, hiss)) is None
-    assert METRICS["v_uv_f1"].score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None
-
-
-@pytest.mark.parametrize("gain", [2, 0.5])
-@pytest.mark.parametrize("same_timing", [True, False])
+@pytest.mark.parametrize(("gain", "same_timing"), [(2, True), (0.5, False)])
 def test_twice_as_loud_is_6_db(gain, same_timing):
     wav = sing()
     value = score_of("energy_rmse", wav, gain * wav, same_timing=same_timing)
@@ -251,12 +201,8 @@ def test_unknown_phones_and_other_sentences_have_no_score():
 
 @pytest.mark.parametrize("stretch", [0.8, 1.0, 1.25])
 def test_it_is_the_speed_relative_to_the_recording(stretch):
-    assert score_of("speech_rate", sing(), sing(stretch=stretch)) == pytest.approx(
-        1 / stretch, rel=0.02
-    )
-    assert score_of("speech_rate", sing(stretch=stretch), sing()) == pytest.approx(
-        stretch, rel=0.02
-    )
+    rate = score_of("speech_rate", sing(stretch=stretch), sing())
+    assert rate == pytest.approx(stretch, rel=0.02)
 
 
 def test_errors_are_squared_and_averaged():
@@ -319,39 +265,23 @@ def test_noise_counts_from_60_db_below_the_speech_on(noise_db, least, most):
     assert least < mcd(wav, wav + 10 ** (noise_db / 20) * noise) < most
 
 
-def test_a_copy_is_warped_like_all_others():
-    wav = sing()
-    later = np.pad(wav, (240, 0))[: len(wav)]
-    copy = AlignedPair(AcousticFeatures(wav, RATE), AcousticFeatures(later, RATE), same_timing=True)
-    assert METRICS["mcd"].score(copy).value == mcd(wav, later) < 0.1
-
-
 def test_a_copy_that_is_late_is_worse():
     wav = sing()
-    pairs = [
-        AlignedPair(
-            AcousticFeatures(wav, RATE),
-            AcousticFeatures(np.pad(wav, (n, 0))[: len(wav)], RATE),
-            same_timing=True,
-        )
-        for n in (0, 160, 800)
-    ]
-    values = [METRICS["mcd_frames"].score(pair).value for pair in pairs]
+    late = [np.pad(wav, (n, 0))[: len(wav)] for n in (0, 160, 800)]
+    values = [score_of("mcd_frames", wav, each, same_timing=True) for each in late]
     assert values[0] == pytest.approx(0, abs=1e-6)
     assert 0.3 < values[1] < values[2]
 
 
 def test_phones_are_compared_with_the_same_phones():
     slower = tuple(part._replace(seconds=1.5 * part.seconds) for part in SENTENCE)
-    pair = AlignedPair(
-        AcousticFeatures(sing(), RATE, times()), AcousticFeatures(sing(slower), RATE, times(slower))
+    pair, misplaced = (
+        AlignedPair(VOICE, AcousticFeatures(sing(slower), RATE, phones))
+        for phones in (times(slower), times(stretch=0.9))
     )
-    wrong = times(stretch=0.9)
-    misplaced = AlignedPair(pair.recorded, AcousticFeatures(sing(slower), RATE, wrong))
-    assert METRICS["mcd_frames"].score(pair).value < 1.2
-    assert (
-        METRICS["mcd_frames"].score(misplaced).value > 3 + METRICS["mcd_frames"].score(pair).value
-    )
+    values = [METRICS["mcd_frames"].score(each).value for each in (pair, misplaced)]
+    assert values[0] < 1.2
+    assert values[1] > 3 + values[0]
     assert METRICS["mcd"].score(misplaced).value == METRICS["mcd"].score(pair).value
 
 
@@ -387,21 +317,6 @@ def test_it_is_the_cosine_of_both_vectors():
     assert METRICS["similarity"].score(pair(one, half, look_up)).value == pytest.approx(24 / 25)
     assert METRICS["similarity"].score(pair(half, two, look_up)).value == pytest.approx(0)
     assert METRICS["similarity"].score(pair(two, two, look_up)).value == pytest.approx(1)
-
-
-def test_the_recording_is_encoded_once_for_all_systems():
-    calls = []
-
-    def count(wav, sample_rate):
-        calls.append(len(wav))
-        return encode(wav, sample_rate)
-
-    recorded = AcousticFeatures(NOISE, 8000, (), count)
-    for length in (3000, 2000):
-        METRICS["similarity"].score(
-            AlignedPair(recorded, AcousticFeatures(NOISE[:length], 8000, (), count))
-        )
-    assert sorted(calls) == [2000, 3000, 8000]
 
 
 def test_silence_has_no_score_and_neither_has_a_vector_of_no_length():

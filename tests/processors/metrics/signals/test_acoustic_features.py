@@ -1,8 +1,14 @@
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+import soundfile
 
-from processors.metrics.signals.acoustic_features import AcousticFeatures
-from tests.processors.utterances import AH, EE, RATE, sing
+from models.synthesizer import Synthesizer
+from processors.metrics.signals.acoustic_features import AcousticFeatures, encode_speaker
+from tests.processors.metrics.packages import skip_without
+from tests.processors.utterances import RATE, sing
 
 
 def tone(hz: float, seconds: float, level: float = 0.5) -> np.ndarray:
@@ -30,16 +36,6 @@ def test_energy_is_the_level_in_db(level):
     expected = 20 * np.log10(level / np.sqrt(2))
     assert inside(voice, voice.energy) == pytest.approx(expected, abs=0.02)
     assert voice.energy.min() == pytest.approx(voice.energy.max() - 40)
-
-
-def test_energy_is_seen_through_a_window_of_25_ms():
-    wav = np.zeros(RATE, dtype=np.float32)
-    wav[RATE // 2] = 0.5
-    voice = AcousticFeatures(wav, RATE)
-    mean_square_db = 20 * np.log10(0.5) - 10 * np.log10(0.0125 * RATE)  # a Hann window is half full
-    assert voice.energy.max() == pytest.approx(mean_square_db, abs=0.05)
-    louder = voice.times_s[voice.energy > voice.energy.min()]
-    assert louder == pytest.approx([0.49, 0.495, 0.5, 0.505, 0.51])
 
 
 def test_pitch_is_at_the_times_of_the_frames():
@@ -89,19 +85,6 @@ def test_cepstra_are_those_of_the_sound_at_any_level_and_place():
     assert ours == pytest.approx(theirs, abs=0.01)
 
 
-def test_cepstra_tell_vowels_apart_and_hardly_pitches():
-    vowels = [(AH._replace(seconds=0.5, glide=1.0),), (EE._replace(seconds=0.5, glide=1.0),)]
-    ah, ah_higher, ee = (
-        inside(voice, voice.cepstra).mean(axis=0)  # (24,)
-        for voice in (
-            AcousticFeatures(sing(vowels[0]), RATE),
-            AcousticFeatures(sing(vowels[0], pitch=1.2), RATE),
-            AcousticFeatures(sing(vowels[1]), RATE),
-        )
-    )
-    assert np.linalg.norm(ee - ah) > 5 * np.linalg.norm(ah_higher - ah)
-
-
 def test_another_rate_is_computed_once():
     voice = AcousticFeatures(sing(), RATE, phones=(), encoder=lambda _wav, rate: np.array([rate]))
     assert voice.at(RATE) is voice
@@ -112,3 +95,46 @@ def test_another_rate_is_computed_once():
     assert len(lower.wav) == len(voice.wav) // 2
     assert abs(lower.sound.start - voice.sound.start) <= 1
     assert abs(lower.sound.stop - voice.sound.stop) <= 1
+
+
+DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
+TEXT = "in being comparatively modern."  # of the recording LJ001-0002
+
+
+def recording(id: str) -> tuple[np.ndarray, int]:
+    return soundfile.read(DEMO / "wavs" / f"{id}.flac", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def embedding() -> np.ndarray:
+    skip_without("similarity")
+    return encode_speaker(*recording("LJ001-0002"))
+
+
+def test_two_sentences_by_one_speaker_are_closer_than_one_sentence_by_two(embedding):
+    other = encode_speaker(*recording("LJ001-0008"))
+    speech = Synthesizer("kathleen")(TEXT)
+    kathleen = encode_speaker(speech.wav, speech.sample_rate)
+    assert embedding @ other > 0.75
+    assert embedding @ kathleen < embedding @ other - 0.1
+
+
+def test_an_embedding_has_length_1_and_depends_neither_on_the_level_nor_on_silence(embedding):
+    wav, rate = recording("LJ001-0002")
+    assert embedding.shape == (256,)
+    assert np.linalg.norm(embedding) == pytest.approx(1, abs=1e-5)
+    assert embedding @ encode_speaker(0.1 * wav, rate) > 0.999
+    assert embedding @ encode_speaker(np.pad(wav, 2 * rate), rate) > 0.99
+
+
+@pytest.mark.usefixtures("embedding")
+def test_silence_less_than_a_second_and_nan_have_none():
+    wav, rate = recording("LJ001-0002")
+    assert encode_speaker(np.zeros(2 * rate, dtype=np.float32), rate) is None
+    assert encode_speaker(wav[:rate], rate) is None
+    assert encode_speaker(np.full_like(wav, np.nan), rate) is None
+
+
+@pytest.mark.usefixtures("embedding")
+def test_the_voice_activity_detection_of_the_package_is_not_needed():
+    assert "webrtcvad" not in sys.modules

@@ -155,24 +155,12 @@ def sequences(n: int, m: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return random.normal(size=(n, 3)), random.normal(size=(m, 3))
 
 
-def cost(a: np.ndarray, b: np.ndarray, path: np.ndarray) -> float:
-    return np.linalg.norm(a[path[:, 0]] - b[path[:, 1]], axis=1).sum()
-
-
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 def test_the_path_is_that_of_librosa(monkeypatch, rows):
     a, b = sequences(120, 90)
     monkeypatch.setattr(aligned_pair, "_BLOCK_CELLS", rows * len(b))
     _, path = librosa.sequence.dtw(X=a.T, Y=b.T, metric="euclidean")
     assert dtw_path(a, b).tolist() == path[::-1].tolist()
-
-
-def test_frames_are_matched_to_themselves_and_to_their_repetitions():
-    a, _ = sequences(50, 1)
-    repeats = np.random.default_rng(0).integers(1, 4, size=50)
-    index = np.repeat(np.arange(50), repeats)
-    assert dtw_path(a, a).tolist() == [[i, i] for i in range(50)]
-    assert dtw_path(a, a[index]).tolist() == [[i, j] for j, i in enumerate(index)]
 
 
 def test_an_empty_sequence_has_no_path():

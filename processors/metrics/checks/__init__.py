@@ -1,1 +1,0 @@
-"""Checks for failures of speech: of its sound, and of its words."""
