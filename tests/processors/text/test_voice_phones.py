@@ -46,6 +46,13 @@ def test_the_same_vowel_with_another_stress_is_nearest():
     ]
     assert PhoneSet(["AA0", "AE1"]).nearest("AA") == ("AA0",)
     assert PhoneSet(["AA", "AE1"]).nearest("AA0") == ("AA",)
+    assert [
+        PhoneSet(["AA", "AA1", "AA0"]).nearest("ˈɑː"),
+        PhoneSet(["AA", "AA0"]).nearest("ɑː"),
+    ] == [
+        ("AA1",),
+        ("AA0",),
+    ]
     assert GERMAN.nearest("ˈʏ") == ("ʏ",)
     assert GERMAN.nearest("a") == ("a",)
 
