@@ -1,11 +1,9 @@
 """Aligns recordings with their texts: arion align CORPUS OUT [flags]."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
-from bins._flags.corpus import DATASET, corpus_config, run_stage_1
 from bins._flags.parsers import program_arguments
+from bins.check_corpus import DATASET, corpus_config, run_stage_1
 from utils.cli import run
 from utils.errors import InputError
 from utils.files import write_text
@@ -29,9 +27,8 @@ def main() -> None:
 
     from processors.durations.writing import export_store
     from processors.extraction.run import REJECTED
-    from utils.logging import get_logger, setup_logging
+    from utils.logging import get_logger
 
-    setup_logging()
     folder = output / "stage_1"
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name != DATASET and not path.name.startswith("."):
@@ -41,20 +38,17 @@ def main() -> None:
             f"{output} holds the alignments of an earlier call, and those of other recordings would"
             " stay; choose another OUT, or remove it first"
         )
-    config = corpus_config(flags, flags.aligner, folder, max_bad_ratio=1)
+    config = corpus_config(flags, flags.aligner, folder)
     misfits = run_stage_1(config, flags.num_workers)
     export_store(config.preprocess, folder / DATASET, flags.format, output)
     if misfits:
-        _write_table(output / "misfits.tsv", misfits)
+        rows = [[" ".join(str(row[name]).split()) for name in _COLUMNS] for row in misfits]
+        lines = ["\t".join(row) + "\n" for row in (_COLUMNS, *rows)]
+        write_text(output / "misfits.tsv", "".join(lines))
     (folder / DATASET / REJECTED).replace(output / REJECTED)
     shutil.rmtree(folder)
     names = f"misfits.tsv (places to listen to) and {REJECTED}" if misfits else REJECTED
     get_logger(__name__).info("alignments and %s are in %s", names, output)
-
-
-def _write_table(path: Path, misfits: list[dict[str, Any]]) -> None:
-    rows = [[" ".join(str(row[name]).split()) for name in _COLUMNS] for row in misfits]
-    write_text(path, "".join("\t".join(row) + "\n" for row in (_COLUMNS, *rows)))
 
 
 if __name__ == "__main__":

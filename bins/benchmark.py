@@ -21,9 +21,7 @@ def main() -> None:
     from models.programs.benchmark.results import environment, tables_of
     from models.programs.benchmark.run import MODES, Options, run_benchmark
     from utils.files import write_json
-    from utils.logging import setup_logging
 
-    setup_logging()
     output = flags.pop("output")
     options = Options(**{name: value for name, value in flags.items() if value is not None})
     if options.device == "cuda" and not torch.cuda.is_available():

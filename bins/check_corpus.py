@@ -2,19 +2,23 @@
 
 import json
 import logging
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
-from bins._flags.corpus import DATASET, corpus_config, run_stage_1
 from bins._flags.parsers import program_arguments
 from utils.cli import print_text, run
 from utils.errors import InputError
+from utils.files import user_path
 
 if TYPE_CHECKING:
     from config.schema import Config
     from processors.extraction.checking import CorpusCheck
+
+DATASET = "folder"  # its name in _CONFIG
+_CONFIG = Path(__file__).parents[1] / "egs" / "tts" / "FastSpeech2" / "exp_config_folder.json"
 
 
 def main() -> None:
@@ -28,11 +32,9 @@ def main() -> None:
     )
 
     from processors.extraction.checking import check_corpus
-    from utils.logging import setup_logging
 
-    setup_logging()
     with TemporaryDirectory() as name:
-        config = corpus_config(flags, "hmm", Path(name), max_bad_ratio=1)
+        config = corpus_config(flags, "hmm", Path(name))
         check = check_corpus(config, DATASET, flags.num_workers)
         if not flags.no_misfits and check.passes:
             check = _with_misfits(check, config, flags.num_workers)
@@ -74,6 +76,38 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
         if row["misfit"] > SUSPECT and row["id"] not in rejected
     ]
     return replace(check, fault=fault, misfits=tuple(misfits))
+
+
+def corpus_config(flags: Namespace, aligner: str, processed: Path) -> "Config":
+    """Builds the configuration of stage 1; refuses a language without a text front end."""
+    from models.base.registry import load_config
+    from processors.text.frontend import Frontends
+
+    settings: dict[str, object] = {
+        f"dataset_path.{DATASET}": user_path(flags.corpus).resolve(),
+        "preprocess.processed_dir": processed.resolve(),
+        "preprocess.aligner": aligner,
+        f"preprocess.corpus.{DATASET}.format": flags.corpus_format,
+        f"preprocess.corpus.{DATASET}.language": flags.language,
+        "preprocess.max_bad_ratio": 1,
+    }
+    if not flags.language.startswith("en"):
+        settings["preprocess.text.normalizer"] = "none"
+        settings["preprocess.text.phone_extractor"] = "espeak"
+    config = load_config(_CONFIG, [f"{key}={value}" for key, value in settings.items()])
+    Frontends(config.preprocess.text)[flags.language]  # refuses an unknown language
+    return config
+
+
+def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:
+    """Prepares the corpus; returns how well each recording fits its text, if the aligner is hmm."""
+    from processors.alignment import fit
+    from processors.extraction.run import prepare_datasets
+    from utils.files import read_jsonl
+
+    prepare_datasets(config, n_jobs)
+    path = Path(config.preprocess.processed_dir) / DATASET / fit.SCORES_FILE
+    return cast("list[dict[str, Any]]", read_jsonl(path)) if path.is_file() else []
 
 
 if __name__ == "__main__":

@@ -16,9 +16,7 @@ def main() -> None:
     from models.base.registry import load_config
     from processors.extraction.checking import check_corpus
     from processors.extraction.plan import choose_dataset
-    from utils.logging import setup_logging
 
-    setup_logging()
     config = load_config(flags.config, flags.overrides)
     chosen = [choose_dataset(config, flags.dataset)] if flags.dataset else config.dataset
     passed = True

@@ -4,7 +4,6 @@ from typing import Literal
 
 from bins._flags.parsers import program_arguments
 from utils.cli import UsageError, print_text, run
-from utils.logging import setup_logging
 
 
 def main() -> None:
@@ -23,9 +22,8 @@ def main() -> None:
 
     from models.programs.compare.listening_test import KEY, make_test, read_key
 
-    setup_logging()
     if flags.results:
-        from models.programs.compare.results import read_answers, summary
+        from models.programs.compare.listening_test import read_answers, summary
 
         key = read_key(flags.key or flags.results[0].with_name(KEY))
         print_text(summary(read_answers(flags.results, key), key))

@@ -5,7 +5,7 @@ from math import inf
 from bins._flags.parsers import program_arguments
 from utils.cli import UsageError, run
 from utils.errors import InputError, counted, listed, nearest
-from utils.logging import get_logger, setup_logging
+from utils.logging import get_logger
 
 _SAME = ("voices", "same_texts", "seed", "language", "recogniser")  # in all runs into a folder
 
@@ -21,15 +21,13 @@ def main() -> None:
 
     from config.text import TextConfig
     from models.programs.distil import corpus
-    from models.programs.distil.selection import SHORTEST_S, divide
     from models.programs.distil.teachers import find_teacher
-    from models.programs.distil.texts import digest, read_pool
+    from models.programs.distil.texts import SHORTEST_S, digest, divide, read_pool
     from processors.metrics.recognition.user_models import UserModels, load_function
     from processors.metrics.records import missing_packages
     from processors.metrics.registry import METRICS
     from processors.text.frontend import TextFrontend
 
-    setup_logging()
     if flags.recogniser and (missing := missing_packages(METRICS["wer"].packages)):
         raise InputError(f"--recogniser needs other packages: pip install {' '.join(missing)}")
     models = UserModels(load_function(flags.recogniser) if flags.recogniser else None)

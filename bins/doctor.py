@@ -10,6 +10,7 @@ from bins._flags.parsers import program_arguments
 from models.voices import BUNDLED, InstalledVoice, installed_voices
 from utils.cli import print_text, run
 from utils.errors import described
+from utils.logging import setup_logging
 from utils.parallel import n_cores
 
 _PACKAGES = ("torch", "numpy", "accelerate", "librosa", "soundfile", "phonemizer", "pocketsphinx")
@@ -33,6 +34,7 @@ def main() -> None:
         "Shows versions, devices, optional packages, and whether each voice speaks. The exit code"
         " is 1 if the bundled voice does not.",
     )
+    setup_logging(quiet=True)
     for line in _environment():
         print_text(f"{line}\n")
     faults = {}

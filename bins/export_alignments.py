@@ -20,11 +20,10 @@ def main() -> None:
         raise UsageError("--dataset, --infer_expt_dir and --set go with --config")
     if flags.config is not None and flags.output is None:
         raise UsageError("--config needs --output")
-    from utils.logging import get_logger, setup_logging
+    from utils.logging import get_logger
 
-    setup_logging()
     if flags.config is None:
-        from models.synthesizer.runs.metadata import export_speech
+        from models.synthesizer.runs.results import export_speech
 
         n = export_speech(flags.infer_output_dir, flags.format, flags.output)
         get_logger(__name__).info("alignments as %s: %d in %s", flags.format, n, flags.output)

@@ -2,7 +2,6 @@
 
 from bins._flags.parsers import program_arguments
 from utils.cli import run
-from utils.logging import setup_logging
 
 
 def main() -> None:
@@ -10,7 +9,6 @@ def main() -> None:
     flags = program_arguments(
         "export_model", "Exports the files of an experiment that inference needs into a folder."
     )
-    setup_logging()
 
     from models.checkpoint.publish import export_experiment
 

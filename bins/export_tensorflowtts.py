@@ -13,9 +13,7 @@ def main() -> None:
         raise UsageError(f"--test_size {flags.test_size:g}: expected a share, between 0 and 1")
 
     from processors.tensorflowtts.exporting import export_dump
-    from utils.logging import setup_logging
 
-    setup_logging()
     config, dataset = chosen_dataset(flags)
     options = {name: vars(flags)[name] for name in ("n_cpus", "test_size", "seed")}
     export_dump(config, dataset, flags.rootdir, flags.outdir, **options)

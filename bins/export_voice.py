@@ -4,7 +4,7 @@ from bins._flags.parsers import program_arguments
 from utils.cli import run
 from utils.errors import InputError
 from utils.files import check_new
-from utils.logging import get_logger, setup_logging
+from utils.logging import get_logger
 
 
 def main() -> None:
@@ -14,12 +14,10 @@ def main() -> None:
         "Writes a voice for other programs: by default a folder that needs onnxruntime and NumPy"
         " only, python OUT/speak.py TEXT",
     )
-    setup_logging()
     check_new(flags.target)
     try:
-        from models.programs.export.folder import export_voice, open_voice
+        from models.programs.export.folder import export_voice, export_web, open_voice
         from models.programs.export.piper_sherpa import export_piper, export_sherpa
-        from models.programs.export.web.folder import export_web
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "onnxscript"):
             raise

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bins._flags.parsers import arguments
 from utils.cli import run
-from utils.logging import get_logger, setup_logging
+from utils.logging import get_logger
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -13,7 +13,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from models.base.registry import load_config
     from preprocessors.corpora import archive_of, dataset_folder, fetch_archive
 
-    setup_logging()
     log = get_logger(__name__)
     config = load_config(flags.config, flags.set)
     for dataset in config.dataset:

@@ -2,7 +2,6 @@
 
 from bins._flags.parsers import program_arguments
 from utils.cli import run
-from utils.logging import setup_logging
 
 
 def main() -> None:
@@ -10,7 +9,6 @@ def main() -> None:
     flags = program_arguments(
         "import_checkpoint", "Imports a checkpoint of another project as an experiment."
     )
-    setup_logging()
 
     from models.checkpoint.publish import convert_to_experiment
 

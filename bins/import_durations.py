@@ -23,9 +23,7 @@ def main() -> None:
         raise UsageError("--pitch_stats goes with --pitch")
     from processors.durations.importing import import_durations
     from processors.durations.sources import find_pitch
-    from utils.logging import setup_logging
 
-    setup_logging()
     config, dataset = chosen_dataset(flags)
     source = _source(flags, config.preprocess, dataset)
     pitch = find_pitch(flags.pitch, flags.pitch_stats) if flags.pitch else None

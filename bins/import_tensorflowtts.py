@@ -13,9 +13,7 @@ def main() -> None:
     )
 
     from processors.tensorflowtts.importing import import_dump
-    from utils.logging import setup_logging
 
-    setup_logging()
     config, dataset = chosen_dataset(flags)
     import_dump(config, dataset, flags.rootdir, flags.durations, flags.n_cpus)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from bins._flags.parsers import arguments
 from utils.cli import UsageError, run
 from utils.errors import InputError
-from utils.logging import setup_logging
 
 if TYPE_CHECKING:
     from models.synthesizer.settings import PitchContour
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 3."""
     flags = arguments("inference", argv)
-    setup_logging()
 
     from models.synthesizer.runs import text_synthesis
-    from models.synthesizer.runs.synthesis_run import best_checkpoint, default_output, experiment_of
-    from models.synthesizer.runs.text_files import InputText, read_input_texts
+    from models.synthesizer.runs.results import best_checkpoint, default_output, experiment_of
+    from models.synthesizer.runs.text_synthesis import InputText, read_input_texts
 
     transform = _pitch_transform(flags)
     texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]

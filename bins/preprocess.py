@@ -13,9 +13,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     # after the flags are read: help and mistakes in them need not wait for PyTorch
     from models.base.registry import load_config
     from processors.extraction.run import prepare_datasets
-    from utils.logging import setup_logging
 
-    setup_logging()
     config = load_config(flags.config, flags.set, flags.task)
     n_jobs = flags.num_workers or n_cores()
     if flags.from_acoustic is None:

@@ -5,13 +5,11 @@ One commit holds weights, config, assets, scores and a model card, but no traini
 
 from bins._flags.parsers import program_arguments
 from utils.cli import run
-from utils.logging import setup_logging
 
 
 def main() -> None:
     """Publishes one experiment."""
     flags = program_arguments("push_to_hub", "Publishes an experiment on the Hugging Face Hub.")
-    setup_logging()
 
     from models.checkpoint.publish import publish
     from utils.hub import Target

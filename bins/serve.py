@@ -6,7 +6,6 @@ import signal
 from bins._flags.parsers import program_arguments
 from utils.cli import UsageError, bound_operation_caches, run
 from utils.errors import InputError
-from utils.logging import setup_logging
 
 _OWN_MACHINE = ("127.0.0.1", "::1", "localhost")
 
@@ -27,7 +26,7 @@ def main() -> None:
         raise UsageError(f"--host {flags.host} needs --token, or --no_token to serve everyone")
     try:
         from models.programs.server.app import serve
-        from models.programs.server.limits import Limits
+        from models.programs.server.requests import Limits
         from processors.text.pronunciations import dictionary_of
     except ModuleNotFoundError as error:
         if error.name not in (
@@ -44,7 +43,6 @@ def main() -> None:
     host, _, wyoming_port = (flags.wyoming or "").rpartition(":")
     wyoming = (host.strip("[]") or "127.0.0.1", int(wyoming_port)) if wyoming_port else None
     bound_operation_caches()
-    setup_logging()
     limits = Limits(token, flags.queue, flags.deadline)
     try:
         serve(

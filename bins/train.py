@@ -14,9 +14,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from models.base.registry import load_config
     from models.training.trainer import train
     from processors.dataset.generated import N_LJSPEECH
-    from utils.logging import setup_logging
 
-    setup_logging()
     overrides = list(flags.set)
     if flags.synthetic:  # --set may ask for fewer
         overrides.insert(0, f"train.synthetic_utterances={N_LJSPEECH}")

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 
 from bins._flags.parsers import arguments
 from utils.cli import run
-from utils.logging import setup_logging
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs stage 3."""
     flags = arguments("vocode", argv)
-    setup_logging()
 
     from models.synthesizer.runs import copy_synthesis
-    from models.synthesizer.runs.synthesis_run import best_checkpoint, experiment_of
+    from models.synthesizer.runs.results import best_checkpoint, experiment_of
 
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
     if flags.infer_best:

@@ -14,6 +14,15 @@ def require_at_least(section: object, least: float, *keys: str) -> None:
             raise ValueError(f"{key} is {value:g}, expected {least:g} or more")
 
 
+def require_flow(steps: int, temperature: float) -> None:
+    """Raises ValueError if a flow has no steps or too many, or a temperature out of range."""
+    if not (1 <= steps <= MAX_STEPS and 0 <= temperature <= MAX_TEMPERATURE):
+        raise ValueError(
+            f"steps are {steps} and temperature is {temperature:g}, expected 1 to {MAX_STEPS} and"
+            f" 0 to {MAX_TEMPERATURE:g}"
+        )
+
+
 def require_share(section: object, *keys: str) -> None:
     """Raises ValueError for the first of the keys whose value is not in [0, 1)."""
     for key in keys:

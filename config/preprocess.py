@@ -137,21 +137,17 @@ class PreprocessConfig:
                 " aligner to learned (to none if the model needs no durations), or text.p_arpabet"
                 " to 0"
             )
-        if self.text.in_letters and self.aligner in ("pocketsphinx", "textgrid"):
+        in_phones = not (self.text.in_letters or self.text.is_characters)
+        if not in_phones and self.aligner in ("pocketsphinx", "textgrid"):
+            others = "hmm or learned, or to imported with durations of letters"
             raise ValueError(
                 f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
-                " of phones; set aligner to hmm or learned, or to imported with durations of"
-                " letters"
+                f" of phones; set aligner to {'learned' if self.text.is_characters else others}"
             )
         if self.text.keeps_punctuation and self.aligner == "hmm":
             raise ValueError(
                 f"text.phone_extractor is {extractor}, whose marks are not the pauses that aligner"
                 " hmm places; set aligner to learned, or to imported with durations of letters"
-            )
-        if self.text.is_characters and self.aligner in ("pocketsphinx", "textgrid"):
-            raise ValueError(
-                f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
-                " of phones; set aligner to learned"
             )
 
     def corpus_of(self, dataset: str) -> CorpusConfig:

@@ -6,9 +6,11 @@ Synthesis follows the flow by Euler's method in a few steps.
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor
+from torch._higher_order_ops.scan import scan
 
 SIGMA = 1e-4  # standard deviation of the noise that is left at time 1
 _WORD = 2**32  # random bits are whole numbers below it, in int64
@@ -26,13 +28,27 @@ def path_point(noise: Tensor, target: Tensor, times: Tensor) -> tuple[Tensor, Te
     return point, target - (1 - SIGMA) * noise
 
 
-def solve(velocity: Callable[[Tensor, Tensor], Tensor], start: Tensor, n_steps: int) -> Tensor:
+def solve(
+    velocity: Callable[[Tensor, Tensor], Tensor],
+    start: Tensor,
+    n_steps: int,
+    *,
+    scans: bool = False,
+) -> Tensor:
     """Follows a flow from time 0 to 1 by Euler's method in equal steps.
 
     Args:
         velocity: Takes points (B, T, M) and times (B,), and returns (B, T, M).
         start: The points at time 0, (B, T, M).
+        scans: Whether an exported graph has the steps as a scan, and so the network once.
     """
+    if scans:
+
+        def follow(point: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:
+            return point + velocity(point, time.expand(len(point))) / n_steps, time.clone()
+
+        point, _ = scan(follow, start, torch.arange(n_steps) / n_steps)
+        return cast("Tensor", point)
     point = start
     for step in range(n_steps):
         times = start.new_full((len(start),), step / n_steps)

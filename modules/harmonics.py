@@ -124,13 +124,9 @@ class F0Residual(nn.Module):
         nn.init.zeros_(self.predictor.linear.bias)
 
     def forward(self, frames: Tensor, lines: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
-        """Returns semitones to add to the lines, (B, T), padding 0.
+        """Returns semitones to add to the lines, F0 in Hz that is joined between phones: (B, T).
 
-        Args:
-            frames: Hidden vectors before the decoder, (B, T, H).
-            lines: F0 in Hz, joined between phones, (B, T).
-            durations: Frames per phone, (B, N).
-            mask: (B, T) bool, True = valid.
+        Frames are hidden vectors before the decoder, (B, T, H); durations are (B, N). Padding is 0.
         """
         octaves = lines.clamp(min=1).log2()
         mean = (octaves * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)

@@ -5,8 +5,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -89,60 +88,6 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _
             why = "which is no tensor and might run code; nothing of it was run"
             fault = f"refused: it names {match[1]}, {why}"
         raise InputError(f"{path}: {fault}; {remedy}") from error
-
-
-class Record:
-    """What a file names a class or a function for: arguments and state, and no behaviour."""
-
-    arguments: tuple[object, ...]  # it was called with
-    state: object  # it was filled with; None if it was not
-
-    def __new__(cls, *arguments: object) -> "Record":
-        """Makes a record; pickles may call this alone."""
-        record = super().__new__(cls)
-        record.arguments, record.state = arguments, None
-        return record
-
-    def __setstate__(self, state: object) -> None:
-        """Keeps the state."""
-        self.state = state
-
-
-def read_records(path: Path, modules: Collection[str]) -> object:
-    """Reads a file of torch's zip format as `read_pickled`; objects of modules become `Record`s.
-
-    Nothing that the file names is imported or called; other modules are refused.
-    """
-    from torch.serialization import get_unsafe_globals_in_checkpoint
-
-    allowed: list[SafeGlobal] = []
-    with suppress(Exception):  # of many types, which `read_pickled` explains
-        for name in get_unsafe_globals_in_checkpoint(path):
-            if name in _EMPTY:
-                allowed.append((_empty, name))
-            elif name in _PLAIN or name.split(".")[0] in modules:
-                allowed.append((type(name, (Record,), {}), name))
-    return read_pickled(path, allowed)
-
-
-# containers that are filled after they were made, and types that are named by their default values
-_EMPTY = ("builtins.dict", "collections.defaultdict")
-_PLAIN = tuple(f"builtins.{name}" for name in ("list", "int", "float", "str", "bool", "tuple"))
-
-
-def _empty(*_default: object) -> dict[object, object]:
-    return {}
-
-
-def plain_values(value: object) -> object:
-    """Returns dicts, lists and numbers of omegaconf's containers in a file of `read_records`."""
-    if isinstance(value, Record):
-        state = value.state if isinstance(value.state, Mapping) else {}
-        contents = [state[name] for name in ("_content", "_val") if name in state]
-        return plain_values(contents[0]) if contents else value
-    if isinstance(value, Mapping):
-        return {key: plain_values(part) for key, part in value.items()}
-    return [plain_values(part) for part in value] if isinstance(value, list) else value
 
 
 def read_numbers(path: Path) -> dict[int, float]:

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from utils.errors import InputError, nearest, printable
+from utils.logging import setup_logging
 
 
 class UsageError(InputError):
@@ -105,7 +106,7 @@ def restore_handlers(handlers: Mapping[int, Any]) -> None:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Runs a command; wrong input ends it with one message and no traceback.
+    """Runs a command with a log; wrong input ends it with one message and no traceback.
 
     Exit codes: 0 success, 1 wrong input or a file system error, 2 wrong usage, 130 keyboard
     interrupt, 128 plus its number after SIGTERM or SIGHUP. Any other exception is a bug and keeps
@@ -121,6 +122,7 @@ def run(main: Callable[[], None]) -> None:
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     previous = on_termination(_terminate)
+    setup_logging()
     try:
         main()
     except UsageError as error:

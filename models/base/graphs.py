@@ -21,19 +21,6 @@ class Graph(NamedTuple):
     lengths: Mapping[str, Mapping[int, str]]
     # inputs that may also have the length 1, for all positions; with the one whose shape they get
     broadcast: Mapping[str, str] = MappingProxyType({})
-    loop: "Loop | None" = None  # what is repeated after it
-
-
-class Loop(NamedTuple):
-    """A graph that is repeated a number of times after another.
-
-    Its inputs are `step`, a number from 0, and outputs of the other graph by their names. Its
-    output `next_x` replaces the output `x`.
-    """
-
-    body: Graph
-    n_steps: int
-    outputs: tuple[str, ...]  # of the whole
 
 
 # by name of the file. An acoustic model has "acoustic", a vocoder "vocoder"; others have several

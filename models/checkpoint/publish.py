@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save
 
 from models.base.assets import ASSET_FILES
-from models.base.results.files import SCORES
+from models.base.results import SCORES
 from models.checkpoint import history, loading
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds
@@ -70,7 +70,11 @@ def export_experiment(
             (folder / WEIGHTS).write_bytes(_packed(model, weights))
         copied = [model.home / name for name in ASSET_FILES]
         if with_discriminators:
-            copied += _other_networks(model.folder)
+            tensors = sorted(model.folder.glob("*.safetensors"))
+            networks = [path for path in tensors if path.name not in (WEIGHTS, loading.RAW_WEIGHTS)]
+            if not networks:
+                raise InputError(f"{model.folder}: no networks for --with_discriminators in it")
+            copied += networks
         for path in filter(Path.is_file, copied):
             shutil.copyfile(path, folder / path.name)
         config = without_local_paths(read_json(model.home / CONFIG))
@@ -162,14 +166,6 @@ def _packed(model: TrainedModel, weights: Literal["fp16", "int8"]) -> bytes:
     if large := [n for n, t in packed.items() if not bool(t.isfinite().all())]:
         raise InputError(f"{model.folder}: {large[0]} holds numbers too large for 16 bits")
     return save(packed)
-
-
-def _other_networks(folder: Path) -> list[Path]:
-    files = sorted(folder.glob("*.safetensors"))
-    networks = [file for file in files if file.name not in (WEIGHTS, loading.RAW_WEIGHTS)]
-    if not networks:
-        raise InputError(f"{folder}: no networks for --with_discriminators in it")
-    return networks
 
 
 def convert_to_experiment(source: str, target: Path) -> None:

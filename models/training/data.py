@@ -293,13 +293,16 @@ def data_of(
     fill = collator
     if shapes and isinstance(training, FeatureDataset):  # segments have one length
         fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
+    # of validation; other processes may have one batch more or less
+    lengths = validation.lengths
+    plan = FrameBudgetSampler(lengths, budget, seed=0).plan(0) if len(validation) else []
     facts = [training.ids, training.lengths.tolist(), budget, window, processes, *shapes]
     return TrainingData(
         train=_training_loader(training, sampler, fill, train, device),
         sampler=sampler,
         valid=DataLoader(
             validation,
-            batch_sampler=_plan_validation(validation, budget, process),
+            batch_sampler=[[Draw(0, item) for item in batch] for batch in plan[rank::processes]],
             collate_fn=collator,
             generator=torch.Generator(),
         ),
@@ -336,15 +339,6 @@ def _training_loader(
 
 def _unchanged(batch: Any) -> Any:  # noqa: ANN401  (PyTorch's default makes lists of tuples)
     return batch
-
-
-def _plan_validation(
-    dataset: ValidationItems, budget: int, process: ProcessRank
-) -> list[list[Draw]]:
-    """Plans the validation batches of a process; other processes may have one more or less."""
-    plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0) if len(dataset) else []
-    batches = plan[process.rank :: process.n_processes]
-    return [[Draw(0, item) for item in batch] for batch in batches]
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:

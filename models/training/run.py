@@ -28,12 +28,7 @@ from models.training.data import (
     global_batch,
     load_data,
 )
-from models.training.initialisation import extend_assets, initialise, train_only_speakers
-from models.training.observing.backends import TrackedRun, check_backends, open_backends
-from models.training.observing.scoring import PeriodicScoring, build_scoring, check_score_metrics
-from models.training.observing.tracker import Tracker
-from models.training.processes import check_agreement
-from models.training.saving.folder import (
+from models.training.folder import (
     check_flags,
     check_unchanged,
     flat_config,
@@ -41,6 +36,11 @@ from models.training.saving.folder import (
     prepare_folder,
     resumed_history,
 )
+from models.training.initialisation import extend_assets, initialise, train_only_speakers
+from models.training.observing.backends import TrackedRun, check_backends, open_backends
+from models.training.observing.scoring import PeriodicScoring, build_scoring, check_score_metrics
+from models.training.observing.tracker import Tracker
+from models.training.processes import check_agreement
 from processors.dataset.datasets import FeatureDataset
 from utils.errors import InputError
 from utils.files import user_path

@@ -14,10 +14,10 @@ from torch import Tensor
 from config.schema import Config
 from models.base.task import LossTerm, Scheduled, Task, Unit, Update
 from models.checkpoint.history import Position
-from models.training.compilation import Compilation
+from models.training.checkpointer import Checkpointer, TrainingState, weight_files
 from models.training.data import windows
+from models.training.execution import Compilation, profiled
 from models.training.observing.observer import Observer
-from models.training.observing.profiling import profiled
 from models.training.observing.tracker import Meter, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
 from models.training.processes import (
@@ -28,8 +28,6 @@ from models.training.processes import (
     take_from_first,
 )
 from models.training.run import Run, log_start, open_run
-from models.training.saving.checkpointer import Checkpointer
-from models.training.saving.state import TrainingState, weight_files
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
 from utils.logging import get_logger

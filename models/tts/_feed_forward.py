@@ -123,12 +123,8 @@ class FeedForwardNetwork(nn.Module):
     ) -> tuple[Frames, ProsodyOutput]:
         """Returns the input of the decoder by true durations and contours, and their predictions.
 
-        Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            durations: (B, N) frames.
-            mel_lengths: (B,), the sums of the durations.
-            f0: (B, T) Hz, 0 = unvoiced.
-            energy: (B, T); not used by a network without energy.
+        Phones are (B, N), 0 = padding, durations (B, N) frames; F0 is (B, T) Hz, 0 = unvoiced, and
+        energy (B, T), which a network without energy does not use.
         """
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         frame_mask = length_mask(mel_lengths, f0.shape[1])

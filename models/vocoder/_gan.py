@@ -1,4 +1,4 @@
-"""What vocoders share that are trained against discriminators of waveforms."""
+"""Vocoders trained against discriminators of waveforms: what HiFi-GAN and Vocos share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.checks import require_at_least
 from models.base.adversarial import SubDiscriminator, mean_per_item
-from models.base.results.samples import resynthesis_samples
-from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
+from models.base.results import resynthesis_samples
+from models.base.task import LossTerm, MetricTerm, Sample, Unit
 from modules.execution.convolutions import RowConv2d
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
@@ -22,7 +22,7 @@ _PERIOD_STRIDES, _PERIOD_KERNEL = (3, 3, 3, 3, 1), 5
 
 @dataclass(frozen=True)
 class PeriodsConfig:
-    """Keys of the period discriminators; the values here are those of HiFi-GAN V1."""
+    """Keys of the period discriminators, by default as in HiFi-GAN V1."""
 
     periods: tuple[int, ...] = (2, 3, 5, 7, 11)  # samples; primes overlap as little as possible
     period_channels: tuple[int, ...] = (32, 128, 512, 1024, 1024)  # of the five layers of each
@@ -36,7 +36,7 @@ class PeriodsConfig:
 
 @dataclass(frozen=True)
 class WaveGanConfig:
-    """Keys that all of them have in the `model` section."""
+    """Keys of the `model` section of both."""
 
     adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
     lambda_mel: float = 45.0  # weights of the generator's losses
@@ -51,13 +51,11 @@ class WaveGanConfig:
 
 
 class WaveGanTask:
-    """Training of a generator of waveforms, with or without discriminators.
-
-    Each model adds its `training_step`.
+    """Losses, validation and samples of a generator; each model adds its `training_step`.
 
     Args:
-        mel: Mel definition of the input.
-        loss_mel: Mel definition of the mel loss.
+        mel: Definition of the input.
+        loss_mel: Definition of the mels that the mel loss compares.
     """
 
     exported = "generator"
@@ -82,12 +80,8 @@ class WaveGanTask:
         """Counts the valid elements of the batch, by unit."""
         return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
 
-    def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
-        """Yields the update of the discriminators, if there are any, then of the generator."""
-        raise NotImplementedError
-
     def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Computes mel loss and multi-resolution STFT loss if weighted; wavs (B, S)."""
+        """Computes L1 of the mel and multi-resolution STFT distance, if weighted; wavs (B, S)."""
         losses = {}
         if self.config.lambda_mel:
             mel_of = self._mel.to(wav.device)

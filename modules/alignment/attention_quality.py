@@ -46,10 +46,14 @@ def attention_qualities(
 ) -> list[AttentionQuality]:
     """Measures the attention, weights (B, T, N), of each item."""
     lengths = zip(phone_lengths.tolist(), mel_lengths.tolist(), stopped.tolist(), strict=True)
-    return [
-        _quality(weights[:T, :N], bool(ended))
-        for weights, (N, T, ended) in zip(attention.float().cpu(), lengths, strict=True)
-    ]
+    qualities = []
+    for padded, (N, T, ended) in zip(attention.float().cpu(), lengths, strict=True):
+        weights = padded[:T, :N]
+        largest, phones = weights.max(dim=1)
+        skipped = _longest_run(weights.amax(dim=0) < _ATTENDED)
+        repeated = int((phones.cummax(dim=0).values - phones).max())
+        qualities.append(AttentionQuality(float(largest.mean()), skipped, repeated, bool(ended)))
+    return qualities
 
 
 class PathQuality(NamedTuple):
@@ -75,18 +79,6 @@ def path_quality(attention: Tensor, durations: Tensor) -> PathQuality:
         focus=float(attention.amax(dim=1).mean()),
         coverage=float((attention.amax(dim=0) >= _ATTENDED).float().mean()),
         diagonality=float((attention * near).sum(dim=1).mean()),
-    )
-
-
-def _quality(weights: Tensor, stopped: bool) -> AttentionQuality:
-    """Measures weights (T, N)."""
-    largest, place = weights.max(dim=1)
-    returns = place.cummax(dim=0).values - place
-    return AttentionQuality(
-        focus=float(largest.mean()),
-        skipped=_longest_run(weights.amax(dim=0) < _ATTENDED),
-        repeated=int(returns.max()),
-        stopped=stopped,
     )
 
 

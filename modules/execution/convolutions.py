@@ -6,7 +6,7 @@ gradient of the signal as a convolution with the reversed kernel, that of the we
 time. Without groups, the gradient of the weight is one product of two matrices.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch.nn.grad import conv1d_weight, conv2d_input
 
 _MAX_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
 _FEWEST_CHANNELS = 16  # per group; with fewer, likewise
+_Context = Any  # of a call, as autograd passes it
 
 
 class StridedConv1d(nn.Conv1d):
@@ -70,18 +71,6 @@ def _side_by_side(signal: Tensor, stride: int, length: int) -> Tensor:
     B, C, L = signal.shape
     signal = F.pad(signal, (0, length * stride - L))
     return signal.view(B, C, length, stride).transpose(2, 3).reshape(B, C * stride, length)
-
-
-class _Context(Protocol):
-    """The context of a call, as autograd passes it."""
-
-    saved_tensors: tuple[Tensor, Tensor]  # signal, weight
-    needs_input_grad: tuple[bool, ...]
-    stride: int
-    margin: int
-    groups: int
-
-    def save_for_backward(self, *tensors: Tensor) -> None: ...
 
 
 class _Dense(Function):

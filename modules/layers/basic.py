@@ -143,3 +143,30 @@ class SpeakerEmbedding(nn.Embedding):
 def speaker_embedding(n_speakers: int, hidden: int) -> SpeakerEmbedding | None:
     """Builds vectors of H channels; a single speaker has none."""
     return SpeakerEmbedding(n_speakers, hidden) if n_speakers > 1 else None
+
+
+class ConvNeXtBlock(nn.Module):
+    """Depthwise convolution over frames, LayerNorm and two linear layers, with a scaled residual.
+
+    Liu et al. 2022, arXiv:2201.03545; over frames as in Vocos (Siuzdak 2024). `expanded` channels
+    are between the linear layers, the kernel is odd, and `scale` is the first factor on the
+    residual branch, of each channel.
+    """
+
+    def __init__(
+        self, channels: int, expanded: int, kernel_size: int, *, scale: float, eps: float = 1e-5
+    ) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(
+            channels, channels, kernel_size, padding=kernel_size // 2, groups=channels
+        )
+        self.norm = nn.LayerNorm(channels, eps=eps)
+        self.up = GeluLinear(channels, expanded, exact=True)
+        self.down = Linear(expanded, channels)
+        self.scale = nn.Parameter(torch.full((channels,), scale))
+
+    def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Transforms frames, (B, T, C), where the mask (B, T) is True; the rest is not cleared."""
+        conv, signal = self.conv, frames if mask is None else clear_padding(frames, mask)
+        hidden = convolve(signal, conv.weight, conv.bias, int(conv.padding[0]), conv.groups)
+        return torch.addcmul(frames, self.scale, self.down(self.up(self.norm(hidden))))

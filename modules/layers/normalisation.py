@@ -6,24 +6,17 @@ folded into one tensor for inference. Checkpoints hold either.
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrize import ParametrizationList, register_parametrization
 
-
-class _Form(NamedTuple):
-    """Suffixes under which a weight is stored."""
-
-    magnitude: str
-    direction: str
-
-
-_FOLDED = ".weight"
-_STORED = _Form(".parametrizations.weight.original0", ".parametrizations.weight.original1")
-_OLD = _Form(".weight_g", ".weight_v")  # torch.nn.utils.weight_norm, before torch 2.0
+_WEIGHT = ".weight"
+# suffixes of a magnitude and a direction
+_STORED = (".parametrizations.weight.original0", ".parametrizations.weight.original1")
+_OLD = (".weight_g", ".weight_v")  # torch.nn.utils.weight_norm, before torch 2.0
 
 
 def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) -> dict[str, Tensor]:
@@ -35,23 +28,26 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
     Raises:
         ValueError: If a pair that is to be folded does not fit together.
     """
-    adapted: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        prefix, form = _form_of(name)
-        # half of a pair passes through, so that a strict load refuses it
-        if form is not None and {prefix + part for part in form} <= tensors.keys():
-            if name.endswith(form.direction):
-                adapted |= _as_wanted(prefix, tensors[prefix + form.magnitude], tensor, wanted)
-        elif name.endswith(_FOLDED) and name not in wanted:
-            prefix = name.removesuffix(_FOLDED)
-            if prefix + _STORED.magnitude in wanted:
-                dims = list(range(1, tensor.ndim))
-                norm = torch.linalg.vector_norm(tensor, dim=dims, keepdim=True)
-                adapted[prefix + _STORED.magnitude] = norm
-                name = prefix + _STORED.direction
-            adapted[name] = tensor
-        else:
-            adapted[name] = tensor
+    adapted = dict(tensors)
+    for name in tensors:
+        for suffix, other in (_STORED, _OLD):
+            prefix = name.removesuffix(suffix)
+            # half of a pair passes through, so that a strict load refuses it
+            if not name.endswith(suffix) or prefix + other not in tensors:
+                continue
+            pair = adapted.pop(name), adapted.pop(prefix + other)
+            if prefix + _WEIGHT not in wanted:
+                adapted |= {prefix + part: half for part, half in zip(_STORED, pair, strict=True)}
+                continue
+            try:
+                adapted[prefix + _WEIGHT] = fold(*pair)
+            except ValueError as error:
+                raise ValueError(f"{prefix}: {error}") from error
+        prefix = name.removesuffix(_WEIGHT)
+        if name.endswith(_WEIGHT) and name not in wanted and prefix + _STORED[0] in wanted:
+            weight = adapted.pop(name)
+            norm = torch.linalg.vector_norm(weight, dim=[*range(1, weight.ndim)], keepdim=True)
+            adapted |= {prefix + _STORED[0]: norm, prefix + _STORED[1]: weight}
     return adapted
 
 
@@ -75,25 +71,6 @@ def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
         )
     # the kernel that training uses, so that folding is bit-exact
     return torch._weight_norm(direction, magnitude, 0)
-
-
-def _form_of(name: str) -> tuple[str, _Form | None]:
-    for form in (_STORED, _OLD):
-        for suffix in form:
-            if name.endswith(suffix):
-                return name.removesuffix(suffix), form
-    return name, None
-
-
-def _as_wanted(
-    prefix: str, magnitude: Tensor, direction: Tensor, wanted: Collection[str]
-) -> dict[str, Tensor]:
-    if prefix + _FOLDED in wanted:
-        try:
-            return {prefix + _FOLDED: fold(magnitude, direction)}
-        except ValueError as error:
-            raise ValueError(f"{prefix}: {error}") from error
-    return {prefix + _STORED.magnitude: magnitude, prefix + _STORED.direction: direction}
 
 
 Module = TypeVar("Module", bound=nn.Module)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
 from modules.variance.adaptor import (
+    Level,
     VariancePredictor,
     average_by_phone,
     interpolate_unvoiced,
@@ -20,7 +21,6 @@ from modules.variance.adaptor import (
 )
 from modules.variance.pitch_transform import PitchTransform
 
-Level = Literal["phone", "frame"]
 Quantization = Literal["linear", "log"]
 
 
@@ -195,14 +195,11 @@ class Contour(nn.Module):
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
         source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the predicted or given contour.
+        """Adds the vectors of the predicted or given contour; other arguments as of `forward`.
 
         Args:
-            hidden: Phones or frames, (B, L, H).
-            mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
             control: With the default, it is the prediction.
-            source: Input of the predictor, (B, L, H'); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);

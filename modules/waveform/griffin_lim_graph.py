@@ -148,15 +148,12 @@ class RealDft(nn.Module):
     """The discrete Fourier transform of real frames as products with small matrices.
 
     For runtimes without a fast transform, such as ONNX's, whose operator takes four times as long.
-    With N = A B, sample B a + b and bin c + A d (Cooley and Tukey 1965), the DFT is
+    With n_fft = N = A B, sample B a + b and bin c + A d (Cooley and Tukey 1965), the DFT is
 
         X[c + A d] = sum_b exp(-2 pi i b (c + A d) / N) sum_a exp(-2 pi i a c / A) x[B a + b]
 
     Real frames need c only from 0 to A / 2: the other bins are complex conjugates. Spectra have
     bins in rows c and columns d, (C, T, 2 D): real parts, then imaginary ones.
-
-    Args:
-        n_fft: N, samples of a frame.
     """
 
     bins: Tensor

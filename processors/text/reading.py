@@ -279,6 +279,10 @@ class TextReader:
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
 
+    def load(self, language: str) -> None:
+        """Builds the front end of a language before its first text; reads the user's lexicon."""
+        self._frontends[language]
+
     def using(self, dictionary: Dictionary | None, language: str) -> "TextReader":
         """Returns this reader with a dictionary, whose entries come before those it has."""
         if dictionary is None:

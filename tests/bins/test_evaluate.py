@@ -26,7 +26,6 @@ def evaluate(monkeypatch, *flags: str) -> None:
     settings = ['dataset=["Anna"]', 'dataset_path={"Anna":"a"}', "preprocess.backend=sequential"]
     sets = [f"--set={setting}" for setting in settings]
     monkeypatch.setattr("sys.argv", ["bins.evaluate", "--config", config, *sets, *flags])
-    monkeypatch.setattr("bins.evaluate.setup_logging", lambda: None)
     main()
 
 

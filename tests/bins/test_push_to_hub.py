@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.commands import command
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.utils.hub_server import OWNER
 
@@ -19,9 +20,9 @@ def push(hub, folder, *flags):
         "HF_HUB_DISABLE_XET": "1",
         "NO_PROXY": "127.0.0.1,localhost",
     }
-    command = [sys.executable, "-m", "bins.push_to_hub", *map(str, flags)]
+    words = [sys.executable, "-m", "bins.push_to_hub", *map(str, flags)]
     return subprocess.run(
-        command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False
+        words, env=variables, cwd=ROOT, capture_output=True, text=True, check=False
     )
 
 
@@ -40,7 +41,7 @@ def test_an_experiment_goes_to_the_hub(hub, tmp_path):
 
 
 def test_a_fault_is_one_sentence(hub, tmp_path):
-    missing = push(hub, tmp_path, tmp_path / "missing", "org/voice")
+    missing = command("push_to_hub", tmp_path / "missing", "org/voice")
     assert missing.returncode == 1
     assert missing.stderr.startswith("error: ")
     assert "no such file or folder" in missing.stderr

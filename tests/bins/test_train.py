@@ -14,7 +14,7 @@ from tests.models.training.small_tasks import (
     write_corpus,
     write_voice_config,
 )
-from tests.processes import Process, run_together
+from tests.processes import run_together
 from tests.processors.stores import write_shard
 
 
@@ -54,9 +54,7 @@ def test_two_processes_train_one_experiment(root):
     write_corpus(root, FeatureStore(root / "data" / "mini"))
     config = write_voice_config(root, score_steps=2)
     train = "-m", "bins.train", "--config", config, "--name", "voice"
-    launch = "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"
-    launched = Process(*launch, *train).finish()
-    assert launched.returncode == 0, launched.stderr
+    run_together(2, *train)
     resumed, _ = run_together(2, *train, "--resume", "--set", "train.max_steps=6")
     checkpoint = root / "ckpts" / "voice" / "checkpoints" / "step-00000006"
 

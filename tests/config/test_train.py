@@ -4,7 +4,7 @@ import pytest
 
 from config.train import AdamConfig, ScheduleConfig, TrainConfig
 from models.base.registry import load_config
-from models.training.saving.folder import plain_config
+from models.training.folder import plain_config
 
 SCHEDULE = ScheduleConfig(num_warmup=7, gamma=0.5, milestones=(3,))
 
@@ -24,22 +24,6 @@ def test_the_resolved_configuration_is_read_again(tmp_path):
     path.write_text(json.dumps(plain_config(config)))
 
     assert load_config(path) == config
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "unread"),
-    [
-        ("NoamLR", []),
-        ("multistep", ["num_warmup"]),
-        ("exponential", ["milestones"]),
-        ("polynomial", ["gamma", "milestones"]),
-        ("constant", ["num_warmup", "gamma", "milestones"]),
-    ],
-)
-def test_keys_that_the_schedule_does_not_read_are_named(scheduler, unread):
-    train = TrainConfig(max_steps=9, scheduler=scheduler, lr_scheduler=SCHEDULE)
-
-    assert train.unread_keys == [f"train.lr_scheduler.{name}" for name in unread]
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "lamb"])

@@ -17,7 +17,7 @@ from config.text import TextConfig
 from models.base.registry import load_config
 from models.checkpoint.folders import MANIFEST, latest_checkpoint, write_checkpoint, write_manifest
 from models.checkpoint.loading import CHECKPOINTS, WEIGHTS, load_model
-from models.synthesizer.runs.text_files import read_input_texts
+from models.synthesizer.runs.text_synthesis import read_input_texts
 from models.training.data import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
@@ -36,13 +36,13 @@ from processors.text.voice_phones import VoicePhones
 from tests.fuzz.mutators import mutate, mutate_length
 from tests.models.checkpoint.importers import tensorflowtts_originals
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.models.training.saving.test_state import everything
 from tests.models.training.small_tasks import (
     make_processed,
     make_trainer,
     train_config,
     write_voice_config,
 )
+from tests.models.training.test_checkpointer import everything
 from tests.processors.alignment.test_textgrid import PHONES, SPOKEN, WORDS, long_form, short_form
 from tests.processors.small_corpus import copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, export

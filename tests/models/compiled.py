@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from models.base.task import Task
-from models.training.compilation import Compilation
+from models.training.execution import Compilation
 from models.training.trainer import weighted_mean
 from modules.execution import prepared
 

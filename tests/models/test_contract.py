@@ -1,6 +1,7 @@
 """Tests of every model; a new one needs no line here, but sizes in `config/tiny`."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
@@ -22,17 +23,23 @@ from utils.errors import InputError
 
 CPU = torch.device("cpu")
 ACOUSTIC, VOCODERS = names_of("tts"), names_of("vocoder")
-LEARNED = ("", "own encoder", "1.0", "one frame per step", "discriminators")  # learn by other ways
+LEARNED = ("", "own encoder", "one frame per step", "discriminators")  # learn by other ways
+# other models, and the tests of compiled synthesis, trace their kinds of layers in less time
+SLOW_TO_TRACE = ("fastpitch", "flowspeech", "matcha", "vocos")
 
 
-def marked(names: list[tuple[str, str]]) -> Any:
-    labels = [" ".join(name).strip() for name in names]
-    return pytest.mark.parametrize(("model", "variant"), names, ids=labels)
+def marked(names: list[tuple[str, str]], slow: Sequence[str] = ()) -> Any:
+    cases = [
+        pytest.param(*name, id=" ".join(name).strip(), marks=[pytest.mark.slow] * (name[0] in slow))
+        for name in names
+    ]
+    return pytest.mark.parametrize(("model", "variant"), cases)
 
 
 every_model = marked([*ACOUSTIC, *VOCODERS])
 every_acoustic_model, every_vocoder = marked(ACOUSTIC), marked(VOCODERS)
-as_it_is = marked([name for name in (*ACOUSTIC, *VOCODERS) if not name[1]])
+PLAIN = [name for name in (*ACOUSTIC, *VOCODERS) if not name[1]]
+as_it_is = marked(PLAIN)
 
 
 @functools.cache
@@ -186,29 +193,31 @@ def test_one_batch_can_be_learned(model, variant):
         for name, network in task.networks.items()
     }
     updater = Updater(task, optimizers, CPU, max_norm=5.0)
-    torch.manual_seed(0)
     before = validated(task, batch)
+    torch.manual_seed(0)
     for update in range(20 * len(task.networks)):
         if isinstance(task, Scheduled):
             task.begin_update(update)
         assert updater.run([batch]).updated == task.networks.keys()
-    after = validated(task, batch)
-    assert after < before - 0.1 * abs(before)
+        if update % 5 == 4 and validated(task, batch) < before - 0.1 * abs(before):
+            return
+    pytest.fail(f"the loss is {validated(task, batch)}, it was {before}")
 
 
 def validated(task: Any, batch: Any) -> float:
     """The loss that chooses the best checkpoint."""
     for network in task.networks.values():
         network.eval()
-    torch.manual_seed(0)
-    terms = task.validation_step(batch)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        terms = task.validation_step(batch)
     losses = {name: term for name, term in terms.items() if not isinstance(term, MetricTerm)}
     for network in task.networks.values():
         network.train()
     return float(weighted_mean(losses, task.counts(batch)))
 
 
-@every_model
+@as_it_is
 def test_saving_and_loading_changes_nothing(model, variant, tmp_path):
     subject, path = subject_of(model, variant), tmp_path / "weights.safetensors"
     saved, loaded = subject.network(seed=0), subject.network(seed=1)
@@ -221,7 +230,7 @@ def test_saving_and_loading_changes_nothing(model, variant, tmp_path):
 
 
 @by_backend
-@as_it_is
+@marked(PLAIN, slow=SLOW_TO_TRACE)
 def test_compiled_for_a_fixed_shape_it_trains_as_it_is(model, variant, monkeypatch, backend):
     set_backend(monkeypatch, backend)
     subject = subject_of(model, variant)
@@ -278,9 +287,9 @@ def test_speakers_differ_and_must_be_named(model, variant):
 
 
 @pytest.mark.parametrize("mode", ["buckets", pytest.param("dynamic", marks=pytest.mark.slow)])
-@marked([name for name in ACOUSTIC if name[1] in ("", "own encoder")])
+@marked([name for name in ACOUSTIC if not name[1]])
 def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeypatch):
-    """Sizes of one bucket share their graphs, of which a text has one or more."""
+    """Sizes of one bucket share their graphs."""
     set_backend(monkeypatch, "eager")
     network = subject_of(model, variant).network()
     try:
@@ -290,7 +299,7 @@ def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeyp
         return
     counts, n_graphs = torch._dynamo.utils.counters["stats"], []
     before = counts["unique_graphs"]
-    for n_items, n_phones in ((3, 9), (3, 6), (3, 7), (1, 9), (1, 6)):
+    for n_items, n_phones in ((3, 9), (3, 6)):
         ids = torch.arange(1, 1 + n_items * n_phones).view(n_items, n_phones) % 7 + 1
         lengths, durations = torch.arange(n_phones, n_phones - n_items, -1), torch.full_like(ids, 2)
         expected, found = (
@@ -299,10 +308,10 @@ def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeyp
         torch.testing.assert_close(found[:5], expected[:5], rtol=1e-4, atol=1e-4)
         n_graphs.append(counts["unique_graphs"] - before)
     assert n_graphs[0] > 0
-    assert n_graphs == [n_graphs[0] * count for count in (1, 1, 1, 2, 2)]
+    assert n_graphs[1] == n_graphs[0]
 
 
-@every_acoustic_model
+@marked([name for name in ACOUSTIC if name[1] in ("", "own encoder")])
 def test_rows_of_phones_and_speakers_exist_under_their_names(model, variant):
     subject = subject_of(model, variant, 2)
     network = subject.network()
@@ -353,7 +362,7 @@ def test_a_vocoder_streams_what_it_synthesises_at_once(model, variant, chunk_fra
     assert list(network.generate(iter([]))) == []
 
 
-@every_model
+@as_it_is
 def test_a_seed_gives_the_same_speech_whatever_was_drawn_before(model, variant):
     subject = subject_of(model, variant)
     network, batch = subject.network(), batch_of(subject)

@@ -96,17 +96,13 @@ def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path,
         Synthesizer("x" * 5000)
 
 
-def test_a_damaged_history_is_named(tmp_path, caplog):
-    (make_voice(tmp_path / "anna") / "history.json").write_text('{"licence": "mit')
-    assert voices_in(tmp_path) == []
-    assert f"voice anna left out: {tmp_path}/anna/history.json: not JSON" in caplog.text
-
-
-@pytest.mark.parametrize("config", ["{", "3"])
-def test_damaged_voices_are_named_and_unfinished_ones_left_out(config, tmp_path, caplog):
+@pytest.mark.parametrize(
+    ("file", "text"), [("config", "{"), ("config", "3"), ("history", '{"licence": "mit')]
+)
+def test_damaged_voices_are_named_and_unfinished_ones_left_out(file, text, tmp_path, caplog):
     make_voice(tmp_path / "anna")
-    (make_voice(tmp_path / "bad") / "config.json").write_text(config)
+    (make_voice(tmp_path / "bad") / f"{file}.json").write_text(text)
     (make_voice(tmp_path / "young") / "model.safetensors").unlink()
     assert [voice.name for voice in voices_in(tmp_path)] == ["anna"]
     (warning,) = caplog.messages
-    assert warning.startswith(f"voice bad left out: {tmp_path}/bad/config.json: ")
+    assert warning.startswith(f"voice bad left out: {tmp_path}/bad/{file}.json: ")

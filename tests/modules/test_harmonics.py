@@ -43,22 +43,13 @@ def less_envelope(log_mel: torch.Tensor, mel: MelConfig, f0: float) -> torch.Ten
     return rest
 
 
-@pytest.mark.parametrize("f0", [61.3, 97.0, 141.7, 203.1, 287.0, 433.0])
+@pytest.mark.parametrize("f0", [61.3, 141.7, 287.0])
 @pytest.mark.parametrize("mel", MELS.values(), ids=MELS)
 def test_the_ripple_is_that_of_the_mel_of_a_comb(mel, f0):
     ripple = HarmonicComb(mel)(torch.tensor([[f0]]))[0, 0]
     expected = less_envelope(comb_mel(mel, f0), mel, f0)
     assert (ripple - expected).abs().mean() < 0.01
     assert ripple.std() > 0.3 or f0 < 100  # low harmonics share bands
-
-
-def test_harmonics_of_a_higher_pitch_are_higher():
-    """The strongest band below 500 Hz is the one around F0."""
-    mel = MelConfig()
-    f0 = torch.tensor([[150.0, 220, 330, 440]])
-    bands = mel_band_edges(mel)[1:-1]
-    low = HarmonicComb(mel)(f0)[0, :, bands < 500]  # (4, bands)
-    torch.testing.assert_close(bands[low.argmax(dim=1)].float(), f0[0], rtol=0, atol=25)
 
 
 def test_beyond_60_and_500_hz_the_harmonics_stay():
@@ -110,10 +101,10 @@ def test_it_learns_how_f0_moves_within_phones():
     torch.manual_seed(0)
     frames, f0, durations, mask = batch()
     network = F0Residual(H).eval()  # without dropout
-    optimizer = torch.optim.Adam(network.parameters(), 1e-2)
+    optimizer = torch.optim.Adam(network.parameters(), 2e-2)
     before = network.l1_sum(frames, f0, durations, mask).item()
     assert before == pytest.approx(0.5 * int(mask.sum()), rel=0.1)
-    for _ in range(200):
+    for _ in range(100):
         optimizer.zero_grad()
         network.l1_sum(frames, f0, durations, mask).backward()
         optimizer.step()
@@ -137,16 +128,6 @@ def test_the_network_that_gives_the_frames_learns_nothing_from_it():
     network.l1_sum(frames, f0, durations, mask).backward()
     assert frames.grad is None
     assert network.given.weight.grad is not None
-
-
-def test_it_is_the_same_alone_and_in_a_batch():
-    frames, f0, durations, mask = batch()
-    network = F0Residual(H).eval()
-    torch.nn.init.normal_(network.predictor.linear.weight)
-    together = network(frames, f0, durations, mask)
-    alone = network(frames[:1, :16], f0[:1, :16], durations[:1, :2], mask[:1, :16])
-    assert torch.allclose(together[:1, :16], alone, atol=1e-5)
-    assert (together[~mask] == 0).all()
 
 
 def test_it_does_not_depend_on_how_high_the_voice_is():

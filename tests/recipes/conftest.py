@@ -1,14 +1,21 @@
 """run.sh under each POSIX shell that is here, with a Python that only listens."""
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from bins import recipe as program
+from bins._flags.parsers import recipe_arguments
+from utils.cli import UsageError
 
 REPOSITORY = Path(__file__).parents[2]
 SHELLS = {
@@ -79,6 +86,12 @@ FAKES = {
 }
 
 
+IGNORED = {
+    *("CUDA_VISIBLE_DEVICES", "PYTHONPATH", "ACCELERATE_USE_CPU"),
+    *("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
+}
+
+
 class Call(NamedTuple):
     """How a stage was called."""
 
@@ -86,8 +99,8 @@ class Call(NamedTuple):
     arguments: list[str]
     folder: str
     environment: dict[str, str]
-    process: int
-    command: list[str]  # of that process
+    process: int = 0
+    command: Sequence[str] = ()  # of that process
 
 
 class Result(NamedTuple):
@@ -125,12 +138,42 @@ def listening(tmp_path):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    ignored = {
-        *("CUDA_VISIBLE_DEVICES", "PYTHONPATH", "ACCELERATE_USE_CPU"),
-        *("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
-    }
-    kept = {name: value for name, value in os.environ.items() if name not in ignored}
+    kept = {name: value for name, value in os.environ.items() if name not in IGNORED}
     return kept | {"PYTHON": str(python), "RECORD": str(tmp_path / "calls.jsonl")}
+
+
+@pytest.fixture
+def planned(clone):
+    """Plans what the script of a recipe would run, in this process, on a CPU."""
+
+    def plan(recipe, *flags, folder=clone, **environment):
+        output = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stderr(output):
+            patch.setattr(os, "environ", {n: v for n, v in os.environ.items() if n not in IGNORED})
+            patch.setattr(sys, "path", sys.path[:])
+            patch.setattr(program, "ROOT", clone)
+            patch.setattr(program, "count_gpus", lambda _names: 0)
+            patch.chdir(clone)
+            os.environ.update(environment)
+            try:
+                place = program.find_recipe("/".join(Path(recipe).parts[-2:]), str(folder))
+                steps = program.plan(place, recipe_arguments(place.kind, flags))
+            except UsageError as error:
+                return Result(2, f"error: {error}", [])
+            except SystemExit as error:
+                return Result(int(error.code or 0), output.getvalue(), [])
+            calls = [
+                Call(
+                    f"bins.{step.command.name}",
+                    step.argv,
+                    str(clone),
+                    os.environ | step.environment,
+                )
+                for step in steps
+            ]
+        return Result(0, output.getvalue(), calls)
+
+    return plan
 
 
 @pytest.fixture

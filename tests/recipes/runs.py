@@ -93,12 +93,5 @@ def run_stages(place: Place, *flags_of_stages: tuple[str, ...]) -> None:
         assert "Traceback" not in done.stderr
 
 
-def train_and_speak(place: Place) -> Place:
-    """Stages 1 to 3 of an acoustic model in this process."""
-    run_stages(place, (), (), (*TEST_SET, "--vocoder_dir", "griffin_lim"))
-    (place.folder / "ckpts" / "tiny").rename(place.experiment)
-    return place
-
-
 def lines_of(folder: Path) -> list[dict]:
     return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]

@@ -8,9 +8,10 @@ import pytest
 from models.voices import voices_in
 from tests.commands import command
 from tests.recipes.runs import EGS, Place
-from tests.recipes.test_fastpitch import RECIPE, TINY
+from tests.recipes.test_recipes import VOICES
 from utils.files import read_json
 
+RECIPE = EGS / "tts" / "FastPitch"
 TOY = "tests.models.programs.distil.toy_teacher:speak"
 
 
@@ -25,7 +26,7 @@ def distilled(tmp_path_factory) -> Place:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     config = {
-        **TINY,
+        **VOICES["FastPitch"],
         "base_config": os.path.relpath(RECIPE / "exp_config.json", folder),
         "dataset": ["toy"],
         "dataset_path": {"toy": str(folder / "corpus")},

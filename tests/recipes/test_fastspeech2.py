@@ -13,7 +13,11 @@ from tests.recipes.runs import EGS, HELD_OUT, TRAINING, Place, lines_of, write_c
 from tests.recipes.tiny import TWO_UPDATES, tiny_model
 
 RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
-VOCODERS = ("FreeVGL", "HiFiGAN", "Vocos", "WaveGlow")
+# recipes of the others have tests of their own
+VOCODERS = (
+    "HiFiGAN",
+    *(pytest.param(v, marks=pytest.mark.slow) for v in ("FreeVGL", "Vocos", "WaveGlow")),
+)
 ONE_PROCESS = ("--set", "preprocess.backend=sequential")  # others would have to import PyTorch
 
 

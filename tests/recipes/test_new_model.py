@@ -1,17 +1,28 @@
 """docs/add_a_model.md as a test: a new model is four files and nothing else."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands import Done
+from tests.processes import Process
 from tests.recipes.runs import EGS, HELD_OUT, TEST_SET, Place, lines_of, prepare
 
 ROOT = EGS.parent
+COPIED = ("bins", "config", "models")
+LINKED = ("modules", "preprocessors", "processors", "utils", "arion.py")
+# Runs a command of another tree, in a process that has imported PyTorch and this one.
+COMMAND = f"""
+import runpy, sys
+_, tree, module, *words = sys.argv
+for name in [name for name in sys.modules if name.split(".")[0] in {(*COPIED, *LINKED)}]:
+    del sys.modules[name]
+sys.path.insert(0, tree)
+sys.argv = [module, *words]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
 TOY = Path(__file__).with_name("toy")
 SECTIONS = {
     "train": {
@@ -28,11 +39,10 @@ SECTIONS = {
 def tree(tmp_path_factory) -> Path:
     """The sources with one more model; what numba compiled lies in rooms that are not copied."""
     tree = tmp_path_factory.mktemp("a copy")
-    for room in ("bins", "config", "models"):
+    for room in COPIED:
         shutil.copytree(ROOT / room, tree / room)
-    for room in ("modules", "preprocessors", "processors", "utils", "arion.py"):
+    for room in LINKED:
         (tree / room).symlink_to(ROOT / room)
-    shutil.copytree(EGS / "_shared", tree / "egs" / "_shared")
     recipe = tree / "egs" / "tts" / "Toy"
     recipe.mkdir(parents=True)
     shutil.copy(TOY / "model.py", tree / "models" / "tts" / "toy.py")
@@ -42,15 +52,26 @@ def tree(tmp_path_factory) -> Path:
     return tree
 
 
+def run(place: Place, module: str, *words: object) -> Done:
+    """Runs a command of the tree that holds the recipe, from a folder that is not its own."""
+    return Process(
+        "-c", COMMAND, place.script.parents[3], module, *words, folder=place.folder
+    ).finish()
+
+
+def recipe(place: Place, *flags: object) -> Done:
+    return run(place, "bins.recipe", "tts/Toy", "--gpu", "", *flags)
+
+
 @pytest.fixture(scope="module")
 def trained(tree, tmp_path_factory) -> Place:
-    """Stages 1 to 3, from a folder that is not the repository's."""
+    """Stages 1 to 3."""
     place = prepare(tmp_path_factory.mktemp("work"), tree / "egs" / "tts" / "Toy", **SECTIONS)
-    done = place.run_sh(
-        "--stage", "1-3", "--config", place.config.name, "--name", "tiny", *TEST_SET,
-        "--vocoder_dir", "griffin_lim", cwd=place.folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    for stage, flags in enumerate(((), (), (*TEST_SET, "--vocoder_dir", "griffin_lim")), 1):
+        done = recipe(
+            place, "--stage", stage, "--config", place.config.name, "--name", "tiny", *flags
+        )
+        assert done.returncode == 0, done.stderr
     (place.folder / "ckpts" / "tiny").rename(place.experiment)
     return place
 
@@ -72,39 +93,30 @@ def test_its_one_control_is_taken_and_the_others_are_refused(trained):
     speak = ("--stage", "3", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "single",
              "--infer_text", "No.", "--vocoder_dir", "griffin_lim")  # fmt: skip
     for pace in ("1", "0.5"):
-        spoken = trained.run_sh(*speak, "--pace", pace)
+        spoken = recipe(trained, *speak, "--pace", pace)
         assert spoken.returncode == 0, spoken.stderr
     first, second = lines_of(trained.experiment / "result" / "single")
     assert second["seconds"] == pytest.approx(2 * first["seconds"], rel=0.1)
-    refused = trained.run_sh(*speak, "--pitch_control", "1.2")
+    refused = recipe(trained, *speak, "--pitch_control", "1.2")
     assert refused.returncode == 1
     assert "Toy has no control of pitch (it has: duration)" in refused.stderr
 
 
 def test_its_speech_is_scored(trained):
-    scored = trained.run_sh(
-        "--stage", "4", "--infer_expt_dir", str(trained.experiment), *TEST_SET,
-        "--metrics", "mcd", "--copies", "no",
-    )  # fmt: skip
+    flags = ("--infer_expt_dir", trained.experiment, *TEST_SET, "--metrics", "mcd")
+    scored = recipe(trained, "--stage", "4", *flags, "--copies", "no", "--page", "no")
     assert scored.returncode == 0, scored.stderr
     scores = json.loads((trained.experiment / "result" / "scores.json").read_text())["scores"]
     assert scores["mcd"]["mean"] > 0
 
 
-def test_it_is_exported_and_starts_another_training(trained, tree):
+def test_it_is_exported_and_starts_another_training(trained):
     folder = trained.folder / "exported"
-    exported = subprocess.run(
-        [sys.executable, "-m", "bins.export_model", str(trained.experiment), str(folder)],
-        cwd=tree,
-        env=os.environ | {"PYTHONPATH": str(tree)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    exported = run(trained, "bins.export_model", trained.experiment, folder)
     assert exported.returncode == 0, exported.stderr
-    again = trained.run_sh(
-        "--stage", "2", "--config", str(trained.config), "--name", "again",
-        "--init_from", str(folder), "--set", "train.max_steps=1",
+    again = recipe(
+        trained, "--stage", "2", "--config", trained.config, "--name", "again",
+        "--init_from", folder, "--set", "train.max_steps=1",
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert "0 new" not in again.stderr

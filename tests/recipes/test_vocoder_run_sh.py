@@ -11,8 +11,8 @@ SINGLE = (*MODEL, "--infer_mode", "single")
 
 
 @pytest.fixture
-def recipe(run_sh):
-    return partial(run_sh, RECIPE)
+def recipe(planned):
+    return partial(planned, RECIPE)
 
 
 def test_all_stages_are_those_of_a_vocoder(recipe, clone):
@@ -72,8 +72,8 @@ def test_mels_of_an_acoustic_model_are_a_matter_of_stage_1(recipe):
     assert not any(argument.startswith("--from_acoustic") for argument in second.arguments)
 
 
-def test_a_recipe_of_an_unknown_kind_is_refused(run_sh, clone):
+def test_a_recipe_of_an_unknown_kind_is_refused(planned, clone):
     (clone / "egs" / "vocoder").rename(clone / "egs" / "music")
-    result = run_sh("egs/music/HiFiGAN", "--stage", "1")
+    result = planned("egs/music/HiFiGAN", "--stage", "1")
     assert (result.code, result.calls) == (2, [])
     assert "error: no recipe 'music/HiFiGAN' (expected one of tts/FastPitch, " in result.output

@@ -100,6 +100,14 @@ _SETTINGS = (  # of `model`; the keys of these projects that are Arion's too
 _DEPTHS = {f"model.transformer.n_{p}_layers": f"model.transformer.{p}_layer" for p in _PARTS}
 _SYMBOLS, _SPEAKERS = "encoder.src_word_emb.weight", "speaker_emb.weight"
 _LAST_BIAS = re.compile(r"encoder\.layers\.\d+\.conv_norm\.bias")
+# what rebuilds a NumPy number, as which the learning rate is stored
+_NUMPY_SCALARS: list[SafeGlobal] = [
+    *(
+        (np.float64(0).__reduce__()[0], f"numpy.{core}.multiarray.scalar")
+        for core in ("core", "_core")
+    ),
+    *(np.dtype, np.dtypes.Float64DType, np.dtypes.Float32DType, np.dtypes.Int64DType),
+]
 _TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 
@@ -114,7 +122,7 @@ def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     model_path, path = (beside(weights, f"{n}.yaml", _LEVELS) for n in ("model", "preprocess"))
     values = read_yaml(path)
-    saved = read_pickled(weights, _numpy_scalars())
+    saved = read_pickled(weights, _NUMPY_SCALARS)
     tensors = named_tensors(_tables.value_at(saved, "model"), f"{weights}: model")
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
@@ -238,14 +246,6 @@ def stat_of(numbers: object, path: Path, name: str) -> Stat:
     raise InputError(
         f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and std > 0"
     )
-
-
-def _numpy_scalars() -> list[SafeGlobal]:
-    """Returns what rebuilds a NumPy number, as which the learning rate is stored."""
-    scalar = np.float64(0).__reduce__()[0]
-    names = [f"numpy.{core}.multiarray.scalar" for core in ("core", "_core")]
-    types = (np.dtypes.Float64DType, np.dtypes.Float32DType, np.dtypes.Int64DType)
-    return [*((scalar, name) for name in names), np.dtype, *types]
 
 
 def _stat(stats: object, quantity: str, path: Path) -> Stat:

@@ -16,8 +16,8 @@ from torch import Tensor
 from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
 from models.checkpoint.importers._tables import required, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
+from models.vocoder.hifigan import WaveDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
-from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from modules.layers.normalisation import adapt_weight_norm
 from utils.arrays import read_pickled
 from utils.config_tree import read_values
@@ -111,8 +111,15 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
     fitting: dict[str, Tensor] = {}
     unused: list[str] = []
     for part, value in parts.items():
-        stored = _with_new_names(named_tensors(value, f"{path}: {part}"))
-        tensors = adapt_weight_norm({f"{part}.{name}": t for name, t in stored.items()}, shapes)
+        stored = named_tensors(value, f"{path}: {part}")
+        renamed = {}  # spectral normalisation has other names here
+        for name, tensor in stored.items():
+            layer, _, end = name.rpartition(".")
+            is_spectral = end in _SPECTRAL and f"{layer}.weight_orig" in stored
+            renamed[f"{part}.{layer}.{_SPECTRAL[end]}" if is_spectral else f"{part}.{name}"] = (
+                tensor
+            )
+        tensors = adapt_weight_norm(renamed, shapes)
         wanted = {name: shape for name, shape in shapes.items() if name.startswith(f"{part}.")}
         if {name: tensor.shape for name, tensor in tensors.items()} == wanted:
             fitting |= tensors
@@ -137,13 +144,3 @@ def _discriminators(weights: Path) -> TrainingNetworks:
     networks = discriminators_in({n: values[n] for n in _DISCRIMINATORS if n in values}, path)
     unused = unused_in((name for name in values if name not in _DISCRIMINATORS), path)
     return TrainingNetworks(networks.tensors, networks.unused + unused)
-
-
-def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns spectral normalisation under its new names; weight normalisation keeps its names."""
-    new = {}
-    for name, tensor in tensors.items():
-        layer, _, part = name.rpartition(".")
-        is_spectral = part in _SPECTRAL and f"{layer}.weight_orig" in tensors
-        new[f"{layer}.{_SPECTRAL[part]}" if is_spectral else name] = tensor
-    return new

@@ -2,11 +2,12 @@
 
 A checkpoint is one file; nothing else is needed. `hyper_parameters` in it holds containers of
 omegaconf and an optimizer, which are read as records: nothing is imported for them. The mel and the
-symbols are not in it: they are those of the authors' code.
+symbols are not in it; the authors' code defines them.
 """
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,37 +18,38 @@ from models.checkpoint.foreign import FileNames, ImportedModel
 from models.checkpoint.importers import _tables
 from models.checkpoint.importers._tables import TensorNames, value_at
 from models.checkpoint.tensors import named_tensors
-from processors.text.voice_phones import Vocabulary, espeak_characters_vocabulary
-from utils.arrays import plain_values, read_records
+from processors.text.voice_phones import espeak_characters_vocabulary
+from utils.arrays import SafeGlobal, read_pickled
 from utils.errors import InputError
 
 KIND = "Matcha-TTS of its authors (*.ckpt)"
 _WEIGHTS = re.compile(r".+\.ckpt")
 FILES = FileNames(_WEIGHTS, re.compile(r"(\d+)\.ckpt$"), _WEIGHTS)
-# whose classes a checkpoint may hold: of its settings, of the optimizer, of the trainer's state
-_MODULES = (
+# packages whose classes a checkpoint may name, for settings, optimizer and state of the trainer
+_PACKAGES = (
     *("omegaconf", "typing", "functools", "collections", "pathlib", "numpy"),
     *("torch", "lightning", "pytorch_lightning", "matcha"),
 )
+# containers that are filled after they were made, and types that are named by their default values
+_EMPTY = ("builtins.dict", "collections.defaultdict")
+_PLAIN = tuple(f"builtins.{name}" for name in ("list", "int", "float", "str", "bool", "tuple"))
 _READ = ("state_dict", "hyper_parameters", "epoch", "global_step", "pytorch-lightning_version")
 _SYMBOLS, _SPEAKERS = "encoder.emb.weight", "spk_emb.weight"
 _NORM = {"gamma": "weight", "beta": "bias"}
 _ATTENTION = {"conv_o.": "attention.fc.", "conv_{qkv}.": "attention.{qkv}."}
-_RESIDUAL = {
-    "mlp.1.": "time.",
-    "block{m}.block.0.": "block_{m}.conv.",
-    "block{m}.block.1.": "block_{m}.norm.",
-    "res_conv.": "residual.",
-}
-_TRANSFORMER = {
-    "norm1.": "attention_norm.",
-    "attn1.to_out.0.": "attention.fc.",
-    "attn1.to_{qkv}.": "attention.{qkv}.",
-    "norm3.": "linear_norm.",
-    "ff.net.0.proj.": "up.",
-    "ff.net.0.alpha": "activation.log_frequency",
-    "ff.net.0.beta": "activation.log_height",
-    "ff.net.2.": "down.",
+_STAGE = {
+    "0.mlp.1.": "residual.time.",
+    "0.block{m}.block.0.": "residual.block_{m}.conv.",
+    "0.block{m}.block.1.": "residual.block_{m}.norm.",
+    "0.res_conv.": "residual.residual.",
+    "1.{m}.norm1.": "blocks.{m}.attention_norm.",
+    "1.{m}.attn1.to_out.0.": "blocks.{m}.attention.fc.",
+    "1.{m}.attn1.to_{qkv}.": "blocks.{m}.attention.{qkv}.",
+    "1.{m}.norm3.": "blocks.{m}.linear_norm.",
+    "1.{m}.ff.net.0.proj.": "blocks.{m}.up.",
+    "1.{m}.ff.net.0.alpha": "blocks.{m}.activation.log_frequency",
+    "1.{m}.ff.net.0.beta": "blocks.{m}.activation.log_height",
+    "1.{m}.ff.net.2.": "blocks.{m}.down.",
 }
 _ENCODER = {
     "emb.": "phone_embedding.",
@@ -65,8 +67,7 @@ _ENCODER = {
 }
 _DECODER = {
     "time_mlp.linear_": "time_",
-    **_tables.below({"{part}_blocks.{n}.0.": "{part}.{n}.residual."}, _RESIDUAL),
-    **_tables.below({"{part}_blocks.{n}.1.{m}.": "{part}.{n}.blocks.{m}."}, _TRANSFORMER),
+    **_tables.below({"{part}_blocks.{n}.": "{part}.{n}."}, _STAGE),
     "down_blocks.{n}.2.conv.": "halving.{n}.linear.",
     "down_blocks.{n}.2.": "halving.{n}.",
     "up_blocks.{n}.2.": "doubling.{n}.",
@@ -84,28 +85,34 @@ _NAMES = TensorNames(
 _QKV = re.compile(r"(.+\.attention\.)q(\.\w+)")
 # linear maps, which are convolutions of one frame there
 _LINEAR = re.compile(r".+\.(linear|qkv|fc|prior|residual\.residual|velocity)\.weight")
-_HALVING = re.compile(r"unet\.halving\.\d+\.linear\.weight")
-_ENCODER_KEYS = "encoder.encoder_params.{}"
-_DURATION_KEYS = "encoder.duration_predictor_params.{}"
+_HALVING = "unet.halving.0.linear.weight"
 _SETTINGS = {
     "preprocess.n_mels": "n_feats",
     "model.speaker_size": "spk_emb_dim",
-    "model.encoder.hidden": _ENCODER_KEYS.format("n_channels"),
-    "model.encoder.n_layers": _ENCODER_KEYS.format("n_layers"),
-    "model.encoder.heads": _ENCODER_KEYS.format("n_heads"),
-    "model.encoder.filter_size": _ENCODER_KEYS.format("filter_channels"),
-    "model.encoder.kernel_size": _ENCODER_KEYS.format("kernel_size"),
-    "model.encoder.dropout": _ENCODER_KEYS.format("p_dropout"),
-    "model.encoder.prenet": _ENCODER_KEYS.format("prenet"),
-    "model.encoder.duration_filter_size": _DURATION_KEYS.format("filter_channels_dp"),
-    "model.encoder.duration_kernel_size": _DURATION_KEYS.format("kernel_size"),
-    "model.encoder.duration_dropout": _DURATION_KEYS.format("p_dropout"),
-    "model.decoder.channels": "decoder.channels",
-    "model.decoder.n_blocks": "decoder.n_blocks",
-    "model.decoder.n_middle_stages": "decoder.num_mid_blocks",
-    "model.decoder.heads": "decoder.num_heads",
-    "model.decoder.head_size": "decoder.attention_head_dim",
-    "model.decoder.dropout": "decoder.dropout",
+    **_tables.below(
+        {"model.encoder.": "encoder.encoder_params."},
+        {
+            "hidden": "n_channels",
+            "n_layers": "n_layers",
+            "heads": "n_heads",
+            "filter_size": "filter_channels",
+            "dropout": "p_dropout",
+        },
+    ),
+    **_tables.below(
+        {"model.encoder.duration_": "encoder.duration_predictor_params."},
+        {"filter_size": "filter_channels_dp", "dropout": "p_dropout"},
+    ),
+    **_tables.below(
+        {"model.decoder.": "decoder."},
+        {
+            "channels": "channels",
+            "n_middle_stages": "num_mid_blocks",
+            "heads": "num_heads",
+            "head_size": "attention_head_dim",
+            "dropout": "dropout",
+        },
+    ),
 }
 _FIXED = {  # of its code and its data
     "model_type": "Matcha",
@@ -119,7 +126,11 @@ _FIXED = {  # of its code and its data
     "preprocess.aligner": "learned",
     "preprocess.text.phone_extractor": "espeak_characters",
 }
-_PARTS = {  # of the U-Net, which the authors' code can also build of other layers
+_PARTS = {  # of the authors' networks, which their code can also build otherwise
+    "encoder.encoder_params.prenet": True,
+    "encoder.encoder_params.kernel_size": 3,
+    "encoder.duration_predictor_params.kernel_size": 3,
+    "decoder.n_blocks": 1,
     "decoder.act_fn": "snakebeta",
     "decoder.down_block_type": "transformer",
     "decoder.mid_block_type": "transformer",
@@ -127,8 +138,22 @@ _PARTS = {  # of the U-Net, which the authors' code can also build of other laye
 }
 
 
+class Record:
+    """An object of any class in a file: its state, without the behaviour of the class."""
+
+    state: object = None
+
+    def __new__(cls, *_arguments: object) -> "Record":
+        """Makes an empty record; pickles may call this alone."""
+        return super().__new__(cls)
+
+    def __setstate__(self, state: object) -> None:
+        """Stores the state."""
+        self.state = state
+
+
 def recognises(weights: Path) -> bool:
-    """Whether it is a `*.ckpt` with the tensors of Matcha-TTS."""
+    """Tells whether a `*.ckpt` has the tensors of Matcha-TTS."""
     if not _WEIGHTS.fullmatch(weights.name):
         return False
     tensors = value_at(_saved(weights, weights.stat().st_mtime_ns), "state_dict")
@@ -140,6 +165,11 @@ def read(weights: Path) -> ImportedModel:
     saved = _saved(weights, weights.stat().st_mtime_ns)
     stored = named_tensors(value_at(saved, "state_dict"), f"{weights}: state_dict")
     n_speakers = _tables.size_of(stored, _SPEAKERS, 0, weights) if _SPEAKERS in stored else 1
+    vocabulary = espeak_characters_vocabulary()
+    if (n_symbols := _tables.size_of(stored, _SYMBOLS, 0, weights)) != len(vocabulary):
+        raise InputError(
+            f"{weights}: {n_symbols} symbols, expected the {len(vocabulary)} of the authors' code"
+        )
     epoch, step = (value_at(saved, name) for name in ("epoch", "global_step"))
     after = f", epoch {epoch}" if isinstance(epoch, int) else ""
     return ImportedModel(
@@ -147,60 +177,63 @@ def read(weights: Path) -> ImportedModel:
         tensors=_translated(stored),
         weights=weights,
         source=f"Matcha-TTS of its authors, {weights.name}{after}",
-        vocabulary=_vocabulary(_tables.size_of(stored, _SYMBOLS, 0, weights), weights),
+        vocabulary=vocabulary,
         speakers=tuple(Speaker(f"speaker_{number}", "en-us") for number in range(n_speakers)),
         step=step if isinstance(step, int) else None,
         unused=tuple(str(name) for name in saved if name not in _READ),
     )
 
 
-@lru_cache(maxsize=1)  # it is asked for twice
+@lru_cache(maxsize=1)  # `recognises` and `read` need the same file
 def _saved(path: Path, _changed_ns: int) -> Mapping[str, object]:
-    """The parts of a file; tensors stay on disk until they are used."""
-    saved = read_records(path, _MODULES)
+    """Reads a file without importing what it names; tensors stay on disk until they are used."""
+    from torch.serialization import get_unsafe_globals_in_checkpoint
+
+    allowed: list[SafeGlobal] = []
+    with suppress(Exception):  # of many types, which `read_pickled` explains
+        for name in get_unsafe_globals_in_checkpoint(path):
+            if name in _EMPTY:
+                allowed.append((lambda *_default: {}, name))
+            elif name in _PLAIN or name.split(".")[0] in _PACKAGES:
+                allowed.append((type(name, (Record,), {}), name))
+    saved = read_pickled(path, allowed)
     return saved if isinstance(saved, Mapping) else {}
+
+
+def _plain(value: object) -> object:
+    """Returns the dicts, lists and numbers in the containers of omegaconf."""
+    if isinstance(value, Record):
+        state = value.state if isinstance(value.state, Mapping) else {}
+        return _plain(state.get("_content", state.get("_val")))
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
 
 
 def _settings(
     saved: Mapping[str, object], stored: Mapping[str, Tensor], path: Path
 ) -> dict[str, object]:
-    values = plain_values(saved.get("hyper_parameters"))
+    """Returns the settings by Arion's keys."""
+    values = _plain(saved.get("hyper_parameters"))
     values = values if isinstance(values, dict) else {}
-    for key, known in _PARTS.items():
-        if (part := value_at(values, key, known)) != known:
-            raise InputError(f"{path}: {key} is {str(part)[:40]}; only {known} can be imported")
-    settings = _tables.required(values, _SETTINGS, path)
-    for key, value in settings.items():
-        numbers = value if isinstance(value, list) else [value]
-        if not all(isinstance(number, int | float) for number in numbers):
-            raise InputError(
-                f"{path}: hyper_parameters: {_SETTINGS[key]} is of type {type(value).__name__},"
-                " expected numbers; save it again as plain numbers"
-            )
+    for key, expected in _PARTS.items():
+        if (part := value_at(values, key, expected)) != expected:
+            raise InputError(f"{path}: {key} is {str(part)[:40]}; only {expected} can be imported")
     scales = {
         f"model.{n}": stored[n].item() for n in ("mel_mean", "mel_std") if stored[n].dim() < 1
     }
-    return _FIXED | settings | scales | {"model.out_size": value_at(values, "out_size") or 0}
-
-
-def _vocabulary(n_symbols: int, path: Path) -> Vocabulary:
-    vocabulary = espeak_characters_vocabulary()
-    if n_symbols != len(vocabulary):
-        raise InputError(
-            f"{path}: it has {n_symbols} symbols, expected the {len(vocabulary)} of the authors'"
-            " code"
-        )
-    return vocabulary
+    settings = _FIXED | _tables.required(values, _SETTINGS, path) | scales
+    return settings | {"model.out_size": value_at(values, "out_size") or 0}
 
 
 def _translated(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors by Arion's names; others are left for the strict check."""
+    """Renames tensors to Arion's names; others are left for the strict check."""
     tensors = _NAMES.renamed(stored)
     for match in [match for name in tensors if (match := _QKV.fullmatch(name))]:
         before, after = match.groups()
         _tables.join(tensors, [f"{before}{part}{after}" for part in "qkv"], f"{before}qkv{after}")
     for name, tensor in tensors.items():
-        if _HALVING.fullmatch(name) and tensor.ndim == 3:  # by frames, then channels
+        if name == _HALVING and tensor.ndim == 3:  # by frames, then channels
             tensors[name] = tensor.mT.flatten(1)
         elif _LINEAR.fullmatch(name) and tensor.shape[2:] == (1,):
             tensors[name] = tensor.squeeze(2)

@@ -17,17 +17,15 @@ from utils.errors import InputError
 KIND = "Vocos of its author (pytorch_model.bin with config.yaml)"
 _CONFIG = "config.yaml"
 FILES = FileNames(re.compile(r"pytorch_model\.bin"), re.compile("(?!)"), re.compile(_CONFIG))
-# parts that can be read, with the end of their class
-_CLASSES = {
-    "feature_extractor": "MelSpectrogramFeatures",
-    "backbone": "VocosBackbone",
-    "head": "ISTFTHead",
-}
-_DEFAULTS: dict[str, dict[str, object]] = {  # of the classes
-    "feature_extractor": {"sample_rate": 24000, "n_fft": 1024, "hop_length": 256, "n_mels": 100}
-    | {"padding": "center", "f_min": 0.0, "f_max": None, "norm": None, "mel_scale": "htk"},
-    "backbone": {"adanorm_num_embeddings": None},
-    "head": {"padding": "same"},
+# classes that can be read, with the defaults of their arguments
+_CLASSES: dict[str, tuple[str, dict[str, object]]] = {
+    "feature_extractor": (
+        "MelSpectrogramFeatures",
+        {"sample_rate": 24000, "n_fft": 1024, "hop_length": 256, "n_mels": 100}
+        | {"padding": "center", "f_min": 0.0, "f_max": None, "norm": None, "mel_scale": "htk"},
+    ),
+    "backbone": ("VocosBackbone", {"adanorm_num_embeddings": None}),
+    "head": ("ISTFTHead", {"padding": "same"}),
 }
 _KEYS = {
     **{
@@ -63,7 +61,7 @@ _COMPUTED = re.compile(r"head\.istft\.window|feature_extractor\.mel_spec\..+")
 
 
 def recognises(weights: Path) -> bool:
-    """Whether config.yaml of Vocos is in the folder of the file."""
+    """Tells whether config.yaml of Vocos is in the folder of the file."""
     if not FILES.weights.fullmatch(weights.name) or not weights.with_name(_CONFIG).is_file():
         return False
     classes = (value_at(read_yaml(weights.with_name(_CONFIG)), f"{p}.class_path") for p in _CLASSES)
@@ -75,26 +73,26 @@ def read(weights: Path) -> ImportedModel:
     path = beside(weights, _CONFIG)
     settings = _settings(path)
     tensors = named_tensors(read_weights(weights), str(weights))
-    kept = {name: tensor for name, tensor in tensors.items() if not _COMPUTED.fullmatch(name)}
+    trained = {name: tensor for name, tensor in tensors.items() if not _COMPUTED.fullmatch(name)}
     return ImportedModel(
         tree=tree_of("vocoder", settings, path),
-        tensors=_NAMES.renamed(kept),
+        tensors=_NAMES.renamed(trained),
         weights=weights,
         source="Vocos trained by its author's implementation (charactr-platform/vocos)",
     )
 
 
 def _settings(path: Path) -> dict[str, object]:
-    """Settings by Arion's keys, with the defaults of the package."""
+    """Returns the settings by Arion's keys, with the defaults of the package."""
     values = read_yaml(path)
-    for part, name in _CLASSES.items():
-        found = str(value_at(values, f"{part}.class_path"))
-        if found.rpartition(".")[2] != name:
-            raise InputError(
-                f"{path}: {part} is {found}, expected vocos' {name}: only vocoders of mels are read"
-            )
     filled: dict[str, Mapping[str, object]] = {}
-    for part, defaults in _DEFAULTS.items():
+    for part, (expected, defaults) in _CLASSES.items():
+        class_path = str(value_at(values, f"{part}.class_path"))
+        if class_path.rpartition(".")[2] != expected:
+            raise InputError(
+                f"{path}: {part} is {class_path}, expected vocos' {expected}: only vocoders of mels"
+                " are read"
+            )
         stored = value_at(values, f"{part}.init_args")
         filled[part] = {**defaults, **(stored if isinstance(stored, Mapping) else {})}
     mel, backbone, head = filled.values()

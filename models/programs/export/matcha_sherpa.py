@@ -1,10 +1,7 @@
-"""Voices for sherpa-onnx in its layout for Matcha-TTS: acoustic model and vocoder, a graph each.
+"""The files of sherpa-onnx's layout for Matcha-TTS: acoustic model and vocoder, a graph each.
 
 sherpa-onnx puts blanks between the characters of a lexicon, or of phones that a program gives.
 """
-
-import shutil
-from pathlib import Path
 
 import onnx
 import torch
@@ -12,34 +9,31 @@ from onnx import helper
 from torch import Tensor, nn
 
 from models.base.graphs import EXAMPLE_LENGTH
-from models.programs.export.folder import ExportedVoice, copy_licences
+from models.programs.export.folder import ExportedVoice
 from models.programs.export.onnx_file import WeightType, to_onnx
 from processors.text.espeak import EspeakPhonemizer
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.english import is_english
 from processors.text.symbols import BLANK, ESPEAK_CHARACTERS
-from utils.files import new_folder
 
-_NOISE_SCALE = 0.667  # what the program passes by default; it stands for the voice's temperature
-_NOT_SPOKEN = "^$_"  # it looks up the first two, and never puts them between phones
+NOISE_SCALE = 0.667  # the programs' default, which stands for the voice's temperature
+_NOT_SPOKEN = "^$_"  # looked up by the program (the first two), and never put between phones
 
 
 class SherpaInputs(nn.Module):
-    """The inputs of sherpa-onnx for the graph "acoustic" of a voice."""
+    """The graph "acoustic" of a voice with the inputs of sherpa-onnx."""
 
     def __init__(self, voice: ExportedVoice) -> None:
         super().__init__()
-        self.acoustic, self.inputs = (
-            voice.graphs["acoustic"].module,
-            voice.graphs["acoustic"].inputs,
-        )
-        self.temperature = (voice.temperature or 0) / _NOISE_SCALE
+        graph = voice.graphs["acoustic"]
+        self.acoustic, self.inputs = graph.module, graph.inputs
+        self.temperature = (voice.temperature or 0) / NOISE_SCALE
         self.register_buffer("speakers", torch.tensor(voice.speakers_by_sid))
 
     def forward(
         self, x: Tensor, _x_length: Tensor, noise_scale: Tensor, length_scale: Tensor, *sid: Tensor
     ) -> tuple[Tensor, ...]:
-        """Synthesises one item: (1, N), and (1,) each."""
+        """Synthesises one item, (1, N), by factors and the number of a speaker, (1,) each."""
         speaker = self.get_buffer("speakers")[sid[0] if sid else torch.zeros_like(x[0, :1])]
         values = {
             "phone_ids": x,
@@ -49,21 +43,21 @@ class SherpaInputs(nn.Module):
             "temperature": self.temperature * noise_scale,
             "seed": torch.zeros_like(speaker),
         }
-        spoken: tuple[Tensor, ...] = self.acoustic(*(values[name] for name in self.inputs))
-        return spoken
+        outputs: tuple[Tensor, ...] = self.acoustic(*(values[name] for name in self.inputs))
+        return outputs
 
 
-def export_matcha(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes both graphs, lexicon.txt, tokens.txt and the licences into `target`, or nothing.
+def matcha_models(voice: ExportedVoice, weight_type: WeightType) -> dict[str, onnx.ModelProto]:
+    """Builds the graphs by file name.
 
-    The inputs of the model are `x` (1, N) ids, `x_length` (1,) which is not used, `noise_scale`
-    (1,) of which 0.667 stands for the voice's temperature, `length_scale` (1,), a factor on
-    durations, and with several speakers `sid` (1,); its first output is the mel, (1, M, T).
+    Inputs of "model" are `x` (1, N) ids, `x_length` (1,) which is not used, `noise_scale` (1,) of
+    which 0.667 stands for the voice's temperature, `length_scale` (1,), a factor on durations, and
+    with several speakers `sid` (1,); its first output is the mel, (1, M, T).
     """
-    model, one, whole = voice.model, torch.ones(1), torch.zeros(1, dtype=torch.int64)
+    model, factor, number = voice.model, torch.ones(1), torch.zeros(1, dtype=torch.int64)
     x = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
-    inputs = {"x": x, "x_length": whole, "noise_scale": one, "length_scale": one.clone()}
-    inputs |= {"sid": whole.clone()} if len(model.speakers) > 1 else {}
+    inputs = {"x": x, "x_length": number, "noise_scale": factor, "length_scale": factor.clone()}
+    inputs |= {"sid": number.clone()} if len(model.speakers) > 1 else {}
     graph = voice.graphs["acoustic"]._replace(
         module=SherpaInputs(voice),
         inputs=inputs,
@@ -84,27 +78,24 @@ def export_matcha(voice: ExportedVoice, target: Path, weight_type: WeightType = 
     }
     helper.set_model_props(acoustic, facts)
     helper.set_model_props(vocoder, {"model_type": "hifigan"})
-    # of two apostrophes the second is used
+    return {"model": acoustic, "vocoder": vocoder}
+
+
+def matcha_tokens() -> str:
+    """Returns lines of a character and its id; the second of two apostrophes is used."""
     ids = dict.fromkeys(_NOT_SPOKEN, 0)
     ids |= {char: i for i, char in enumerate(ESPEAK_CHARACTERS, start=1)}
-    tokens = "".join(f"{char} {i}\n" for char, i in ids.items())
-    with new_folder(target) as folder:
-        onnx.save(acoustic, folder / "model.onnx")
-        onnx.save(vocoder, folder / "vocoder.onnx")
-        (folder / "tokens.txt").write_text(tokens, encoding="utf-8")
-        (folder / "lexicon.txt").write_text(_lexicon(voice), encoding="utf-8")
-        copy_licences(voice, folder)
-        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+    return "".join(f"{char} {i}\n" for char, i in ids.items())
 
 
-def _lexicon(voice: ExportedVoice) -> str:
+def matcha_lexicon(voice: ExportedVoice) -> str:
     """Returns lines of a word and its characters: the user's words, in English then CMUdict's."""
-    language = voice.model.speakers[0].language
-    say, own = EspeakPhonemizer(language, {}), (voice.model.assets.lexicon or "").splitlines()
-    rows = (line.split() for line in own if line.strip())
-    lines = {word.lower(): " ".join("".join(phones)) for word, *phones in rows}
-    entries = CMUDICT_PATH.read_text(encoding="utf-8").splitlines() if is_english(language) else []
-    for word in (entry.split()[0] for entry in entries):
+    language, lexicon = voice.model.speakers[0].language, voice.model.assets.lexicon or ""
+    entries = (line.split() for line in lexicon.splitlines() if line.strip())
+    lines = {word.lower(): " ".join("".join(phones)) for word, *phones in entries}
+    phonemize = EspeakPhonemizer(language)
+    known = CMUDICT_PATH.read_text(encoding="utf-8").splitlines() if is_english(language) else []
+    for word in (line.split()[0] for line in known):
         if "(" not in word:  # another pronunciation
-            lines.setdefault(word, " ".join("".join(say([word])[0].phones)))
+            lines.setdefault(word, " ".join("".join(phonemize([word])[0].phones)))
     return "".join(f"{word} {characters}\n" for word, characters in lines.items())

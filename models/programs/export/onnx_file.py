@@ -11,12 +11,11 @@ import numpy as np
 import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
-from onnx.compose import add_prefix
 from onnxscript import opset20
 from onnxscript.ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
 from torch import Tensor, nn
 
-from models.base.graphs import Graph, Loop
+from models.base.graphs import Graph
 from models.checkpoint.tensors import LEAST_IN_8_BITS
 from utils.errors import InputError
 
@@ -27,7 +26,6 @@ _INT64 = 7
 _QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
 WeightType = Literal["fp32", "fp16", "int8"]
 _MAX_INT8 = 127
-_BODY = "step_"  # before the names of a loop's body
 
 
 def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -35,18 +33,6 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
 
     The module is not changed; call `eval()` first.
     """
-    model = _exported(graph)
-    parameters = {name for name, _ in _OfList(graph.module).named_parameters()}
-    if graph.loop is not None:
-        _repeat(model, graph.loop)
-        of_body = _OfList(graph.loop.body.module).named_parameters()
-        parameters |= {f"{_BODY}{name}" for name, _ in of_body}
-    _shrink_weights(model, parameters, weight_type)
-    return model
-
-
-def _exported(graph: Graph) -> onnx.ModelProto:
-    """Exports a graph with its weights as they are, without its loop."""
     names = sorted({name for lengths in graph.lengths.values() for name in lengths.values()})
     sizes = {name: torch.export.Dim(name, min=1, max=_LONGEST) for name in names}
     shapes = [
@@ -76,51 +62,21 @@ def _exported(graph: Graph) -> onnx.ModelProto:
     _name_lengths(model.graph, graph)
     for name, like in graph.broadcast.items():
         _expand(model.graph, name, like)
+    parameters = {name for name, _ in _OfList(graph.module).named_parameters()}
+    _shrink_weights(model, parameters, weight_type)
     return model
 
 
-def _repeat(model: onnx.ModelProto, loop: Loop) -> None:
-    """Appends a loop to a graph, which gets the weights of its body."""
-    graph, body = model.graph, add_prefix(_exported(loop.body), _BODY).graph
-    outputs = {value.name: value for value in graph.output}
-    replaced = [value.name.removeprefix(f"{_BODY}next_") for value in body.output]
-    first = {name: f"{name}_first" for name in replaced}
-    # what the body reads as it is
-    seen = {f"{_BODY}{name}": name for name in outputs.keys() - first.keys()}
-    for part, names in ((graph, first), (body, seen)):
-        for node in part.node:
-            node.input[:] = [names.get(name, name) for name in node.input]
-            node.output[:] = [names.get(name, name) for name in node.output]
-    body.node.append(helper.make_node("Identity", ["goes_on"], [f"{_BODY}goes_on"]))
-    repeated = helper.make_graph(
-        body.node,
-        "step",
-        [
-            helper.make_tensor_value_info(f"{_BODY}step", TensorProto.INT64, []),
-            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
-            *(helper.make_value_info(f"{_BODY}{name}", outputs[name].type) for name in replaced),
-        ],
-        [helper.make_tensor_value_info(f"{_BODY}goes_on", TensorProto.BOOL, []), *body.output],
-    )
-    count = numpy_helper.from_array(np.array(loop.n_steps), "n_steps")
-    graph.initializer.extend([*body.initializer, count])
-    inputs = [count.name, "", *first.values()]
-    graph.node.append(helper.make_node("Loop", inputs, replaced, body=repeated))
-    del graph.output[:]
-    graph.output.extend(outputs[name] for name in loop.outputs)
-
-
-def prefixed(model: onnx.ModelProto, prefix: str) -> onnx.ModelProto:
-    """Returns a model with a prefix before all names.
-
-    onnx.compose (1.23) leaves the weights that a loop reads without it.
-    """
-    weights = {tensor.name for tensor in model.graph.initializer}
-    model = add_prefix(model, prefix)
-    loops = (part.g for node in model.graph.node for part in node.attribute if part.HasField("g"))
-    for node in (node for loop in loops for node in loop.node):
-        node.input[:] = [f"{prefix}{name}" if name in weights else name for name in node.input]
-    return model
+def add_prefix(graph: onnx.GraphProto, prefix: str) -> None:
+    """Puts a prefix before all names; that of onnx.compose (1.23) misses some within a scan."""
+    for named in (*graph.input, *graph.output, *graph.value_info, *graph.initializer, *graph.node):
+        named.name = named.name and f"{prefix}{named.name}"
+    for node in graph.node:
+        for names in (node.input, node.output):
+            names[:] = [name and f"{prefix}{name}" for name in names]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                add_prefix(attribute.g, prefix)
 
 
 def _name_lengths(made: onnx.GraphProto, graph: Graph) -> None:

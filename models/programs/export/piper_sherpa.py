@@ -17,9 +17,14 @@ from onnx import helper, numpy_helper
 from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
-from models.programs.export.folder import ExportedVoice, copy_licences
-from models.programs.export.matcha_sherpa import export_matcha
-from models.programs.export.onnx_file import WeightType, prefixed, to_onnx
+from models.programs.export.folder import ONE_PASS, ExportedVoice, check_one_pass, copy_licences
+from models.programs.export.matcha_sherpa import (
+    NOISE_SCALE,
+    matcha_lexicon,
+    matcha_models,
+    matcha_tokens,
+)
+from models.programs.export.onnx_file import WeightType, add_prefix, to_onnx
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.numbers import year_or_number
 from processors.text.symbols import (
@@ -38,7 +43,6 @@ from utils.hub import origin_of
 N_DROPPED = 3  # ids 0, 1 and 2 are between phones and at both ends; those of phones follow
 # the pause of a mark; other punctuation has none
 PAUSE_OF_MARK = {",": "<,>", ";": "<,>", ":": "<,>", ".": FULL_STOP, "?": "<?>", "!": "<!>"}
-_GRAPHS = ("acoustic", "vocoder")
 _BEFORE = """
 before (int64[1, n_ids] input, int64[1] input_lengths, float[3] scales{sid}) => (
   int64[1, n_phones] phone_ids, int64[1] speaker_id,
@@ -91,7 +95,6 @@ ko_KR lb_LU ml_IN nb_NO ne_NP sl_SI sr_RS sv_SE sw_CD te_IN uk_UA ur_PK vi_VN"""
 _REGIONS = dict(pair.split("_") for pair in _WITH_REGION.split())
 _FAMILIES = {"cmn": "zh", "nb": "no"}  # of espeak-ng, where Piper has another code
 _N_NUMBERS = 10_000  # in a lexicon, read as years where they can be
-_NOISE_SCALE = 0.667  # what the programs pass by default; it stands for the voice's temperature
 
 
 def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -106,16 +109,20 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
         InputError: If the voice takes more than one pass, or noise.
     """
     check_one_pass(voice)
-    acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
-    acoustic = prefixed(acoustic, "acoustic_")
-    networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")], outputs=["wav"])
+    acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in ONE_PASS)
+    add_prefix(acoustic.graph, "acoustic_")
+    # with `outputs`, onnx.compose (1.23) would drop what only the body of a scan reads
+    networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")])
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
     before, after = (
         helper.make_model(graph, **versions) for graph in (_before(voice), parse_graph(_AFTER))
     )
-    model = merge_models(before, networks, inputs, outputs=["wav"])
-    return merge_models(model, after, [("wav", "wav")])
+    model = merge_models(merge_models(before, networks, inputs), after, [("wav", "wav")])
+    wav = next(output for output in model.graph.output if output.name == "output")
+    del model.graph.output[:]
+    model.graph.output.append(wav)
+    return model
 
 
 def _before(voice: ExportedVoice) -> onnx.GraphProto:
@@ -129,7 +136,7 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
             n_dropped=N_DROPPED,
             silence=symbols.index(SILENCE),
             full_stop=symbols.index(FULL_STOP),
-            per_noise_scale=(voice.temperature or 0) / _NOISE_SCALE,
+            per_noise_scale=(voice.temperature or 0) / NOISE_SCALE,
         )
     )
     tables: dict[str, Sequence[int]] = {
@@ -155,17 +162,6 @@ def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:
         return []
     vocabulary = voice.model.assets.required_vocabulary()
     return [N_DROPPED + i for row in names for i in vocabulary.ids(row)]
-
-
-def check_one_pass(voice: ExportedVoice) -> None:
-    """Raises InputError if a voice takes more than one pass, or noise."""
-    if set(voice.graphs) != set(_GRAPHS) or "noise" in voice.graphs["vocoder"].inputs:
-        raise InputError(
-            f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
-            " without noise: FastSpeech 2, FastPitch, FlowSpeech or Matcha, and FreeVGL, HiFi-GAN,"
-            " Vocos"
-            " or griffin_lim"
-        )
 
 
 def _check_phones(
@@ -239,7 +235,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
         "phoneme_type": "espeak",
         "num_symbols": N_DROPPED + len(vocabulary),
         "num_speakers": len(model.speakers),
-        "inference": {"noise_scale": _NOISE_SCALE, "length_scale": 1, "noise_w": 0},
+        "inference": {"noise_scale": NOISE_SCALE, "length_scale": 1, "noise_w": 0},
         "phoneme_id_map": _AROUND | unspoken | ids,
         "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
         "speaker_id_map": {
@@ -259,7 +255,7 @@ def _phones(extractor: str, vocabulary: Vocabulary) -> dict[str, Sequence[str]]:
 
 
 def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes model.onnx, lexicon.txt, tokens.txt and the licences into `target`, or nothing.
+    """Writes graphs, lexicon.txt, tokens.txt and the licences into `target`, or nothing.
 
     A voice of `espeak_characters` is written in the layout for Matcha-TTS.
 
@@ -267,10 +263,24 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
         InputError: If the voice cannot speak in sherpa-onnx, which needs phones of ARPAbet or
             single characters of espeak-ng, or `target` is not empty.
     """
-    if voice.model.config.preprocess.text.is_characters:
-        check_one_pass(voice)
-        export_matcha(voice, target, weight_type)
-        return
+    check_one_pass(voice)
+    with new_folder(target) as folder:
+        if voice.model.config.preprocess.text.is_characters:
+            models = matcha_models(voice, weight_type)
+            texts = {"tokens": matcha_tokens(), "lexicon": matcha_lexicon(voice)}
+        else:
+            models = {"model": _vits_model(voice, weight_type)}
+            texts = {"tokens": _tokens(voice), "lexicon": _lexicon(voice)}
+        for name, model in models.items():
+            onnx.save(model, folder / f"{name}.onnx")
+        for name, text in texts.items():
+            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+        copy_licences(voice, folder)
+        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+
+
+def _vits_model(voice: ExportedVoice, weight_type: WeightType) -> onnx.ModelProto:
+    """Builds the graph of a voice of ARPAbet with the facts of sherpa-onnx's layout for VITS."""
     _check_phones(
         voice,
         ("lexicon",),
@@ -278,24 +288,17 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
         "for phones of espeak-ng use --format piper",
     )
     model = merged_graph(voice, weight_type)
-    helper.set_model_props(
-        model,
-        {
-            "model_type": "vits",
-            "comment": "piper",  # the inputs of the graph
-            "language": "English",
-            "sample_rate": str(voice.model.mel.sample_rate),
-            "n_speakers": str(len(voice.model.speakers)),
-            "add_blank": "0",
-            "punctuation": " ".join(PAUSE_OF_MARK),
-        },
-    )
-    with new_folder(target) as folder:
-        onnx.save(model, folder / "model.onnx")
-        (folder / "tokens.txt").write_text(_tokens(voice), encoding="utf-8")
-        (folder / "lexicon.txt").write_text(_lexicon(voice), encoding="utf-8")
-        copy_licences(voice, folder)
-        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+    facts = {
+        "model_type": "vits",
+        "comment": "piper",  # the inputs of the graph
+        "language": "English",
+        "sample_rate": str(voice.model.mel.sample_rate),
+        "n_speakers": str(len(voice.model.speakers)),
+        "add_blank": "0",
+        "punctuation": " ".join(PAUSE_OF_MARK),
+    }
+    helper.set_model_props(model, facts)
+    return model
 
 
 def _tokens(voice: ExportedVoice) -> str:

@@ -27,19 +27,37 @@ from torch import Tensor
 
 from config.preprocess import PreprocessConfig
 from models.base.acoustic import AcousticTask, durations_in
-from models.base.adversarial import adversarial_losses, discriminator_losses, frozen
+from models.base.adversarial import (
+    BandDiscriminator,
+    Discriminators,
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+)
 from models.base.aligner import JointAligner
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
 from models.base.task import LossTerm, Update
 from models.tts.flowspeech.config import FlowSpeechConfig
-from models.tts.flowspeech.discriminators import MelDiscriminator
 from models.tts.flowspeech.network import MEL_MEAN, MEL_STD, FlowOutput, FlowSpeech
 from modules.layers.basic import length_mask
 from modules.losses import mse_sum
 from modules.variance.prosody_encoder import duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
+
+_SHARES = ((0.0, 0.35), (0.25, 0.7), (0.6, 1.0))  # of the bands, from and to
+_CHANNELS = 48
+_LAYERS = (((5, 3), (2, 1)), ((5, 3), (2, 1)), ((3, 3), (2, 2)), ((3, 3), (1, 1)))
+
+
+class MelDiscriminator(Discriminators):
+    """One `BandDiscriminator` for each part of the bands; input: (B, 2, M, T), scaled."""
+
+    def __init__(self, n_mels: int) -> None:
+        parts = (slice(int(low * n_mels), int(high * n_mels)) for low, high in _SHARES)
+        super().__init__(BandDiscriminator(part, _CHANNELS, _LAYERS, 0.0, 1.0) for part in parts)
+
 
 _SEGMENT_FRAMES = 128  # 1.5 s, of each utterance, for the discriminators
 
@@ -98,8 +116,7 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
     def _adversarial_updates(self, flow: LossTerm, segments: Tensor) -> Iterator[Update]:
         """Yields the update of the discriminators, then that of the estimator.
 
-        Args:
-            segments: Recorded, synthesised and mean mels, scaled, (B, 3, M, T).
+        Segments are of recorded, synthesised and mean mels, scaled, (B, 3, M, T).
         """
         recorded, synthesised = segments[:, [0, 2]].detach(), segments[:, [1, 2]]  # (B, 2, M, T)
         discriminator = self.networks["discriminator"]
@@ -115,9 +132,7 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
 def _segments(mels: Tensor, lengths: Tensor, starts: Tensor) -> Tensor:
     """Cuts a segment of each item, (B, C, T, M) -> (B, C, _SEGMENT_FRAMES, M), zeros beyond it.
 
-    Args:
-        lengths: Valid frames, (B,).
-        starts: Numbers from 0, (B,); a segment starts at the rest of them.
+    `starts` are numbers from 0, (B,), which are reduced to the valid frames, `lengths`, (B,).
     """
     B, C, T, M = mels.shape
     first = starts % (lengths - _SEGMENT_FRAMES + 1).clamp(min=1)

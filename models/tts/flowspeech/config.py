@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from config.checks import MAX_STEPS, MAX_TEMPERATURE, require_at_least, require_odd, require_share
+from config.checks import require_at_least, require_flow, require_odd, require_share
 from models.base.aligner import JointAlignerConfig
 
 
@@ -83,16 +83,11 @@ class FlowSpeechConfig:
     aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "hidden", "steps")
-        require_at_least(self, 0, "temperature")
+        require_at_least(self, 1, "hidden")
         require_at_least(self, 0, "lambda_adversarial", "lambda_feature", "adversarial_start")
         if self.hidden % self.encoder.heads:
             raise ValueError(
                 f"hidden is {self.hidden}, expected a multiple of encoder.heads,"
                 f" {self.encoder.heads}"
             )
-        if self.steps > MAX_STEPS or self.temperature > MAX_TEMPERATURE:
-            raise ValueError(
-                f"steps are {self.steps} and temperature is {self.temperature:g}, expected at most"
-                f" {MAX_STEPS} and {MAX_TEMPERATURE:g}"
-            )
+        require_flow(self.steps, self.temperature)

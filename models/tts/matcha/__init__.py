@@ -1,10 +1,11 @@
 """Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199): a mel drawn by conditional flow matching.
 
-A text encoder gives a mean mel and a duration for each phone; a U-Net follows a flow from noise to
-the mel beside it. Without durations of stage 1, as published, each update finds the most likely
-monotonic alignment of the recording with the mean mels. It departs from the authors' code:
+A text encoder gives a mean mel and a duration for each phone; a U-Net, which reads the mean mels,
+follows a flow from noise to the mel. Without durations of stage 1, as published, each update finds
+the most likely monotonic alignment of the recording with the mean mels. It departs from the
+authors' code:
 - padding of a batch changes nothing: norms and attention of the U-Net read the frames that pad a
-  mel to a multiple of 4, as the authors' do with a mel alone, and no further ones;
+  mel to a multiple of 4, as in the authors' code for a mel alone, and no further ones;
 - noise is a function of seed, phones and frame, so that a sentence sounds the same alone and in a
   batch; in training, noise, time and segment are functions of the update and the phones;
 - durations of stage 1 may be given (`preprocess.aligner`);
@@ -15,11 +16,11 @@ import math
 from collections.abc import Iterator
 
 from models.base.acoustic import AcousticTask
+from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
-from models.base.results.samples import add_alignment_figures
+from models.base.results import add_alignment_figures
 from models.base.task import LossTerm, Sample, Unit, Update
 from models.tts.matcha.config import MatchaConfig
-from models.tts.matcha.graphs import matcha_graphs
 from models.tts.matcha.network import Matcha, MatchaOutput
 from modules.layers.basic import length_mask
 from modules.losses import mse_sum
@@ -40,15 +41,7 @@ class MatchaTask(AcousticTask[Matcha]):
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the losses of flow (eq. 4), mean mel and durations."""
-        network, T = self.network, batch.mel.shape[2]
-        phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
-        output: MatchaOutput = network(
-            network.draw(batch.phone_ids, T),
-            batch.mel,
-            batch.mel_lengths,
-            *phones,
-            batch.durations,
-        )
+        output: MatchaOutput = self.network(batch)
         log_durations = (output.durations + _SMALLEST).log()
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         duration = mse_sum(output.log_durations_hat, log_durations, phone_mask)
@@ -77,5 +70,5 @@ MODEL = Model(
     task=MatchaTask,
     needs_durations=False,
     options=("steps", "temperature"),
-    graphs=matcha_graphs,
+    graphs=feed_forward_graphs,
 )

@@ -1,8 +1,7 @@
 """Matcha's text encoder: prenet, transformer with rotary positions, durations and mean mel.
 
-That of Grad-TTS (Popov et al. 2021, arXiv:2105.06337) and Glow-TTS (Kim et al. 2020,
-arXiv:2005.11129), with rotary positions (Su et al. 2021, arXiv:2104.09864) on half of the channels
-of a head.
+It is the encoder of Glow-TTS (Kim et al. 2020, arXiv:2005.11129) and Grad-TTS (Popov et al. 2021,
+arXiv:2105.06337) with rotary positions on half of the channels of a head.
 """
 
 import math
@@ -12,16 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.tts.matcha.config import EncoderConfig
-from modules.layers.basic import (
-    Dropout,
-    Linear,
-    MaskedConv1d,
-    PhoneEmbedding,
-    clear_padding,
-)
+from modules.layers.basic import Dropout, Linear, MaskedConv1d, PhoneEmbedding, clear_padding
 from modules.layers.transformer import FFTBlock, SelfAttention
 from modules.variance.adaptor import VariancePredictor
 
+_KERNEL_SIZE = 3
 _PRENET_LAYERS, _PRENET_KERNEL_SIZE, _PRENET_DROPOUT = 3, 5, 0.5
 _NORM_EPS = 1e-4
 
@@ -57,15 +51,23 @@ class TextEncoder(nn.Module):
         super().__init__()
         self.phone_embedding = PhoneEmbedding(n_phones, config.hidden)
         nn.init.normal_(self.phone_embedding.weight, std=config.hidden**-0.5)
-        self.prenet = Prenet(config.hidden) if config.prenet else None
-        hidden = config.hidden + speaker_size
-        self.layers = nn.ModuleList(_block(config, hidden) for _ in range(config.n_layers))
+        self.prenet = Prenet(config.hidden)
+        hidden, heads, dropout = config.hidden + speaker_size, config.heads, config.dropout
+        rotary = hidden // heads // 4 * 2  # half of the channels, or one less: an even number
+        kernels = _KERNEL_SIZE, _KERNEL_SIZE
+        self.layers = nn.ModuleList(
+            FFTBlock(
+                SelfAttention(hidden, heads, dropout=dropout, rotary_channels=rotary),
+                hidden,
+                config.filter_size,
+                kernels,
+                dropout,
+            )
+            for _ in range(config.n_layers)
+        )
         self.prior = Linear(hidden, n_mels)
         self.duration_predictor = VariancePredictor(
-            hidden,
-            config.duration_filter_size,
-            config.duration_kernel_size,
-            config.duration_dropout,
+            hidden, config.duration_filter_size, _KERNEL_SIZE, config.duration_dropout
         )
         for norm in self.modules():
             if isinstance(norm, nn.LayerNorm):
@@ -82,8 +84,7 @@ class TextEncoder(nn.Module):
         """
         _, hidden_size = self.phone_embedding.weight.shape
         phones = clear_padding(self.phone_embedding(phone_ids) * math.sqrt(hidden_size), mask)
-        if self.prenet is not None:
-            phones = self.prenet(phones, mask)
+        phones = self.prenet(phones, mask)
         if speakers is not None:
             _, N, _ = phones.shape
             phones = torch.cat([phones, speakers[:, None].expand(-1, N, -1)], dim=2)
@@ -92,10 +93,3 @@ class TextEncoder(nn.Module):
             phones = layer(phones, mask)
         prior = clear_padding(self.prior(phones), mask)
         return prior, self.duration_predictor(phones.detach(), mask)
-
-
-def _block(config: EncoderConfig, hidden: int) -> FFTBlock:
-    rotary = hidden // config.heads // 4 * 2  # half of the channels, or one less: an even number
-    attention = SelfAttention(hidden, config.heads, dropout=config.dropout, rotary_channels=rotary)
-    kernels = config.kernel_size, config.kernel_size
-    return FFTBlock(attention, hidden, config.filter_size, kernels, config.dropout)

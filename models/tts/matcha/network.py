@@ -10,6 +10,7 @@ from config.schema import AcousticPrecision
 from config.train import CompileMode
 from models.base.assets import Assets
 from models.base.model import Control, TtsOutput, finished_mel, resolve_speakers
+from models.tts._feed_forward import LONGEST_PHONE_FRAMES
 from models.tts.matcha.config import FRAMES_AT_ONCE, MatchaConfig
 from models.tts.matcha.encoder import TextEncoder
 from models.tts.matcha.unet import FrameMasks, UNet
@@ -20,16 +21,15 @@ from modules.layers.basic import length_mask, speaker_embedding
 from modules.variance.adaptor import regulate, round_durations
 from processors.dataset.batch import TtsBatch
 
-_LONGEST_PHONE_FRAMES = 1000.0  # of predicted durations: 12 s at the usual hop
-_CROPS = 2**32  # added to the seed of an update, for the places of its segments
+_SEGMENTS = 2**32  # added to the seed of an update for the positions of its segments
 
 
 class Drawn(NamedTuple):
-    """What is drawn for a batch in training."""
+    """Random numbers of a batch in training."""
 
     noise: Tensor  # normal, (B, T', M)
     times: Tensor  # of the flow, from 0 to 1, (B,)
-    places: Tensor  # of the segment within the mel, from 0 to 1, (B,)
+    positions: Tensor  # of the segment within the mel, from 0 to 1, (B,)
 
 
 class MatchaOutput(NamedTuple):
@@ -42,15 +42,6 @@ class MatchaOutput(NamedTuple):
     velocity_hat: Tensor  # (B, T', M)
     velocity: Tensor  # (B, T', M), its target
     mask: Tensor  # (B, T')
-
-
-class Start(NamedTuple):
-    """Where a flow starts, and what it reads; T' is a multiple of 4."""
-
-    durations: Tensor  # (B, N) frames
-    mean: Tensor  # (B, T', M), the mean mel, scaled
-    point: Tensor  # (B, T', M)
-    condition: Tensor  # (B, T', C)
 
 
 class Matcha(nn.Module):
@@ -90,46 +81,32 @@ class Matcha(nn.Module):
         self.encoder.compile(*args, **kwargs)
         self.unet.compile(*args, **kwargs)
 
-    def forward(
-        self,
-        drawn: Drawn,
-        mel: Tensor,
-        mel_lengths: Tensor,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor,
-        durations: Tensor | None,
-    ) -> MatchaOutput:
-        """Predicts durations, mean mel, and the velocity at points of the flow.
+    def forward(self, batch: TtsBatch) -> MatchaOutput:
+        """Predicts durations, mean mel, and the velocity at drawn points of the flow.
 
-        Args:
-            drawn: Noise of T' frames, those of the segments.
-            mel: (B, M, T), natural log.
-            mel_lengths: (B,).
-            phone_ids: (B, N).
-            phone_lengths: (B,).
-            speaker_ids: (B,).
-            durations: Frames, (B, N); None: those of the most likely alignment.
+        Without durations in the batch, they are those of the most likely alignment.
         """
-        scaled = (mel.mT - self.mel_mean) / self.mel_std  # (B, T, M)
-        _, T, _ = scaled.shape
-        mask = length_mask(phone_lengths, phone_ids.shape[1])
-        prior, log_durations_hat = self._encode(phone_ids, mask, speaker_ids)
+        phone_ids, durations, mel_lengths = batch.phone_ids, batch.durations, batch.mel_lengths
+        _, _, T = batch.mel.shape
+        noise, times, positions = self.draw(phone_ids, T)
+        scaled = self._scaled(batch.mel)  # (B, T, M)
+        mask = length_mask(batch.phone_lengths, phone_ids.shape[1])
+        prior, log_durations_hat = self._encode(phone_ids, mask, batch.speaker_ids)
         if durations is None:
-            durations = _aligned(prior, scaled, phone_lengths, mel_lengths)
-        n_frames = drawn.noise.shape[1]
-        starts = (drawn.places * (mel_lengths - n_frames + 1).clamp(min=1)).long()  # (B,)
-        rows = (starts[:, None] + torch.arange(n_frames, device=mel.device)).clamp(max=T - 1)
-        rows = rows.unsqueeze(2).expand(-1, -1, self.n_mels)
-        target = scaled.gather(1, rows)  # (B, T', M)
-        mean = regulate(prior, durations, T).gather(1, rows)  # (B, T', M)
+            durations = _aligned(prior, scaled, batch.phone_lengths, mel_lengths)
+        n_frames = noise.shape[1]
+        starts = (positions * (mel_lengths - n_frames + 1).clamp(min=1)).long()  # (B,)
+        frames = (starts[:, None] + torch.arange(n_frames, device=scaled.device)).clamp(max=T - 1)
+        frames = frames.unsqueeze(2).expand(-1, -1, self.n_mels)  # (B, T', M)
+        target = scaled.gather(1, frames)
+        mean = regulate(prior, durations, T).gather(1, frames)
         masks = FrameMasks.of_lengths(mel_lengths.clamp(max=n_frames), n_frames)
-        point, velocity = path_point(drawn.noise, target, drawn.times)
+        point, velocity = path_point(noise, target, times)
         velocity_hat = self._velocity(
-            point, *masks, self._conditions(mean, speaker_ids), drawn.times
+            point, *masks, self._conditions(mean, batch.speaker_ids), times
         )
-        losses_of = mean, target, velocity_hat, velocity, masks.valid
-        return MatchaOutput(log_durations_hat, durations, *losses_of)
+        segments = mean, target, velocity_hat, velocity, masks.valid
+        return MatchaOutput(log_durations_hat, durations, *segments)
 
     def begin_update(self, step: int) -> None:
         """Chooses the noise of the update after `step` completed updates."""
@@ -143,12 +120,12 @@ class Matcha(nn.Module):
         """
         update = self._update if self.training else 0
         seeds = seeds_of_phones(phone_ids, update)
-        places = seeds_of_phones(phone_ids, update + _CROPS).float() / 2**32
+        positions = seeds_of_phones(phone_ids, update + _SEGMENTS).float() / 2**32
         if self.training and self.config.out_size:
             n_frames = min(n_frames, self.config.out_size)
         n_frames = -(-n_frames // FRAMES_AT_ONCE) * FRAMES_AT_ONCE
         noise = frame_noise(seeds, n_frames, self.n_mels)
-        return Drawn(noise, seeds.float() / 2**32, places.clamp(max=1 - 2**-24))
+        return Drawn(noise, seeds.float() / 2**32, positions.clamp(max=1 - 2**-24))
 
     @torch.no_grad()
     def infer(
@@ -170,61 +147,40 @@ class Matcha(nn.Module):
         Arguments are those of `AcousticModel.infer` and of its `controls`.
 
         Args:
-            seed: Seed of the noise, one for all or (B,); noise does not depend on the batch.
+            seed: Seed of the noise, one for all or (B,); the noise is the same in any batch.
             duration_control: Factor on frames, one for all or one per phone, (B, N).
             durations: Frames, (B, N), instead of the predicted ones.
-            steps: Euler steps; None: those of the configuration.
-            temperature: Factor on the noise, a number or (1,); None: the configuration's.
+            temperature: Factor on the noise, a number or (1,).
             noise: Normal, (B, M, T) of at least the frames of the mel, instead of that of the seed.
         """
-        of_phones = phone_ids, phone_lengths, speaker_ids, durations, duration_control, max_frames
-        start = self.start(*of_phones, noise, seed, temperature)
-        mel_lengths = start.durations.sum(dim=1)
-        masks = FrameMasks.of_lengths(mel_lengths, start.point.shape[1])
-
-        def velocity(point: Tensor, times: Tensor) -> Tensor:
-            return self._velocity(point, *masks, start.condition, times).float()
-
-        scaled = solve(velocity, start.point, self.config.steps if steps is None else steps)
-        mel, prior = (self.finished(mels, mel_lengths) for mels in (scaled, start.mean))
-        return TtsOutput(mel, mel_lengths, start.durations, prior=prior)
-
-    def start(
-        self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor | None,
-        durations: Tensor | None,
-        duration_control: float | Tensor,
-        max_frames: Tensor | None,
-        noise: Tensor | None,
-        seed: int | Tensor,
-        temperature: float | Tensor | None,
-    ) -> Start:
-        """Computes what the flow starts from; arguments are those of `infer`."""
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        prior, log_durations = self._encode(phone_ids, mask, speaker_ids)
+        phone_mels, log_durations = self._encode(phone_ids, mask, speaker_ids)
         if durations is None:
             frames = log_durations.float().exp().nan_to_num(0).ceil()
-            durations = frames.clamp(max=_LONGEST_PHONE_FRAMES)
+            durations = frames.clamp(max=float(LONGEST_PHONE_FRAMES))
         durations = round_durations(_paced(durations * mask, duration_control), max_frames)
         mel_lengths = durations.sum(dim=1)
+        n_frames = _padded_length(mel_lengths)  # T'
+        masks = FrameMasks.of_lengths(mel_lengths, n_frames)
+        mean = regulate(phone_mels, durations, n_frames)  # (B, T', M)
+        condition = self._conditions(mean, speaker_ids)
         if noise is None:
-            seeds = seeds_of_phones(phone_ids, seed)
-            drawn = frame_noise(seeds, _n_frames(mel_lengths), self.n_mels)
+            drawn = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
         else:
-            drawn = _checked_noise(noise, mel_lengths, self.n_mels)
-        temperature = self.config.temperature if temperature is None else temperature
-        mean = regulate(prior, durations, drawn.shape[1])  # (B, T', M)
-        return Start(durations, mean, temperature * drawn, self._conditions(mean, speaker_ids))
+            drawn = _checked_noise(noise, mel_lengths, n_frames, self.n_mels)
+        start = (self.config.temperature if temperature is None else temperature) * drawn
 
-    def finished(self, scaled: Tensor, mel_lengths: Tensor) -> Tensor:
-        """Returns mels of their lengths, (B,), from scaled ones, (B, T', M): (B, M, T)."""
+        def velocity(point: Tensor, times: Tensor) -> Tensor:
+            return self._velocity(point, *masks, condition, times).float()
+
+        n_steps = self.config.steps if steps is None else steps
+        scaled = solve(velocity, start, n_steps, scans=torch.compiler.is_exporting())
         frame_mask = length_mask(mel_lengths)
-        rows = torch.arange(frame_mask.shape[1], device=scaled.device)  # exported, a slice is none
-        mel = scaled.index_select(1, rows) * self.mel_std + self.mel_mean
-        return finished_mel(mel, frame_mask, self.log_floor)
+        rows = torch.arange(frame_mask.shape[1], device=scaled.device)  # a slice cannot be exported
+        mels = torch.stack([scaled, mean]).index_select(2, rows) * self.mel_std + self.mel_mean
+        mel, prior = (finished_mel(part, frame_mask, self.log_floor) for part in mels)
+        return TtsOutput(mel, mel_lengths, durations, prior=prior)
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
@@ -245,8 +201,7 @@ class Matcha(nn.Module):
             return batch.durations
         mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         prior, _ = self._encode(batch.phone_ids, mask, batch.speaker_ids)
-        scaled = (batch.mel.mT - self.mel_mean) / self.mel_std
-        return _aligned(prior, scaled, batch.phone_lengths, batch.mel_lengths)
+        return _aligned(prior, self._scaled(batch.mel), batch.phone_lengths, batch.mel_lengths)
 
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
         """Returns the alignment with a recording as attention, (B, T, N) of 0 and 1."""
@@ -264,6 +219,10 @@ class Matcha(nn.Module):
         """
         return packed(self, self.HALF[precision], ("_encode", "_velocity"), compiled)
 
+    def _scaled(self, mel: Tensor) -> Tensor:
+        """Normalises a mel for the flow, (B, M, T) -> (B, T, M)."""
+        return (mel.mT - self.mel_mean) / self.mel_std
+
     def _encode(
         self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -273,7 +232,7 @@ class Matcha(nn.Module):
         return cast("tuple[Tensor, Tensor]", self.encoder(phone_ids, mask, speakers))
 
     def _conditions(self, mean: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Mean mels, (B, T, M), with the vectors of several speakers in each frame."""
+        """Appends the vector of one of several speakers to each frame of mean mels, (B, T, M)."""
         if self.speaker_embedding is None:
             return mean
         speakers = self.speaker_embedding(speaker_ids)[:, None].expand(-1, mean.shape[1], -1)
@@ -288,7 +247,7 @@ class Matcha(nn.Module):
 
 @torch.no_grad()
 def _aligned(prior: Tensor, mel: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """Durations, (B, N), of the most likely alignment of a mel with mean mels of phones.
+    """Finds the durations, (B, N), of the most likely alignment of a mel with mean mels of phones.
 
     Kim et al. 2020, arXiv:2005.11129, section 3.2: the mel, (B, T, M), is normal around the mean
     mels, (B, N, M), with a variance of 1.
@@ -301,24 +260,23 @@ def _aligned(prior: Tensor, mel: Tensor, phone_lengths: Tensor, mel_lengths: Ten
 
 
 def _paced(durations: Tensor, control: float | Tensor) -> Tensor:
-    """Frames, (B, N), times a factor, rounded so that boundaries are the nearest later frames."""
+    """Multiplies frames, (B, N), by a factor and rounds the end of each phone up to a frame."""
     slowed = durations * control
     total = slowed.sum(dim=1, keepdim=True).floor().clamp(min=1)
     ends = slowed.cumsum(dim=1).ceil().minimum(total)
     return ends.diff(dim=1, prepend=torch.zeros_like(total))
 
 
-def _n_frames(mel_lengths: Tensor) -> int:
-    """The length of the longest mel, as a multiple of 4."""
-    fours = (mel_lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE
-    n_fours = cast("int", fours.max().item())
+def _padded_length(mel_lengths: Tensor) -> int:
+    """Returns the length of the longest mel, padded to a multiple of 4."""
+    n_fours = cast("int", ((mel_lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE).max().item())
     torch._check(n_fours >= 1)  # an exported graph knows only what is checked
     return FRAMES_AT_ONCE * n_fours
 
 
-def _checked_noise(noise: Tensor, mel_lengths: Tensor, n_mels: int) -> Tensor:
-    """Noise, (B, M, T), as (B, T', M)."""
-    longest, n_frames = int(mel_lengths.max()), _n_frames(mel_lengths)
+def _checked_noise(noise: Tensor, mel_lengths: Tensor, n_frames: int, n_mels: int) -> Tensor:
+    """Returns given noise, (B, M, T), as (B, T', M)."""
+    longest = int(mel_lengths.max())
     if noise.shape[:2] != (len(mel_lengths), n_mels) or noise.shape[2] < longest:
         raise ValueError(
             f"the noise has the shape {tuple(noise.shape)}, expected {len(mel_lengths)} items of"

@@ -1,7 +1,7 @@
 """Matcha's velocity estimator: a U-Net of residual convolutions and transformer blocks over time.
 
-Group normalisation and attention of the original also read the frames by which a mel is padded to a
-multiple of 4: these are part of its computation, further padding is not. `FrameMasks` tells both.
+Group normalisation and attention of the authors' code also read the frames by which a mel is padded
+to a multiple of 4. Here they read the same frames, and no further padding.
 """
 
 from typing import NamedTuple, cast
@@ -17,14 +17,14 @@ from modules.layers.transformer import SelfAttention
 
 _TIME_EXPANSION = 4  # channels of the time, as a multiple of those of the first level
 _FILTER_EXPANSION = 4  # channels inside a transformer block
-_SMALLEST = 1e-9  # of a divisor
+_SMALLEST = 1e-9  # added to a divisor
 
 
 class FrameMasks(NamedTuple):
     """Frames of each item, (B, T) bool."""
 
-    valid: Tensor  # those of the mel
-    read: Tensor  # also those up to a multiple of 4: norms and attention read them
+    valid: Tensor  # of the mel
+    read: Tensor  # of the mel padded to a multiple of 4, by norms and attention
 
     @classmethod
     def of_lengths(cls, lengths: Tensor, n_frames: int) -> "FrameMasks":
@@ -37,12 +37,12 @@ class FrameMasks(NamedTuple):
         return FrameMasks(*(mask.unflatten(1, (-1, 2))[:, :, 0] for mask in self))
 
     def scores(self) -> Tensor:
-        """Returns what is added to the scores of attention, (B, T): e times less for padding."""
+        """Returns the bias of attention scores, (B, T): the authors add their mask, 1 and 0."""
         return self.valid.float().masked_fill(~self.read, -torch.inf)
 
 
 class GroupNorm(nn.GroupNorm):
-    """Group normalisation of frames (Wu and He 2018, arXiv:1803.08494) by those that are read."""
+    """Group normalisation over the frames that are read (Wu and He 2018, arXiv:1803.08494)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(GROUPS, channels)
@@ -126,23 +126,18 @@ class TransformerBlock(nn.Module):
 
 
 class Stage(nn.Module):
-    """A residual block and transformer blocks."""
+    """A residual block and a transformer block."""
 
     def __init__(self, config: DecoderConfig, in_channels: int, channels: int) -> None:
         super().__init__()
         time_channels = _TIME_EXPANSION * config.channels[0]
         self.residual = ResidualBlock(in_channels, channels, time_channels)
-        self.blocks = nn.ModuleList(
-            TransformerBlock(config, channels) for _ in range(config.n_blocks)
-        )
+        self.blocks = nn.ModuleList([TransformerBlock(config, channels)])
 
     def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
         """Transforms (B, T, C_in) -> (B, T, C), padding not cleared."""
         frames = self.residual(frames, masks, time)
-        scores = masks.scores()
-        for block in self.blocks:
-            frames = block(frames, scores)
-        return frames
+        return cast("Tensor", self.blocks[0](frames, masks.scores()))
 
 
 class Halving(nn.Module):
@@ -177,29 +172,22 @@ class UNet(nn.Module):
 
     def __init__(self, config: DecoderConfig, n_conditions: int, n_mels: int) -> None:
         super().__init__()
-        channels, last = config.channels, len(config.channels) - 1
         self.n_inputs = n_mels + n_conditions
-        time_channels = _TIME_EXPANSION * channels[0]
+        first, second = config.channels
+        time_channels = _TIME_EXPANSION * first
         self.time_1 = Linear(self.n_inputs, time_channels)
         self.time_2 = Linear(time_channels, time_channels)
-        inputs, outputs = (self.n_inputs, *channels), (*channels[::-1], channels[0])
-        self.down = nn.ModuleList(Stage(config, *inputs[i : i + 2]) for i in range(last + 1))
-        self.halving = nn.ModuleList(
-            MaskedConv1d(size, size, 3) if i == last else Halving(size)
-            for i, size in enumerate(channels)
+        self.down = nn.ModuleList(
+            [Stage(config, self.n_inputs, first), Stage(config, first, second)]
         )
+        self.halving = nn.ModuleList([Halving(first), MaskedConv1d(second, second, 3)])
         self.mid = nn.ModuleList(
-            Stage(config, channels[-1], channels[-1]) for _ in range(config.n_middle_stages)
+            Stage(config, second, second) for _ in range(config.n_middle_stages)
         )
-        self.up = nn.ModuleList(
-            Stage(config, 2 * outputs[i], outputs[i + 1]) for i in range(last + 1)
-        )
-        self.doubling = nn.ModuleList(
-            MaskedConv1d(size, size, 3) if i == last else Doubling(size)
-            for i, size in enumerate(outputs[1:])
-        )
-        self.final_block = ConvBlock(channels[0], channels[0])
-        self.velocity = Linear(channels[0], n_mels)
+        self.up = nn.ModuleList([Stage(config, 2 * second, first), Stage(config, 2 * first, first)])
+        self.doubling = nn.ModuleList([Doubling(first), MaskedConv1d(first, first, 3)])
+        self.final_block = ConvBlock(first, first)
+        self.velocity = Linear(first, n_mels)
         for layer in self.modules():
             if isinstance(layer, nn.Linear | nn.Conv1d):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
@@ -209,29 +197,21 @@ class UNet(nn.Module):
     def forward(self, noisy: Tensor, masks: FrameMasks, condition: Tensor, times: Tensor) -> Tensor:
         """Computes velocities, (B, T, M), padding not cleared; T is a multiple of 4.
 
-        Args:
-            noisy: Points of the flow, (B, T, M).
-            masks: Frames of the mel, and frames up to a multiple of 4, (B, T) each.
-            condition: Mean mels, and vectors of speakers if there are several, (B, T, C).
-            times: From 0 to 1, (B,).
+        They are of points, (B, T, M), at times from 0 to 1, (B,). The condition, (B, T, C), is mean
+        mels, and vectors of speakers if there are several.
         """
         features = time_features(times, self.n_inputs)[:, None]  # (B, 1, C)
         time = F.mish(self.time_2(F.silu(self.time_1(features)))).float()
-        frames = torch.cat([noisy, condition], dim=2)
-        levels = [masks]
-        skipped = []
-        for stage, halving in zip(self.down, self.halving, strict=True):
-            frames = stage(frames, levels[-1], time)
-            skipped.append(frames)
-            frames = halving(frames, levels[-1].valid).float()
-            if isinstance(halving, Halving):
-                levels.append(levels[-1].halved())
+        half = masks.halved()
+        fine = self.down[0](torch.cat([noisy, condition], dim=2), masks, time)  # (B, T, C)
+        frames = self.halving[0](fine, masks.valid).float()  # (B, T / 2, C)
+        coarse = self.down[1](frames, half, time)
+        frames = self.halving[1](coarse, half.valid).float()
         for stage in self.mid:
-            frames = stage(frames, levels[-1], time)
-        for stage, doubling in zip(self.up, self.doubling, strict=True):
-            frames = stage(torch.cat([frames, skipped.pop()], dim=2), levels[-1], time)
-            frames = doubling(frames, levels[-1].valid).float()
-            if isinstance(doubling, Doubling):
-                levels.pop()
+            frames = stage(frames, half, time)
+        frames = self.up[0](torch.cat([frames, coarse], dim=2), half, time)
+        frames = self.doubling[0](frames, half.valid).float()  # (B, T, C)
+        frames = self.up[1](torch.cat([frames, fine], dim=2), masks, time)
+        frames = self.doubling[1](frames, masks.valid).float()
         frames = self.final_block(clear_padding(frames, masks.valid), masks)
         return cast("Tensor", self.velocity(frames))

@@ -11,9 +11,8 @@ from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 
 from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
-from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder
+from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder, lstm_state
 from models.tts.tacotron2.network import GATE_THRESHOLD, Tacotron2
-from models.tts.tacotron2.recurrent import lstm_state
 
 _States = tuple[Tensor, Tensor]  # hidden state and cell, (1, L) each
 
@@ -84,13 +83,11 @@ class DecoderStep(nn.Module):
 
         Args:
             noise: For the prenet's dropout, uniform in [0, 1), (2, P).
-            memory: Encoded phones, (1, N, H).
-            keys: (1, N, A).
+            memory: Encoded phones, (1, N, H); their keys are (1, N, A).
             frame: (1, M), zeros at first, like all that follow.
             past: Previous and cumulative attention, (1, 2, N).
             context: (1, H).
-            hidden_1: State of the attention LSTM, (1, L).
-            hidden_2: State of the decoder LSTM.
+            hidden_1: State of the attention LSTM, (1, L); 2 is the decoder LSTM.
 
         Returns:
             Frames (1, r, M), whether speech ends, (1,) bool, the next `past`, `context` and states.

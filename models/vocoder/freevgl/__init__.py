@@ -5,7 +5,7 @@ Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate co
 that the filter bank of the mel gives. It departs from FreeV in that
 - phases are not learned: phase gradient integration and some iterations of Griffin-Lim
   (modules/waveform/griffin_lim.py) estimate them, so training takes minutes on a CPU;
-- discriminators see magnitudes, not waveforms (discriminators.py), after training without them;
+- discriminators see magnitudes, not waveforms, after training without them;
 - the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
   the absolute value of the pseudo-inverse;
 - the blocks read the mel, not the prior;
@@ -14,29 +14,108 @@ that the filter bank of the mel gives. It departs from FreeV in that
   smooth mels of acoustic models.
 """
 
+import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.schema import Config
-from models.base.adversarial import adversarial_losses, discriminator_losses, frozen, mean_per_item
+from config.schema import Config, VocoderPrecision
+from models.base.adversarial import (
+    BandDiscriminator,
+    Discriminators,
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+    mean_per_item,
+)
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
-from models.base.results.samples import resynthesis_samples
+from models.base.results import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder.freevgl.config import FreeVGLConfig
-from models.vocoder.freevgl.discriminators import MagnitudeDiscriminator
-from models.vocoder.freevgl.network import FreeVGL
+from modules.layers.basic import ConvNeXtBlock, Linear
 from modules.losses import MultiResolutionStft
-from modules.mel import MelConfig, MelSpectrogram, spread_mel
+from modules.mel import MelConfig, MelSpectrogram, fit_mel, spread_mel
+from modules.waveform.griffin_lim import MagnitudeVocoder
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
+
+_MEL_MEAN, _MEL_STD = -5.0, 2.0  # approximate mean and standard deviation of log-mels of speech
+_FIRST_SCALE = 0.2  # of the residual branches
+
+
+class FreeVGL(MagnitudeVocoder):
+    """Mel to waveform."""
+
+    def __init__(self, config: FreeVGLConfig, mel: MelConfig) -> None:
+        channels, margin = config.channels, config.kernel_size // 2
+        super().__init__(mel, config.iterations, reach=margin * (1 + config.n_layers))
+        self.config = config
+        self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
+        self.first_norm = nn.LayerNorm(channels)
+        expanded, size = config.expansion * channels, config.kernel_size
+        self.blocks = nn.ModuleList(
+            ConvNeXtBlock(channels, expanded, size, scale=_FIRST_SCALE)
+            for _ in range(config.n_layers)
+        )
+        self.last_norm = nn.LayerNorm(channels)
+        self.residual = Linear(channels, mel.n_fft // 2 + 1)
+        nn.init.zeros_(self.residual.weight)
+        nn.init.zeros_(cast("Tensor", self.residual.bias))
+        self._half = False  # blocks in bfloat16
+
+    @classmethod
+    def build(cls, config: FreeVGLConfig, assets: Assets) -> "FreeVGL":
+        """Builds the network for a mel."""
+        return cls(config, assets.mel)
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """Predicts natural log magnitudes: (B, M, T) -> (B, n_fft // 2 + 1, T) float32."""
+        scaled = (mel - _MEL_MEAN) / _MEL_STD
+        hidden = self.first_norm(self.first_conv(scaled).mT)  # (B, T, C)
+        for block in self.blocks:
+            hidden = block(hidden)
+        residual = self.residual(self.last_norm(hidden)).mT.float()
+        # the logarithm magnifies what half precision rounds away
+        with torch.autocast(mel.device.type, enabled=False):
+            return spread_mel(mel.float().exp(), self.filters).log() + residual
+
+    def for_inference(self, precision: VocoderPrecision = "fp32") -> "FreeVGL":
+        """Returns a copy that cannot be trained; "bf16" and "mixed": all but phases in bfloat16."""
+        network = copy.deepcopy(self).requires_grad_(False)
+        network._half = precision != "fp32"
+        return network
+
+    def magnitudes(self, mel: Tensor) -> Tensor:
+        """Computes STFT magnitudes, (1, M, T) -> (1, n_fft // 2 + 1, T)."""
+        with torch.autocast(mel.device.type, torch.bfloat16, enabled=self._half):
+            magnitude = self(mel).exp()
+        return fit_mel(magnitude, mel.exp(), self.filters, self.config.mel_updates)
+
+
+_MEAN, _STD = -4.0, 2.5  # approximate mean and standard deviation of log magnitudes of speech
+_LAYERS = (((7, 3), (2, 1)), ((7, 3), (2, 1)), ((5, 3), (2, 2)), ((3, 3), (1, 1)))
+
+
+class MagnitudeDiscriminator(Discriminators):
+    """One `BandDiscriminator` for each band of frequencies.
+
+    Their input is natural log magnitudes and, as condition, the level of the mel bands, (B, 2, K,
+    T): adversarial training needs no phases and no waveform. Bands are shares of half the sample
+    rate, from and to.
+    """
+
+    def __init__(self, bands: Sequence[tuple[float, float]], channels: int, mel: MelConfig) -> None:
+        last = mel.n_fft // 2
+        bins = (slice(int(low * last), int(high * last) + 1) for low, high in bands)
+        super().__init__(BandDiscriminator(part, channels, _LAYERS, _MEAN, _STD) for part in bins)
+
 
 _QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
 _BLUR_REACH = 5  # frames or bands on either side
@@ -185,8 +264,10 @@ class FreeVGLTask:
         """Blurs some items of (B, M, T) by Gaussians of random width, over time and frequency."""
         config = self.config
         chosen = torch.rand(len(mel), device=mel.device) < config.blurred
-        over_time = _gaussians(chosen * config.blur_frames * _uniform(mel))
-        over_bands = _gaussians(chosen * config.blur_bands * _uniform(mel))
+        over_time, over_bands = (
+            _gaussians(chosen * width * torch.rand(len(mel), device=mel.device))
+            for width in (config.blur_frames, config.blur_bands)
+        )
         mel = _convolve(mel.transpose(0, 1), over_time).transpose(0, 1)
         return _convolve(mel.permute(2, 0, 1), over_bands).permute(1, 2, 0)
 
@@ -194,10 +275,6 @@ class FreeVGLTask:
 def edge_frames(mel: MelConfig) -> int:
     """Counts the frames at either end of a segment whose STFT reads samples beyond it."""
     return math.ceil(mel.n_fft / 2 / mel.hop_length)
-
-
-def _uniform(like: Tensor) -> Tensor:
-    return torch.rand(len(like), device=like.device)
 
 
 def _gaussians(widths: Tensor) -> Tensor:

@@ -11,9 +11,15 @@ from torch.nn import functional as F
 from config.schema import VocoderPrecision
 from models.base.assets import Assets
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
-from modules.execution.chunks import Context, Window, by_batch, by_item, windows
+from modules.execution.chunks import (
+    Context,
+    SignalConv1d,
+    SignalConvTranspose1d,
+    by_batch,
+    by_item,
+    windows,
+)
 from modules.layers.basic import length_mask
-from modules.layers.signal import SignalConv1d, SignalConvTranspose1d
 
 # Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
 # (cheaper, for inference). Layers must see zeros there.
@@ -175,18 +181,11 @@ class HiFiGAN(nn.Module):
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
         pieces = [mel] if isinstance(mel, Tensor) else mel
-        for window in windows(pieces, chunk_frames, self.reach[0]):
-            yield self._synthesise_window(window)
-
-    def _synthesise_window(self, window: Window) -> Tensor:
-        """Synthesises (B, n * hop_length), without the context."""
-        _, mel, context = window
-        n_missing = 0
-        if mel.device.type == "cpu" and context.right == 0:
-            n_missing = -mel.shape[2] % _GRID_FRAMES
-            mel = F.pad(mel, (0, n_missing))
-        wav = self._synthesise(mel, n_missing, context)
-        return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
+        for _, frames, context in windows(pieces, chunk_frames, self.reach[0]):
+            is_last = frames.device.type == "cpu" and context.right == 0
+            n_missing = -frames.shape[2] % _GRID_FRAMES if is_last else 0
+            wav = self._synthesise(F.pad(frames, (0, n_missing)), n_missing, context)
+            yield wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "HiFiGAN":
         """Returns a copy that runs faster and cannot be trained.

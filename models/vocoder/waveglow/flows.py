@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.vocoder.waveglow.config import WaveGlowConfig
-from modules.layers.signal import SignalConv1d
+from modules.execution.chunks import SignalConv1d
 
 
 class FlowOutput(NamedTuple):
@@ -97,11 +97,6 @@ class CouplingNetwork(nn.Module):
         with torch.autocast(half.device.type, enabled=False):
             shift, log_scale = self.end(skipped[0].float()).chunk(2, dim=1)
         return shift, log_scale
-
-    def to_bfloat16(self) -> None:
-        """Casts all layers but the last to bfloat16."""
-        self.bfloat16()
-        self.end.float()
 
 
 class FlowStep(nn.Module):

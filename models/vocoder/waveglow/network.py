@@ -239,7 +239,8 @@ class WaveGlow(nn.Module):
         for flow in network._steps():
             flow.mixing.freeze()
             if precision != "fp32":
-                flow.coupling.to_bfloat16()
+                flow.coupling.bfloat16()
+                flow.coupling.end.float()
         network._dtype = torch.float32 if precision == "fp32" else torch.bfloat16
         if network.config.denoiser_strength > 0:
             network.hum = network._hum()

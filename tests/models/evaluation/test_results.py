@@ -197,7 +197,7 @@ def test_the_interval_is_as_wide_as_students(n):
 
 def test_intervals_of_differences_hold_the_true_one_as_often_as_they_say():
     generator = np.random.default_rng(4)
-    shape = (400, 100)
+    shape = (150, 100)
     hard = 5 * generator.exponential(size=shape)  # what both find hard
     first_values = hard + generator.normal(0.5, 1, size=shape)
     second_values = hard + generator.normal(0.0, 1, size=shape)

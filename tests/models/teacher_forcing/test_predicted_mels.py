@@ -54,15 +54,33 @@ def prepared(tmp_path_factory) -> Path:
     return root
 
 
+def copy_of(source: Path, target: Path) -> Path:
+    """Copies files, and makes paths in them those of the copy."""
+    shutil.copytree(source, target)
+    names = ("*.json", "**/config.json", "**/fingerprint.json", "**/*.jsonl")
+    for path in chain.from_iterable(map(target.glob, names)):
+        path.write_text(path.read_text().replace(str(source), str(target)))
+    return target
+
+
 @pytest.fixture
 def place(prepared, tmp_path) -> Path:
     """A copy of it whose paths are its own."""
-    place = tmp_path / "place"
-    shutil.copytree(prepared, place)
-    names = ("*.json", "**/config.json", "**/fingerprint.json", "**/*.jsonl")
-    for path in chain.from_iterable(map(place.glob, names)):
-        path.write_text(path.read_text().replace(str(prepared), str(place)))
-    return place
+    return copy_of(prepared, tmp_path / "place")
+
+
+@pytest.fixture(scope="module")
+def predicted(prepared, tmp_path_factory) -> Path:
+    """The same, with the mels that the model predicts."""
+    root = copy_of(prepared, tmp_path_factory.mktemp("predicted") / "place")
+    prepare_from_acoustic(vocoder_config(root), root / "ckpts/voice")
+    return root
+
+
+@pytest.fixture
+def finished(predicted, tmp_path) -> Path:
+    """A copy of that."""
+    return copy_of(predicted, tmp_path / "place")
 
 
 def vocoder_config(place: Path, **preprocess: object):
@@ -87,16 +105,15 @@ def test_features_in_another_folder_than_that_of_the_model_are_named_and_read(pl
     assert list(store_of(place).ids) == IDS
 
 
-def test_mels_are_predicted_and_wavs_are_those_of_the_features(place):
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-    store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
-    model = load_model(place / "ckpts/voice")
+def test_mels_are_predicted_and_wavs_are_those_of_the_features(finished):
+    store, features = store_of(finished), FeatureStore(finished / "data/LJSpeech")
+    model = load_model(finished / "ckpts/voice")
     assert list(store.ids) == IDS
     assert damaged_ids(store) == []
     assert store.frames.tolist() == features.frames.tolist()
     for id in IDS:
         record, truth = store.read(id), features.read(id)
-        samples, _ = soundfile.read(place / f"corpus/wavs/{id}.flac", dtype="int16")
+        samples, _ = soundfile.read(finished / f"corpus/wavs/{id}.flac", dtype="int16")
         S = min(len(samples) - truth.start, len(record.wav))
         np.testing.assert_array_equal(record.wav[:S], samples[truth.start :][:S])
         true_mel = MelSpectrogram(store.mel)(torch.from_numpy(from_pcm16(record.wav))[None])[0]
@@ -146,9 +163,8 @@ def test_the_splits_are_those_of_the_acoustic_model(place):
     assert found.test == ["LJ002-0035"]
 
 
-def test_a_vocoder_can_be_trained_on_predicted_mels(place):
-    config = vocoder_config(place)
-    prepare_from_acoustic(config, place / "ckpts/voice")
+def test_a_vocoder_can_be_trained_on_predicted_mels(finished):
+    config = vocoder_config(finished)
     data = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu"))
     (batch,) = data.train
     assert sorted(batch.ids) == [id for id in IDS if not id.startswith("LJ002")]
@@ -169,21 +185,19 @@ def test_with_another_padding_the_audio_is_shifted_to_the_mels(place):
     assert min(store.starts) == -128  # reflected, for the span begins with the recording
 
 
-def test_a_second_run_finds_nothing_to_do(place, caplog):
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+def test_a_second_run_finds_nothing_to_do(finished, caplog):
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        prepare_from_acoustic(vocoder_config(finished), finished / "ckpts/voice")
     assert "nothing to do" in caplog.text
 
 
-def test_other_weights_predict_the_mels_again(place, caplog):
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-    before = store_of(place).read(IDS[0])
-    other = write_voice(place, "other", seed=1)
+def test_other_weights_predict_the_mels_again(finished, caplog):
+    before = store_of(finished).read(IDS[0])
+    other = write_voice(finished, "other", seed=1)
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(place), other)
+        prepare_from_acoustic(vocoder_config(finished), other)
     assert "from_acoustic.weights was 'sha256" in " ".join(caplog.text.split())
-    after = store_of(place).read(IDS[0])
+    after = store_of(finished).read(IDS[0])
     assert np.abs(after.mel - before.mel).mean() > 0.1
     np.testing.assert_array_equal(after.wav, before.wav)
 
@@ -200,14 +214,13 @@ def test_batches_hold_utterances_of_similar_length_up_to_a_number_of_frames(prep
         assert (len(group) + 1) * frames[after[0]] > limit
 
 
-def test_the_store_names_the_model_of_its_mels(place, caplog):
-    report = place / "data/vocoder/LJSpeech/report.json"
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+def test_the_store_names_the_model_of_its_mels(finished, caplog):
+    report = finished / "data/vocoder/LJSpeech/report.json"
     assert read_json(report)["mels_from"] == "voice"
-    renamed = place / "ckpts/renamed"
-    (place / "ckpts/voice").rename(renamed)
+    renamed = finished / "ckpts/renamed"
+    (finished / "ckpts/voice").rename(renamed)
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(place), renamed)
+        prepare_from_acoustic(vocoder_config(finished), renamed)
     assert read_json(report)["mels_from"] == "renamed"
     assert "(0 extracted)" in caplog.text
 
@@ -221,12 +234,11 @@ def test_the_store_keeps_who_spoke_the_recordings_and_a_licence_that_changes(pla
         assert read_json(place / "data/vocoder/LJSpeech/report.json")["origin"] == origin
 
 
-def test_predicted_mels_are_not_replaced_without_the_flag(place):
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-    before = store_of(place).read(IDS[0]).mel
+def test_predicted_mels_are_not_replaced_without_the_flag(finished):
+    before = store_of(finished).read(IDS[0]).mel
     with pytest.raises(InputError, match="that the acoustic model voice predicted: give --from_ac"):
-        prepare_dataset(vocoder_config(place), "LJSpeech", 1)
-    np.testing.assert_array_equal(store_of(place).read(IDS[0]).mel, before)
+        prepare_dataset(vocoder_config(finished), "LJSpeech", 1)
+    np.testing.assert_array_equal(store_of(finished).read(IDS[0]).mel, before)
 
 
 def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch, caplog):
@@ -346,18 +358,17 @@ def rename_the_speaker(voice: Path) -> None:
     (voice / "stats.json").write_text(json.dumps(stats))
 
 
-def test_names_of_one_speaker_and_of_that_of_the_model_may_differ(place, caplog):
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-    expected = [store_of(place).read(id).mel for id in IDS]
-    shutil.rmtree(place / "data/vocoder")
-    rename_the_speaker(place / "ckpts/voice")
+def test_names_of_one_speaker_and_of_that_of_the_model_may_differ(finished, caplog):
+    expected = [store_of(finished).read(id).mel for id in IDS]
+    shutil.rmtree(finished / "data/vocoder")
+    rename_the_speaker(finished / "ckpts/voice")
 
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    prepare_from_acoustic(vocoder_config(finished), finished / "ckpts/voice")
     assert "voice speaks as Somebody for the utterances of LJSpeech" in " ".join(
         caplog.text.split()
     )
     np.testing.assert_array_equal(
-        [store_of(place).read(id).mel.sum() for id in IDS], [mel.sum() for mel in expected]
+        [store_of(finished).read(id).mel.sum() for id in IDS], [mel.sum() for mel in expected]
     )
 
 

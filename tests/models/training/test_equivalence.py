@@ -34,13 +34,8 @@ def test_micro_batches_give_the_updates_of_one_batch(model):
     assert_same(outcome_of(model, 1), outcome_of(model, 4))
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        model if model == "FreeVGL" else pytest.param(model, marks=pytest.mark.slow)
-        for model in MODELS
-    ],
-)
+@pytest.mark.slow  # that of a small task is in test_processes.py
+@pytest.mark.parametrize("model", MODELS)
 def test_two_processes_of_two_micro_batches_give_the_updates_of_one_batch(model, tmp_path):
     file = tmp_path / "two.pt"
     run_together(2, "-m", "tests.models.training.equivalent", model, 2, file)

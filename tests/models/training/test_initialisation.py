@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 
 from models.base.assets import Assets, Speaker
 from models.base.registry import find_model, load_config
 from models.checkpoint.loading import load_model
 from models.training.data import collect_assets
 from models.training.initialisation import initialise, tensors_of
-from models.training.trainer import train
 from modules.layers.basic import PhoneEmbedding
 from processors.dataset.statistics import CorpusStats
 from processors.text.voice_phones import Vocabulary
 from tests.models.training.small_tasks import VOICES, make_processed, write_voice_config
+from tests.worlds.experiments import train_anew, trained_voice
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
@@ -33,18 +32,13 @@ OPTIONS = {
 LIKE_FLOWSPEECH = ("model.variance_predictor.own_encoder=true", "model.harmonics=true")
 
 
-def trained_voice(root, model, *overrides):
-    """A voice of anna and ben."""
-    AcceleratorState._reset_state(reset_partial_state=True)
-    make_processed(root / "data" / "mini", speakers=("anna", "ben"))
-    train(load_config(write_voice_config(root, model=model, max_steps=2), overrides), "voice")
-    return root / "ckpts" / "voice"
+BOTH = ("anna", "ben")
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A voice of anna and ben, who speaks by default."""
-    voice = trained_voice(tmp_path_factory.mktemp("trained"), "FastSpeech2")
+    voice = trained_voice(tmp_path_factory.mktemp("trained"), speakers=BOTH, max_steps=2)
     config = read_json(voice / "config.json")
     write_json(voice / "config.json", config | {"inference": {"speaker": "ben"}})
     return voice
@@ -53,7 +47,8 @@ def trained(tmp_path_factory):
 @pytest.fixture(scope="module", params=VOICES)
 def every_trained(request, tmp_path_factory):
     """One of each model."""
-    return trained_voice(tmp_path_factory.mktemp(request.param), request.param)
+    folder = tmp_path_factory.mktemp(request.param)
+    return trained_voice(folder, model=request.param, speakers=BOTH, max_steps=2)
 
 
 def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
@@ -77,7 +72,7 @@ def test_every_tensor_of_the_same_model_is_copied(every_trained):
 
 def test_what_a_fastspeech_2_shares_with_a_flowspeech_is_copied(tmp_path, caplog):
     log = "model.variance_embedding.pitch_quantization=log"
-    trained = trained_voice(tmp_path, "FastSpeech2", *LIKE_FLOWSPEECH, log)
+    trained = trained_voice(tmp_path, *LIKE_FLOWSPEECH, log, speakers=BOTH, max_steps=2)
     write_voice_config(tmp_path, model="FlowSpeech")
     task, assets = task_of(trained)
     network = task.networks["model"]
@@ -195,8 +190,7 @@ def test_an_encoder_of_prosody_in_only_one_of_both_models_is_warned_of(trained, 
     (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert "other weights in duration_predictor, energy, pitch, prosody_encoder; to take" in warning
 
-    AcceleratorState._reset_state(reset_partial_state=True)
-    train(load_config(trained.parents[1] / "exp_config.json", [own_encoder]), "other")
+    train_anew(trained.parents[1] / "exp_config.json", own_encoder, name="other")
     caplog.clear()
     task, assets = task_of(trained)
     initialise(task, assets, other)
@@ -233,9 +227,8 @@ def test_another_mel_definition_is_logged(trained, caplog):
 
 
 def test_a_new_experiment_starts_from_the_old_weights(trained):
-    AcceleratorState._reset_state(reset_partial_state=True)
-    config = load_config(trained.parents[1] / "exp_config.json", ["train.adam.lr=1e-9"])
-    train(config, "tuned", init_from=str(trained))
+    config = trained.parents[1] / "exp_config.json"
+    train_anew(config, "train.adam.lr=1e-9", name="tuned", init_from=str(trained))
     old, new = (load_model(path).network for path in (trained, trained.with_name("tuned")))
 
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
@@ -244,40 +237,35 @@ def test_a_new_experiment_starts_from_the_old_weights(trained):
 
 def test_the_default_speaker_of_the_old_voice_is_not_that_of_the_new_one(trained, tmp_path):
     make_processed(tmp_path / "data" / "mini", speakers=("cara",))
-    AcceleratorState._reset_state(reset_partial_state=True)
-    train(load_config(write_voice_config(tmp_path, max_steps=1)), "new", init_from=str(trained))
+    train_anew(write_voice_config(tmp_path, max_steps=1), name="new", init_from=str(trained))
     assert load_model(trained).default_speaker() == "ben"
     new = load_model(tmp_path / "ckpts" / "new")
     assert (new.config.inference.speaker, new.default_speaker()) == ("", "cara")
 
 
 def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
-    AcceleratorState._reset_state(reset_partial_state=True)
     old = Path(shutil.copytree(trained, trained.with_name("old")))
     path = old / "trained_phones.json"
     before = read_json(path)
     write_json(path, [*before, "OY1"])
     (old / "manifest.json").unlink()
-    config = load_config(trained.parents[1] / "exp_config.json")
-    train(config, "remembering", init_from=str(old))
+    config = trained.parents[1] / "exp_config.json"
+    train_anew(config, name="remembering", init_from=str(old))
     assert set(read_json(trained.with_name("remembering") / path.name)) == {*before, "OY1"}
 
 
 def voice_of(root, speakers, model="FastSpeech2"):
     """A short training on the data of some speakers; returns its folder."""
-    make_processed(root / "data" / "mini", speakers=speakers)
-    AcceleratorState._reset_state(reset_partial_state=True)
-    train(load_config(write_voice_config(root, model=model, max_steps=2), OPTIONS[model]), "voice")
-    return root / "ckpts" / "voice"
+    return trained_voice(root, *OPTIONS[model], model=model, speakers=speakers, max_steps=2)
 
 
 def add_speaker(root, voice, *overrides, speaker="cara", model="FastSpeech2", **flags):
     """Trains only the rows of a speaker on new data; returns the extended voice's folder."""
     make_processed(root / "data" / "mini", speakers=(speaker,))
-    AcceleratorState._reset_state(reset_partial_state=True)
-    path = write_voice_config(root, model=model, max_steps=3)
-    config = load_config(path, [*OPTIONS[model], "train.trained=speakers", *overrides])
-    train(config, "extended", init_from=None if voice is None else str(voice), **flags)
+    settings = (*OPTIONS[model], "train.trained=speakers", *overrides)
+    flags["init_from"] = None if voice is None else str(voice)
+    config = write_voice_config(root, model=model, max_steps=3)
+    train_anew(config, *settings, name="extended", **flags)
     return root / "ckpts" / "extended"
 
 

@@ -6,24 +6,15 @@ import re
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save_file
 
 from models.base.assets import Assets
-from models.base.registry import load_config
 from models.checkpoint.loading import load_model
 from models.training.initialisation import initialise
-from models.training.trainer import train
 from modules.layers.normalisation import adapt_weight_norm
-from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
-from tests.processes import run_together
+from tests.worlds.experiments import train_anew, trained_vocoder, trained_voice
 from utils.errors import InputError
-
-
-@pytest.fixture(autouse=True)
-def _accelerate():
-    AcceleratorState._reset_state(reset_partial_state=True)
 
 
 @pytest.fixture
@@ -32,10 +23,15 @@ def root(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def trained(tmp_path):
+    """The same folder with the experiment `voice` after two updates."""
+    trained_vocoder(tmp_path)
+    return tmp_path
+
+
 def run(root, *overrides, name="voice", **flags):
-    AcceleratorState._reset_state(reset_partial_state=True)
-    config = write_vocoder_config(root, max_steps=2)
-    train(load_config(config, overrides), name, **flags)
+    train_anew(write_vocoder_config(root, max_steps=2), *overrides, name=name, **flags)
     return root / "ckpts" / name
 
 
@@ -91,8 +87,8 @@ def test_resynthesis_is_scored_and_the_card_has_the_scores(root, caplog):
     assert score == pytest.approx(loss, rel=0.05)
 
 
-def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(root):
-    folder = run(root)
+def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(trained):
+    folder = trained / "ckpts" / "voice"
     task = make_gan()
     task.networks["generator"].load_state_dict(tensors_of(folder)["model"])
     mel = torch.randn(1, MEL.n_mels, 9) - 5
@@ -105,12 +101,11 @@ def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(root):
 @pytest.mark.parametrize(
     "change", ["model.lambda_mel=10", "train.cut_mel_frame=24", "model.adversarial=false"]
 )
-def test_keys_that_change_the_updates_cannot_change_on_resume(root, change):
-    run(root)
+def test_keys_that_change_the_updates_cannot_change_on_resume(trained, change):
     key, _, value = change.partition("=")
 
     with pytest.raises(InputError, match=rf"--resume with another config: {key} was .*, is \w+"):
-        run(root, change, resume=True)
+        run(trained, change, resume=True)
     assert value not in ("", key)
 
 
@@ -125,11 +120,10 @@ def test_resuming_on_mels_of_another_model_is_refused(root, before, now):
         run(root, resume=True)
 
 
-def test_both_networks_start_from_those_of_another_run(root):
-    source = tensors_of(run(root))
-    start = tensors_of(
-        run(root, "train.adam.lr=0", name="tuned", init_from=str(root / "ckpts/voice"))
-    )
+def test_both_networks_start_from_those_of_another_run(trained):
+    voice = trained / "ckpts" / "voice"
+    source = tensors_of(voice)
+    start = tensors_of(run(trained, "train.adam.lr=0", name="tuned", init_from=str(voice)))
 
     for network in ("model", "discriminator"):
         for name, tensor in source[network].items():
@@ -155,11 +149,11 @@ def equal(network, tensors):
     return own.keys() == tensors.keys() and all(torch.equal(own[n], tensors[n]) for n in own)
 
 
-def test_folded_weights_initialise_a_generator_that_trains(root):
-    folder = run(root)
+def test_folded_weights_initialise_a_generator_that_trains(trained):
+    folder = trained / "ckpts" / "voice"
     newest = max((folder / "checkpoints").iterdir())
     plain = load_model(folder).network.state_dict()
-    published = root / "published"
+    published = trained / "published"
     published.mkdir()
     save_file(
         adapt_weight_norm(load_file(newest / "model.safetensors"), plain),
@@ -178,32 +172,6 @@ def test_folded_weights_initialise_a_generator_that_trains(root):
     assert torch.allclose(wav, load_model(folder).network.infer(mel), atol=1e-5)
 
 
-def test_initial_weights_of_another_kind_of_model_are_refused(root):
-    make_processed(root / "voices" / "mini")
-    config = write_voice_config(root, max_steps=1)
-    train(load_config(config, [f"preprocess.processed_dir={root / 'voices'}"]), "acoustic")
-
+def test_initial_weights_of_another_kind_of_model_are_refused(tmp_path):
     with pytest.raises(InputError, match="this is a FastSpeech2, and none of its tensors"):
-        initialise(make_gan(), Assets(MEL), root / "ckpts" / "acoustic")
-
-
-def run_in_two_processes(root, *settings):
-    config = write_vocoder_config(root, max_steps=2)
-    flags = [part for setting in settings for part in ("--set", setting)]
-    run_together(2, "-m", "bins.train", "--config", config, "--name", "two", *flags)
-    return root / "ckpts" / "two"
-
-
-def test_two_processes_make_the_updates_of_one_with_twice_the_batch(root):
-    """The eight training recordings make one batch of eight, or two of four."""
-    # an epsilon so large that rounding errors of small gradients make small steps
-    adam = ["train.adam.eps=1", "train.adam.lr=0.1"]
-    one = tensors_of(run(root, "train.batch_size=8", *adam, name="one"))
-    two = tensors_of(run_in_two_processes(root, "train.batch_size=4", *adam))
-    start = tensors_of(run(root, "train.adam.lr=0", name="start"))
-
-    for network in ("model", "discriminator"):
-        for name, tensor in one[network].items():
-            assert torch.allclose(two[network][name], tensor, rtol=0, atol=1e-5), name
-        moved = [(one[network][n] - tensor).abs().max() for n, tensor in start[network].items()]
-        assert max(moved) > 1e-2, network
+        initialise(make_gan(), Assets(MEL), trained_voice(tmp_path))

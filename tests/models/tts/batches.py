@@ -9,8 +9,7 @@ from models.base.task import LossTerm
 from modules.layers.basic import length_mask
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
-from processors.dataset.batch import TtsBatch, pad_batch
-from processors.dataset.sampler import Shape
+from processors.dataset.batch import TtsBatch
 
 N_PHONES, N_MELS = 12, 6
 MEL = MelConfig(n_mels=N_MELS, f_max=1000)  # bands in which harmonics can be seen
@@ -42,12 +41,6 @@ def batch_of(phone_lengths: tuple[int, ...] = (7, 4, 6), longest_phone: int = 4)
         f0=(100 + 200 * torch.rand(B, T, generator=generator)) * voiced * frame_mask,
         energy=100 * torch.rand(B, T, generator=generator) * frame_mask,
     )
-
-
-def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
-    """The same batch with more padding."""
-    shape = Shape(batch.phone_ids.shape[1] + phones, batch.mel.shape[2] + frames)
-    return pad_batch(batch, shape, FLOOR)
 
 
 def losses_of(task: AcousticTask, batch: TtsBatch) -> Mapping[str, LossTerm]:

@@ -1,12 +1,10 @@
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 
-from config.schema import Config
-from config.train import TrainConfig
-from models.base.assets import Assets, Speaker
-from models.tts import fastspeech2
+from models.base.assets import Assets
 from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Task
 from models.tts.fastspeech2.config import (
     FastSpeech2Config,
@@ -19,22 +17,19 @@ from modules.mel import MelConfig
 from modules.variance.adaptor import regulate
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
-from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.voice_phones import Vocabulary
+from processors.dataset.statistics import CorpusStats
 from tests.models.tts.batches import (
     FLOOR,
     MEL,
     N_PHONES,
     PITCH,
-    TWO_PITCHES,
     batch_of,
     losses_of,
-    mean_loss,
 )
+from tests.worlds.networks import Subject
 from utils.errors import InputError
 
 ENERGY = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
-TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
 SMALL = FastSpeech2Config(
     transformer=TransformerConfig(
         n_encoder_layers=1,
@@ -54,8 +49,6 @@ FRAME_LEVEL = replace(SMALL, pitch_level="frame", energy_level="frame")
 VARIANTS = {
     "default": SMALL,
     "frame level": FRAME_LEVEL,
-    "mixed levels": replace(SMALL, energy_level="frame"),
-    "harmonics": replace(SMALL, harmonics=True, use_postnet=False),
     "convolution": replace(
         SMALL,
         harmonics=True,
@@ -66,7 +59,6 @@ VARIANTS = {
     "own encoder": replace(
         SMALL, variance_predictor=replace(SMALL.variance_predictor, own_encoder=True)
     ),
-    "log bins": replace(SMALL, variance_embedding=VarianceEmbeddingConfig("log", "log", 16)),
 }
 
 
@@ -149,66 +141,24 @@ def test_frame_level_losses_count_frames():
     assert losses["pitch"].per == losses["energy"].per == "frames"
 
 
-def test_without_postnet_there_is_one_mel_loss():
-    task = task_of(network_of(replace(SMALL, use_postnet=False)))
-    assert set(task.validation_step(batch_of())) == {"mel", "duration", "pitch", "energy"}
-
-
-def test_dropout_of_attention_acts_in_training():
-    sizes = replace(SMALL.transformer, attention_dropout=0.5)
-    batch, task = (
-        batch_of(),
-        task_of(network_of(replace(SMALL, transformer=sizes, use_postnet=False))),
-    )
-    task.network.train()
-    assert mean_loss(task, batch) != mean_loss(task, batch)
-    task.network.eval()
-    assert mean_loss(task, batch) == mean_loss(task, batch)
-
-
-def test_texts_and_audio_longer_than_max_seq_len_work():
-    batch = batch_of((60, 55), longest_phone=3)
-    assert batch.mel.shape[2] > SMALL.max_seq_len
-    longer_table = network_of(replace(SMALL, max_seq_len=500)).eval()
+@pytest.mark.parametrize(
+    ("predicted", "factor", "expected"),
+    [
+        (2.4, 1.0, [2, 2]),
+        (2.4, 1.3, [3, 3]),  # of 3.12: rounded after the control
+        (2.4, torch.tensor([[2.0, 0.0, 1.0]]), [5, 0]),
+        (0.0, 1.0, [1, 0]),  # one frame at least
+        (1e6, 1.0, [1000, 1000]),  # a phone has an end
+    ],
+)
+def test_durations_are_multiplied_rounded_and_limited(predicted, factor, expected):
     network = network_of().eval()
-    given = {"durations": batch.durations}
-    torch.testing.assert_close(
-        network.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
-        longer_table.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
-    )
-    assert torch.isfinite(mean_loss(task_of(network.train()), batch))
-
-
-def fixed_durations(network: FastSpeech2, frames: float) -> FastSpeech2:
     torch.nn.init.zeros_(network.duration_predictor.linear.weight)
-    torch.nn.init.constant_(
-        network.duration_predictor.linear.bias, torch.tensor(frames + 1).log().item()
-    )
-    return network.eval()
-
-
-def test_duration_control_multiplies_before_rounding():
-    network = fixed_durations(network_of(), frames=2.4)
-    ids, lengths = torch.tensor([[1, 2, 3]]), torch.tensor([3])
-    assert network.infer(ids, lengths).durations.tolist() == [[2, 2, 2]]
-    slower = network.infer(ids, lengths, duration_control=1.3)  # 3.12
-    assert slower.durations.tolist() == [[3, 3, 3]]
-    by_phone = network.infer(ids, lengths, duration_control=torch.tensor([[1.0, 2.0, 0.0]]))
-    assert by_phone.durations.tolist() == [[2, 5, 0]]
-
-
-def test_there_is_at_least_one_frame():
-    network = fixed_durations(network_of(), frames=0.0)
-    output = network.infer(torch.tensor([[1, 2, 0]]), torch.tensor([2]))
-    assert output.mel_lengths.tolist() == [1]
-    assert output.durations[0, 2] == 0
-    assert torch.isfinite(output.mel).all()
-
-
-def test_a_predicted_phone_has_an_end():
-    network = fixed_durations(network_of(), frames=1e6)
-    output = network.infer(torch.tensor([[1, 2]]), torch.tensor([2]))
-    assert output.durations.tolist() == [[1000, 1000]]
+    network.duration_predictor.linear.bias.data.fill_(math.log(predicted + 1))
+    ids, lengths = torch.tensor([[1, 2, 0]]), torch.tensor([2])
+    output = network.infer(ids, lengths, duration_control=factor)
+    assert output.durations.tolist() == [[*expected, 0]]
+    assert output.mel_lengths.tolist() == [sum(expected)]
 
 
 @pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
@@ -225,23 +175,6 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy(config):
     if config is FRAME_LEVEL:
         factors = torch.tensor([[1.0, 1, 0.5, 1, 1, 1]])
     torch.testing.assert_close(quieter.energy, neutral.energy * factors)
-
-
-@pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
-def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speaker(config):
-    network = network_of(config, TWO_PITCHES, TWO_ENERGIES).eval()
-    arguments = {"phone_ids": torch.tensor([[1, 2, 3], [3, 2, 0]])}
-    arguments["phone_lengths"] = torch.tensor([3, 2])
-    arguments["speaker_ids"] = torch.tensor([0, 1])
-    arguments["durations"] = torch.tensor([[2, 1, 3], [1, 2, 0]])
-    plain = network.infer(**arguments)
-    voiced = torch.tensor([[True, False, True], [True, False, False]])
-    flat = network.infer(
-        **arguments, pitch_transform=PitchTransform(flatten=True, shift_hz=5), voiced=voiced
-    )
-    expected = torch.tensor([[125.0], [225]]) * (plain.pitch > 0)
-    torch.testing.assert_close(flat.pitch, expected)
-    assert not torch.equal(flat.mel, plain.mel)
 
 
 def test_harmonics_move_with_every_control_of_the_pitch():
@@ -277,17 +210,19 @@ def test_a_voice_without_harmonics_starts_to_learn_them_from_what_it_is():
     assert torch.equal(grown.infer(**asked, duration_control=4).mel, expected)
 
 
-def test_pitch_is_given_or_transformed():
-    given = {"pitch": torch.tensor([[210.0]]), "pitch_transform": PitchTransform(flatten=True)}
-    with pytest.raises(ValueError, match="acts on predicted pitch; leave it or pitch out"):
-        network_of().eval().infer(torch.tensor([[1]]), torch.tensor([1]), **given)
-
-
-@pytest.mark.parametrize("hz", [-210.0, float("nan"), float("inf")])
-def test_given_pitch_that_is_no_hertz_is_refused(hz):
-    pitch = torch.tensor([[0.0, hz]])
-    with pytest.raises(ValueError, match=f"pitch holds {hz:g}; expected Hz, 0 where unvoiced"):
-        network_of().eval().infer(torch.tensor([[1, 2]]), torch.tensor([2]), pitch=pitch)
+@pytest.mark.parametrize(
+    ("hz", "transform", "message"),
+    [
+        (210.0, PitchTransform(flatten=True), "acts on predicted pitch; leave it or pitch out"),
+        (-210.0, None, "pitch holds -210; expected Hz, 0 where unvoiced"),
+        (float("nan"), None, "pitch holds nan; expected Hz"),
+        (float("inf"), None, "pitch holds inf; expected Hz"),
+    ],
+)
+def test_pitch_that_cannot_be_followed_is_refused(hz, transform, message):
+    given = {"pitch": torch.tensor([[0.0, hz]]), "pitch_transform": transform}
+    with pytest.raises(ValueError, match=message):
+        network_of().eval().infer(torch.tensor([[1, 2]]), torch.tensor([2]), **given)
 
 
 def test_true_prosody_at_inference_gives_the_mel_of_training():
@@ -308,24 +243,18 @@ def test_true_prosody_at_inference_gives_the_mel_of_training():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"decoder_hidden": 128}, "256 and decoder_hidden 128"),
-        ({"encoder_head": 3}, "encoder_head 3 does not divide"),
-        ({"conv_kernel_size": (9, 2)}, "must be odd"),
-        ({"conv_kernel_size": (9, -1)}, "must be odd"),
-        ({"n_encoder_layers": -1}, "n_encoder_layers is -1, expected 1 or more"),
-        ({"decoder_dropout": 1.5}, "decoder_dropout is 1.5, expected a share"),
-    ],
-)
-def test_sizes_that_do_not_fit_are_refused(sizes, message):
-    with pytest.raises(ValueError, match=message):
-        FastSpeech2Config(transformer=TransformerConfig(**sizes))
-
-
-@pytest.mark.parametrize(
     ("section", "keys", "message"),
     [
+        *(
+            (lambda **sizes: FastSpeech2Config(transformer=TransformerConfig(**sizes)), *row)
+            for row in (
+                ({"decoder_hidden": 128}, "256 and decoder_hidden 128"),
+                ({"encoder_head": 3}, "encoder_head 3 does not divide"),
+                ({"conv_kernel_size": (9, 2)}, "must be odd"),
+                ({"n_encoder_layers": -1}, "n_encoder_layers is -1, expected 1 or more"),
+                ({"decoder_dropout": 1.5}, "decoder_dropout is 1.5, expected a share"),
+            )
+        ),
         (VariancePredictorConfig, {"filter_size": 0}, "filter_size is 0, expected 1 or more"),
         (VariancePredictorConfig, {"dropout": 1.0}, "dropout is 1, expected a share"),
         (VarianceEmbeddingConfig, {"n_bins": 1}, "n_bins is 1, expected 2 or more"),
@@ -365,45 +294,23 @@ def test_numbers_out_of_range_are_refused(section, keys, message):
         section(**keys)
 
 
-def experiment(
-    stats: CorpusStats | None, model: FastSpeech2Config = FRAME_LEVEL
-) -> tuple[Config, Assets]:
-    config = Config(
-        task="tts",
-        model_type="FastSpeech2",
-        dataset=("toy",),
-        dataset_path={},
-        log_dir="",
-        model=model,
-        train=TrainConfig(max_steps=1),
-    )
-    speakers = (Speaker("low", "en-us"), Speaker("high", "en-us"))
-    mel = MelConfig(n_mels=20, log_floor=1e-3)
-    return config, Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, stats)
-
-
-def speaker_stats(hz: float) -> SpeakerStats:
-    frame, phone = Stat(hz, 10.0, hz - 20, hz + 20), Stat(1.0, 1.0, 0.0, 2.0)
-    return SpeakerStats(frame, phone, Stat(30.0, 5.0, 1.0, 60.0), phone, seconds=1.0)
-
-
-@pytest.mark.parametrize("name", ["frame level", "convolution"])
-def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
-    stats = CorpusStats({"high": speaker_stats(220), "low": speaker_stats(110)})
-    config, assets = experiment(stats, VARIANTS[name])
-    task = fastspeech2.MODEL.task.build(config, assets)
-    network = task.networks[task.exported]
-    assert network.pitch.norm.mean.tolist() == [110, 220]
-    assert network.energy.norm.std.tolist() == [5, 5]
-    assert network.phone_embedding.num_embeddings == 3
-    assert network.mel_linear.out_features == 20
-    assert network.log_floor == pytest.approx(-6.9078, abs=1e-3)
+@pytest.mark.parametrize("name", ["", "convolution"])
+def test_the_network_of_a_voice_takes_its_numbers_from_the_assets(name):
+    subject = Subject("fastspeech2", name, 2)
+    network = subject.network()
+    assert network.pitch.norm.mean.tolist() == [150, 225]
+    assert network.energy.norm.std.tolist() == [20, 20]
+    assert network.phone_embedding.num_embeddings == len(subject.assets.vocabulary)
+    assert network.mel_linear.out_features == subject.mel.n_mels
+    assert network.log_floor == subject.mel.log_floor_value
 
 
 def test_missing_statistics_are_named():
-    _, assets = experiment(CorpusStats({"low": speaker_stats(110)}))
-    with pytest.raises(InputError, match=r"statistics of high: .* run stage 1 again"):
-        FastSpeech2.build(FRAME_LEVEL, assets)
+    subject = Subject("fastspeech2", "", 2)
+    stats = {"speaker-0": subject.assets.stats.speakers["speaker-0"]}
+    assets = replace(subject.assets, stats=CorpusStats(stats))
+    with pytest.raises(InputError, match=r"statistics of speaker-1: .* run stage 1 again"):
+        FastSpeech2.build(subject.config.model, assets)
 
 
 @pytest.mark.parametrize("use_postnet", [True, False])

@@ -12,7 +12,7 @@ from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.voice_phones import arpabet_vocabulary
-from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of, mean_loss
+from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of
 from utils.errors import InputError
 
 SMALL = Tacotron2Config(
@@ -30,7 +30,6 @@ SMALL = Tacotron2Config(
     postnet=PostNetConfig(channels=16, n_layers=3, dropout=0.0),
 )
 GROUPS = replace(SMALL, decoder=replace(SMALL.decoder, n_frames_per_step=3))
-GUIDED = replace(SMALL, guided_attention=2.0)
 VARIANTS = {"one frame per step": SMALL, "three": GROUPS}
 
 
@@ -69,13 +68,13 @@ def batch_of(
 
 
 def test_size_is_nvidias():
-    network = Tacotron2(Tacotron2Config(), 148, MelConfig())
+    with torch.device("meta"):
+        network = Tacotron2(Tacotron2Config(), 148, MelConfig())
     assert sum(parameter.numel() for parameter in network.parameters()) == 28_193_153
 
 
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_a_batch_speaks_as_its_items_do_alone(config):
-    network = network_of(config).eval()
+def test_a_batch_speaks_as_its_items_do_alone():
+    network = network_of(GROUPS).eval()
     batch = batch_of()
     limits = torch.tensor([9, 40, 40])
     together = network.infer(batch.phone_ids, batch.phone_lengths, max_frames=limits, seed=3)
@@ -149,7 +148,9 @@ def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
         expected = getattr(of_plain, name) * 2 - 5.5
         torch.testing.assert_close(getattr(of_scaled, name), expected, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(of_scaled.alignment, of_plain.alignment, rtol=1e-5, atol=1e-5)
-    spoken, expected = (network.infer(*batch[1:3]) for network in (scaled, plain))
+    spoken, expected = (
+        network.infer(*batch[1:3], max_frames=batch.mel_lengths) for network in (scaled, plain)
+    )
     first = int(expected.mel_lengths[0])
     assert spoken.mel_lengths.equal(expected.mel_lengths)
     torch.testing.assert_close(
@@ -179,11 +180,6 @@ def test_dropped_frames_are_not_read_in_training():
     assert not mel_hat(batch.mel).equal(mel_hat(batch.mel + 1))
 
 
-def test_guided_attention_is_an_option():
-    losses = task_of(network_of()).validation_step(batch_of())
-    assert set(losses) == {"mel", "refined_mel", "gate", "focus"}
-
-
 def test_dropout_of_the_prenet_differs_in_training_and_is_repeated_outside():
     network, batch = network_of(), batch_of()
     inputs = (*batch[1:4], batch.mel, batch.mel_lengths)
@@ -201,25 +197,6 @@ def test_the_seed_changes_what_is_spoken_unless_nothing_is_dropped():
     assert not torch.allclose(first, second)
     still = [network.infer(*phones, **limits, seed=s, prenet_dropout=0.0).mel for s in (0, 1)]
     assert torch.equal(*still)
-
-
-def test_one_batch_can_be_overfitted_and_spoken():
-    batch = batch_of((5, 3), (8, 6))
-    batch = batch._replace(mel=batch.mel / 4)  # less than the dropout of the prenet can hide
-    network = network_of(GUIDED).train()
-    task = task_of(network)
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
-    first = mean_loss(task, batch).item()
-    for _ in range(60):
-        optimizer.zero_grad()
-        loss = mean_loss(task, batch)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimizer.step()
-    assert loss.item() < 0.2 * first
-    spoken = network.eval().infer(batch.phone_ids, batch.phone_lengths, max_decoder_steps=40)
-    assert spoken.stopped.all()
-    assert spoken.mel_lengths.tolist() == [7, 5]  # without the frame at which the gate opens
 
 
 def test_int8_is_refused_on_other_devices():
@@ -249,36 +226,6 @@ def test_speech_ends_where_the_gate_opens_or_at_a_limit():
     assert network.infer(*phones, gate_threshold=0.9 * threshold).stopped.tolist() == [True]
     gate.bias.data.fill_(5.0)
     assert network.infer(*phones).mel_lengths.tolist() == [1]  # never nothing
-
-
-def test_durations_follow_the_attention():
-    network, batch = network_of().eval(), batch_of()
-    spoken = network.infer(batch.phone_ids, batch.phone_lengths, max_frames=batch.mel_lengths)
-    assert spoken.durations.sum(dim=1).tolist() == spoken.mel_lengths.tolist()
-    assert spoken.pitch is None
-    assert spoken.energy is None
-
-
-def test_teacher_forced_mels_have_the_lengths_of_the_recordings():
-    network, batch = network_of().eval(), batch_of()
-    mel = network.teacher_forced_mel(batch)
-    refined = network(*batch[1:4], batch.mel, batch.mel_lengths).refined_mel_hat.mT
-    for item, T in enumerate(batch.mel_lengths.tolist()):
-        torch.testing.assert_close(mel[item, :, :T], refined[item, :, :T])
-        assert (mel[item, :, T:] == FLOOR).all()
-
-
-def test_half_precision_trains_with_cells_in_float32():
-    batch, network = batch_of(), network_of().train()
-    network.eval()
-    exact = task_of(network).validation_step(batch)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        losses = losses_of(task_of(network), batch)
-    for name, term in losses.items():
-        assert term.total.dtype == torch.float32
-        assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
-    sum(term.total for term in losses.values()).backward()
-    assert all(p.grad.dtype == torch.float32 for p in network.parameters())
 
 
 def test_half_precision_has_nearly_the_gradients_of_float32():

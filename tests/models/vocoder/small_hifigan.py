@@ -3,16 +3,17 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from config.train import TrainConfig
+from models.base.task import Task
 from models.training.data import ProcessRank, TrainingData, data_of, make_collator
-from models.training.trainer import Trainer
-from models.vocoder.hifigan import HiFiGAN, HiFiGANTask, normalise_weights
+from models.training.trainer import Trainer, Updater
+from models.vocoder.hifigan import HiFiGAN, HiFiGANTask, WaveDiscriminator, normalise_weights
 from models.vocoder.hifigan.config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
-from models.vocoder.hifigan.discriminators import WaveDiscriminator
 from modules.mel import MelSpectrogram
 from processors.audio.frames import from_pcm16, to_pcm16
 from processors.dataset.batch import VocoderBatch
@@ -140,3 +141,21 @@ def write_vocoder_config(root: Path, **train: object) -> Path:
     path = root / "vocoder.json"
     path.write_text(json.dumps(config))
     return path
+
+
+def updater_of(task: Task[Any], rate: float) -> Updater:
+    """Plain gradient descent: Adam would make whole steps of rounding errors."""
+    optimizers = {
+        name: torch.optim.SGD(network.parameters(), lr=rate)
+        for name, network in task.networks.items()
+    }
+    return Updater(task, optimizers, torch.device("cpu"))
+
+
+def tensors_of(task: Task[Any], kind: str = "state_dict") -> dict[str, torch.Tensor]:
+    """Copies of all tensors, or of the "named_parameters" or "named_buffers"."""
+    return {
+        f"{name}.{key}": tensor.detach().clone()
+        for name, network in task.networks.items()
+        for key, tensor in dict(getattr(network, kind)()).items()
+    }

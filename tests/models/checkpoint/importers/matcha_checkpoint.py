@@ -16,8 +16,6 @@ from torch import Tensor
 
 N_SYMBOLS, N_MELS, HIDDEN, FILTER, CHANNELS, SPEAKER = 178, 4, 8, 12, 16, 64
 HEADS, HEAD_SIZE = 2, 4
-
-
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -103,42 +101,21 @@ def weights_of(n_speakers: int) -> dict[str, Tensor]:
 
 def settings_of(n_speakers: int) -> dict[str, Any]:
     """`hyper_parameters` as plain values; the dicts are containers in a file."""
+    encoder = {"n_channels": HIDDEN, "filter_channels": FILTER, "n_heads": 2, "n_layers": 2}
+    decoder = {"channels": [CHANNELS, CHANNELS], "n_blocks": 1, "num_mid_blocks": 1}
+    heads = {"attention_head_dim": HEAD_SIZE, "num_heads": HEADS}
     return {
-        "n_vocab": N_SYMBOLS,
         "n_spks": n_speakers,
         "spk_emb_dim": SPEAKER,
         "n_feats": N_MELS,
         "encoder": {
-            "encoder_type": "RoPE Encoder",
-            "encoder_params": {
-                "n_feats": N_MELS,
-                "n_channels": HIDDEN,
-                "filter_channels": FILTER,
-                "n_heads": 2,
-                "n_layers": 2,
-                "kernel_size": 3,
-                "p_dropout": 0.1,
-                "prenet": True,
-            },
+            "encoder_params": encoder | {"kernel_size": 3, "p_dropout": 0.1, "prenet": True},
             "duration_predictor_params": {
-                "filter_channels_dp": FILTER,
-                "kernel_size": 3,
-                "p_dropout": 0.1,
+                **{"filter_channels_dp": FILTER, "kernel_size": 3, "p_dropout": 0.1}
             },
         },
-        "decoder": {
-            "channels": [CHANNELS, CHANNELS],
-            "dropout": 0.05,
-            "attention_head_dim": HEAD_SIZE,
-            "n_blocks": 1,
-            "num_mid_blocks": 1,
-            "num_heads": HEADS,
-            "act_fn": "snakebeta",
-        },
-        "cfm": {"name": "CFM", "solver": "euler", "sigma_min": 1e-4},
-        "data_statistics": {"mel_mean": -5.5, "mel_std": 2.1},
+        "decoder": decoder | heads | {"dropout": 0.05, "act_fn": "snakebeta"},
         "out_size": None,
-        "scheduler": None,
     }
 
 
@@ -146,39 +123,32 @@ def _class_of(module: str, name: str) -> type:
     return type(name, (), {"__module__": module})
 
 
-class Pickled:
-    """Classes of a name, for files; `saving` lets pickle find them."""
+DictConfig = _class_of("omegaconf.dictconfig", "DictConfig")
+ListConfig = _class_of("omegaconf.listconfig", "ListConfig")
+AnyNode = _class_of("omegaconf.nodes", "AnyNode")
+Metadata = _class_of("omegaconf.base", "ContainerMetadata")
+Partial = _class_of("functools", "OfAFile")
 
-    dict_config = _class_of("omegaconf.dictconfig", "DictConfig")
-    list_config = _class_of("omegaconf.listconfig", "ListConfig")
-    node = _class_of("omegaconf.nodes", "AnyNode")
-    metadata = _class_of("omegaconf.base", "ContainerMetadata")
-    partial = _class_of("functools", "OfAFile")
-    every = (dict_config, list_config, node, metadata, partial)
 
-    @classmethod
-    def saving(cls, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Lets pickle find the classes."""
-        for kind in cls.every:
-            package = kind.__module__.split(".")[0]
-            for name in (package, kind.__module__):
-                module = sys.modules.get(name) or types.ModuleType(name)
-                monkeypatch.setitem(sys.modules, name, module)
-            monkeypatch.setattr(module, kind.__name__, kind, raising=False)
+def let_pickle_find_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cls in (DictConfig, ListConfig, AnyNode, Metadata, Partial):
+        for name in (cls.__module__.split(".")[0], cls.__module__):
+            module = sys.modules.get(name) or types.ModuleType(name)
+            monkeypatch.setitem(sys.modules, name, module)
+        monkeypatch.setattr(module, cls.__name__, cls, raising=False)
 
 
 def contained(value: object, parent: object = None) -> object:
     """A value as omegaconf's containers hold it."""
-    if not isinstance(value, dict | list):
-        node = Pickled.node()
-        vars(node).update(_metadata=Pickled.metadata(), _parent=parent, _val=value)
-        return node
-    container = (Pickled.dict_config if isinstance(value, dict) else Pickled.list_config)()
+    types_of_contents = {dict: DictConfig, list: ListConfig}
+    container = types_of_contents.get(type(value), AnyNode)()
     if isinstance(value, dict):
-        content: object = {key: contained(part, container) for key, part in value.items()}
+        content = {"_content": {key: contained(part, container) for key, part in value.items()}}
+    elif isinstance(value, list):
+        content = {"_content": [contained(part, container) for part in value]}
     else:
-        content = [contained(part, container) for part in value]
-    vars(container).update(_metadata=Pickled.metadata(), _parent=parent, _content=content)
+        content = {"_val": value}
+    vars(container).update(_metadata=Metadata(), _parent=parent, **content)
     return container
 
 
@@ -201,9 +171,9 @@ def write_checkpoint(
         "state_dict": OrderedDict(weights_of(n_speakers) if tensors is None else tensors),
         "optimizer_states": [{"state": {0: {"exp_avg": torch.ones(2)}}}],
         "lr_schedulers": [],
-        "hyper_parameters": parts | {"optimizer": Pickled.partial()},
+        "hyper_parameters": parts | {"optimizer": Partial()},
     }
     with monkeypatch.context() as patched:
-        Pickled.saving(patched)
+        let_pickle_find_classes(patched)
         torch.save(saved, path)
     return path

@@ -1,9 +1,6 @@
 """Models that others published, by their names, from a Hub on this machine with their layouts."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +13,7 @@ from models.checkpoint.publish import convert_to_experiment
 from models.synthesizer.synthesizer import Synthesizer
 from models.vocoder.hifigan import HiFiGAN
 from models.vocoder.hifigan.config import GeneratorConfig
+from tests.commands import command
 from tests.models.checkpoint.importers import fastspeech2_originals
 from tests.models.checkpoint.importers.test_fastspeech2_amphion import args_json, statistics
 from utils.config import to_plain
@@ -170,19 +168,9 @@ def test_a_repository_whose_settings_are_missing_is_refused(hub, layouts):
 
 
 def test_stage_3_by_names(amphion, tmp_path):
-    variables = {
-        **os.environ,
-        "HF_ENDPOINT": amphion.url,
-        "HF_HOME": str(tmp_path / "home"),
-        "HF_HUB_DISABLE_XET": "1",
-        "NO_PROXY": "127.0.0.1,localhost",
-    }
-    command = [sys.executable, "-m", "bins.inference", "--infer_mode", "single"]
-    command += ["--infer_expt_dir", FASTSPEECH2, "--vocoder_dir", HIFIGAN]
-    command += ["--infer_text", "Hello.", "--infer_output_dir", str(tmp_path / "out")]
-    done = subprocess.run(
-        command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    voice = ("--infer_expt_dir", FASTSPEECH2, "--vocoder_dir", HIFIGAN)
+    text = ("--infer_mode", "single", "--infer_text", "Hello.")
+    done = command("inference", *voice, *text, "--infer_output_dir", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert f"{HIFIGAN}: from the Hub, commit " in done.stderr
     assert (tmp_path / "out" / "single" / "text-0001.wav").stat().st_size > 1000

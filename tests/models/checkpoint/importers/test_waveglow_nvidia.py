@@ -37,10 +37,6 @@ DATA_CONFIG = {
 T = 9
 
 
-def in_parallel(state):
-    return {f"module.{name}": tensor for name, tensor in state.items()}
-
-
 @pytest.fixture
 def state():
     return random_checkpoint()
@@ -60,17 +56,22 @@ def write(folder, content, name="waveglow.pt", **options):
 
 
 def folded_with_cond_layers(state):
-    plain = folded(state)
-    return with_cond_layers(plain)
+    return with_cond_layers(folded(state))
 
 
-@pytest.mark.parametrize("form", [dict, with_cond_layers, folded, folded_with_cond_layers])
-@pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize("config", [SIZES, None])
+@pytest.mark.parametrize(
+    ("form", "parallel", "config"),
+    [
+        (dict, False, SIZES),
+        (with_cond_layers, True, None),
+        (folded, False, None),
+        (folded_with_cond_layers, True, SIZES),
+    ],
+)
 def test_it_gives_the_originals_numbers_both_ways(tmp_path, state, mel, form, parallel, config):
     content = {"epoch": 1000, "state_dict": form(state)}
     if parallel:
-        content["state_dict"] = in_parallel(content["state_dict"])
+        content["state_dict"] = {f"module.{n}": t for n, t in content["state_dict"].items()}
     if config is not None:
         content["config"] = config
     network = load_model(write(tmp_path, content)).network

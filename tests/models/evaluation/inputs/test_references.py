@@ -64,13 +64,8 @@ def test_a_copy_of_a_file_belongs_to_that_file(tmp_path):
     (item,) = items(tmp_path / "out", tmp_path)
     assert item.recorded() == pytest.approx(wav, abs=1e-4)
     assert (item.text, item.language) == ("", "")
-
-
-def test_the_text_of_a_copied_file_is_in_the_table_of_texts(tmp_path):
-    wav = np.random.default_rng(0).uniform(-0.5, 0.5, 4000)
-    write_wav(tmp_path / "mine.wav", wav, RATE)
-    write_results(tmp_path / "out", [copy_line("mine", tmp_path / "mine.wav", dataset="")], [wav])
-    (item,) = items(tmp_path / "out", tmp_path, texts={"mine": "Hi."}, languages={"": "en-gb"})
+    texts = {"texts": {"mine": "Hi."}, "languages": {"": "en-gb"}}
+    (item,) = items(tmp_path / "out", tmp_path, **texts)
     assert (item.text, item.language) == ("Hi.", "en-gb")
 
 
@@ -132,16 +127,6 @@ def test_recordings_may_lie_in_a_folder_and_have_another_rate(tmp_path):
     )
     assert len(item.recorded()) == 4000
     assert item.language == "en-gb"
-
-
-def test_missing_files_are_listed_before_any_work(tmp_path):
-    store = make_store(tmp_path)
-    folder = write_copies(tmp_path, store)
-    (folder / "rec-008.wav").unlink()
-    with pytest.raises(
-        InputError, match=r"1 of 2 files cannot be read as audio.*\n .*rec-008.*missing"
-    ):
-        items(folder, tmp_path)
 
 
 @pytest.mark.parametrize(

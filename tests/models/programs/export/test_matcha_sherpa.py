@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -36,16 +38,19 @@ def voice(tmp_path_factory) -> ExportedVoice:
 @pytest.fixture(scope="module")
 def exported(voice, tmp_path_factory):
     target = tmp_path_factory.mktemp("exported") / "two"
-    words = target.with_name("words.txt")
-    words.write_text("hello HH AH0 L OW1\nworld W ER1 L D\nworld(2) W ER0 L D\n")
-    words.with_suffix(".LICENSE").write_text("free")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matcha_sherpa, "CMUDICT_PATH", words)
+        patch.setattr(matcha_sherpa, "CMUDICT_PATH", words_in(target.parent))
         export_sherpa(voice, target)
     return target
 
 
-@pytest.mark.slow  # the export takes a minute
+def words_in(folder: Path) -> Path:
+    path = folder / "words.txt"
+    path.write_text("hello HH AH0 L OW1\nworld W ER1 L D\nworld(2) W ER0 L D\n")
+    return path
+
+
+@pytest.mark.slow
 def test_a_text_of_any_length_has_the_mel_of_the_network_by_the_default_speaker(voice, exported):
     session = session_of(str(exported / "model.onnx"))
     names = [item.name for item in session.get_inputs()]
@@ -66,9 +71,8 @@ def test_a_text_of_any_length_has_the_mel_of_the_network_by_the_default_speaker(
         np.testing.assert_allclose(mel, expected.mel, rtol=0, atol=1e-4)
 
 
-@pytest.mark.slow  # the export takes a minute
-def test_tokens_are_the_symbols_with_their_ids(exported):
-    lines = (exported / "tokens.txt").read_text(encoding="utf-8").splitlines()
+def test_tokens_are_the_symbols_with_their_ids():
+    lines = matcha_sherpa.matcha_tokens().splitlines()
     ids = {line[0]: int(line[2:]) for line in lines}
     assert len(ids) == len(lines)
     vocabulary = espeak_characters_vocabulary()
@@ -77,13 +81,13 @@ def test_tokens_are_the_symbols_with_their_ids(exported):
     assert ids["^"] == ids["$"] == 0
 
 
-@pytest.mark.slow  # the export takes a minute
-def test_the_lexicon_has_the_words_of_cmudict_as_espeak_says_them(exported):
-    lexicon = (exported / "lexicon.txt").read_text(encoding="utf-8")
+def test_the_lexicon_has_the_words_of_cmudict_as_espeak_says_them(voice, tmp_path, monkeypatch):
+    monkeypatch.setattr(matcha_sherpa, "CMUDICT_PATH", words_in(tmp_path))
+    lexicon = matcha_sherpa.matcha_lexicon(voice)
     assert lexicon == "hello h ə l ˈ o ʊ\nworld w ˈ ɜ ː l d\n"
 
 
-@pytest.mark.slow  # the export takes a minute
+@pytest.mark.slow
 def test_the_published_sherpa_onnx_speaks(voice, exported):
     sherpa_onnx = pytest.importorskip("sherpa_onnx")
     matcha = sherpa_onnx.OfflineTtsMatchaModelConfig(

@@ -11,7 +11,7 @@ from models.base.graphs import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocod
 from models.programs.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
 from models.vocoder.vocos import MODEL as VOCOS
-from models.vocoder.waveglow.graphs import WaveGlowGraph, waveglow_graphs
+from models.vocoder.waveglow import WaveGlowGraph, waveglow_graphs
 from models.vocoder.waveglow.network import WaveGlow
 from modules.layers.transformer import FFTStack
 from modules.mel import MelConfig

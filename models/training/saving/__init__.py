@@ -1,1 +1,0 @@
-"""Checkpoints, the state that they hold, and the folder of an experiment."""
