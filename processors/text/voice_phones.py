@@ -167,7 +167,7 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 def _sound_of(phone: str) -> _Sound:
     """Returns the segments of a phone of ARPAbet or the IPA; none if it is neither."""
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
-    stress = _RANKS.get(phone[:1], 0)
+    stress: float = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
     if bare in IPA_OF_ARPABET:
         stress = _UNKNOWN_RANK if bare == phone in VOWELS else _RANKS.get(phone[-1], 0)
