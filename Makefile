@@ -23,7 +23,7 @@ TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 PRECISIONS := --compare precision=fp32 precision=bf16
 
-.PHONY: venv demo test coverage test-slow test-page check bench bench-align bench-trust \
+.PHONY: venv demo test coverage test-slow test-page check bench bench-align bench-trust bench-corpus \
 	bench-vocoder bench-speech bench-tacotron bench-gan bench-demo gpu
 
 venv: .venv/.installed
@@ -132,6 +132,10 @@ bench-align: .venv/.installed
 bench-trust: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.mislabelled $(CORPUS) \
 		$(if $(FORMAT),--format $(FORMAT))
+
+# Recall and errors of arion corpus, from clips joined to a long recording: the demo's, or CORPUS=DIR.
+bench-corpus: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tools.benchmarks.long_recordings $(or $(CORPUS),egs/_demo/LJSpeech-mini)
 
 # Speed of HiFi-GAN compared with a plain implementation.
 bench-vocoder: .venv/.installed

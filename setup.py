@@ -23,7 +23,7 @@ setup(
         "processors.text": ["data/*"],
         "models.evaluation.report": ["static/*"],
         "models.programs.compare": ["page.html"],
-        "models.programs.export.web": ["static/*"],
+        "models.programs.export": ["web/*"],
         "models.programs.page": ["page.html"],
         "models.programs.server": ["static/*"],
     },

@@ -13,6 +13,7 @@ COMMANDS = {
     "serve": ("serve", "serve voices over HTTP, as OpenAI's clients ask for them"),
     "align": ("align", "align recordings with their texts, in any language"),
     "distil": ("distil", "have another program speak texts, as a corpus to train on"),
+    "corpus": ("corpus", "cut long recordings into clips with their texts"),
     "check": ("check_corpus", "check a corpus, and whether recordings fit their texts"),
     "pronounce": ("pronounce", "show how words are said, and why; speak them"),
     "compare": ("compare", "compare speech in blind listening tests"),

@@ -23,7 +23,7 @@ def main() -> None:
     from models.programs.compare.listening_test import KEY, make_test, read_key
 
     if flags.results:
-        from models.programs.compare.results import read_answers, summary
+        from models.programs.compare.listening_test import read_answers, summary
 
         key = read_key(flags.key or flags.results[0].with_name(KEY))
         print_text(summary(read_answers(flags.results, key), key))

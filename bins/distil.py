@@ -21,9 +21,8 @@ def main() -> None:
 
     from config.text import TextConfig
     from models.programs.distil import corpus
-    from models.programs.distil.selection import SHORTEST_S, divide
     from models.programs.distil.teachers import find_teacher
-    from models.programs.distil.texts import digest, read_pool
+    from models.programs.distil.texts import SHORTEST_S, digest, divide, read_pool
     from processors.metrics.recognition.user_models import UserModels, load_function
     from processors.metrics.records import missing_packages
     from processors.metrics.registry import METRICS

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if flags.page == "no":
         return
 
-    from models.base.results.files import PAGE
+    from models.base.results import PAGE
     from models.evaluation.report.page import write_page
 
     page, backend = evaluation.folder / PAGE, inputs.preprocess.backend
@@ -38,10 +38,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _inputs(flags: argparse.Namespace) -> "EvaluationInputs":
-    from models.base.results.files import SINGLE
+    from models.base.results import SINGLE
     from models.evaluation.inputs.options import inputs_of_config, inputs_of_model
     from models.evaluation.inputs.systems import read_texts
-    from models.synthesizer.runs.synthesis_run import experiment_of
+    from models.synthesizer.runs.results import experiment_of
 
     outputs, settings, recordings = flags.infer_output_dir, flags.set, flags.recordings
     if flags.infer_expt_dir is None and flags.name is None:

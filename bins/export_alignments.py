@@ -23,7 +23,7 @@ def main() -> None:
     from utils.logging import get_logger
 
     if flags.config is None:
-        from models.synthesizer.runs.metadata import export_speech
+        from models.synthesizer.runs.results import export_speech
 
         n = export_speech(flags.infer_output_dir, flags.format, flags.output)
         get_logger(__name__).info("alignments as %s: %d in %s", flags.format, n, flags.output)

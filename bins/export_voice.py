@@ -16,9 +16,8 @@ def main() -> None:
     )
     check_new(flags.target)
     try:
-        from models.programs.export.folder import export_voice, open_voice
+        from models.programs.export.folder import export_voice, export_web, open_voice
         from models.programs.export.piper_sherpa import export_piper, export_sherpa
-        from models.programs.export.web.folder import export_web
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "onnxscript"):
             raise

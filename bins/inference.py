@@ -18,8 +18,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     flags = arguments("inference", argv)
 
     from models.synthesizer.runs import text_synthesis
-    from models.synthesizer.runs.synthesis_run import best_checkpoint, default_output, experiment_of
-    from models.synthesizer.runs.text_files import InputText, read_input_texts
+    from models.synthesizer.runs.results import best_checkpoint, default_output, experiment_of
+    from models.synthesizer.runs.text_synthesis import InputText, read_input_texts
 
     transform = _pitch_transform(flags)
     texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]

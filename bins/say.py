@@ -17,8 +17,8 @@ from utils.errors import InputError, printable
 from utils.files import decoded, read_text, user_path, write_text
 
 if TYPE_CHECKING:
-    from models.synthesizer.joining import SpeechStream
     from models.synthesizer.settings import Settings
+    from models.synthesizer.speech import SpeechStream
     from models.synthesizer.synthesizer import Synthesizer
     from processors.text.markup.formats import Markup
 
@@ -52,7 +52,7 @@ def main() -> None:
         names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
         path = next((Path(name) for name in names if not Path(name).exists()), Path(names[0]))
 
-    from models.synthesizer.runs.text_files import naming
+    from models.synthesizer.runs.text_synthesis import naming
 
     synthesizer, settings = _open(voice, flags)
     sample_rate = synthesizer.model.mel.sample_rate

@@ -26,7 +26,7 @@ def main() -> None:
         raise UsageError(f"--host {flags.host} needs --token, or --no_token to serve everyone")
     try:
         from models.programs.server.app import serve
-        from models.programs.server.limits import Limits
+        from models.programs.server.requests import Limits
         from processors.text.pronunciations import dictionary_of
     except ModuleNotFoundError as error:
         if error.name not in (

@@ -11,7 +11,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     flags = arguments("vocode", argv)
 
     from models.synthesizer.runs import copy_synthesis
-    from models.synthesizer.runs.synthesis_run import best_checkpoint, experiment_of
+    from models.synthesizer.runs.results import best_checkpoint, experiment_of
 
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
     if flags.infer_best:

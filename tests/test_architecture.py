@@ -41,6 +41,7 @@ ROOMS = {
         "benchmark": set(),
         "books": set(),
         "compare": set(),
+        "corpus": {"books"},
         "distil": set(),
         "export": {"page"},
         "server": {"page"},

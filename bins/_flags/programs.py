@@ -146,6 +146,19 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("format", _EXPORTS, default="textgrid", help="(default: {default})"),
         Flag("aligner", _one_of("hmm", "pocketsphinx"), default="hmm", help="(default: {default})"),
     ),
+    "corpus": (
+        Flag("recordings", v.INPUT, metavar="RECORDINGS", positional=True).with_help("""
+            a recording, or a folder of them: wav, flac, mp3, ogg, opus and others"""),
+        Flag("out", _FOLDER, metavar="OUT", positional=True, help="folder of the corpus"),
+        Flag("text", v.FILE).with_help("""
+            what is read in all of them: .txt, .md, .epub, .srt or .vtt (default: of a.mp3 a.txt,
+            a.srt and so on next to it)"""),
+        Flag("language", v.WORD, metavar="CODE", default="en-us").with_help("""
+            espeak-ng code (default: {default}); others than English need --recogniser"""),
+        Flag("recogniser", v.FUNCTION).with_help("""
+            speech recogniser, as in stage 4; it writes the texts of recordings without one"""),
+        Flag("num_workers", v.COUNT, default=n_cores(), help="processes (default: one per core)"),
+    ),
     "check_corpus": (
         *_CORPUS,
         Flag("no_misfits", None, help="do not align; that takes longest"),

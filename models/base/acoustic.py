@@ -11,7 +11,7 @@ from models.base.aligner import ALIGNER, JointAligner
 from models.base.assets import Assets
 from models.base.model import AcousticModel
 from models.base.registry import model_of
-from models.base.results.samples import add_alignment_figures, synthesis_samples
+from models.base.results import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Scheduled, Unit, Update
 from modules.variance.contours import ContourStats
 from processors.dataset.batch import TtsBatch

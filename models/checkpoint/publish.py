@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save
 
 from models.base.assets import ASSET_FILES
-from models.base.results.files import SCORES
+from models.base.results import SCORES
 from models.checkpoint import history, loading
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import NamedTuple
 
-from models.base.results.files import COMPARISON, SCORES, UTTERANCES
+from models.base.results import COMPARISON, SCORES, UTTERANCES
 from models.evaluation import results
 from models.evaluation.inputs import evaluation_set
 from models.evaluation.inputs.options import ALL, EvaluationInputs, EvaluationOptions

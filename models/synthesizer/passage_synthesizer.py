@@ -1,6 +1,6 @@
 """Passages to speech: mels in batches, breaks between them, and their sound piece by piece."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain, pairwise
@@ -16,17 +16,68 @@ from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel
-from models.synthesizer.attention_retries import Infer, infer_with_retries
-from models.synthesizer.joining import Clause, place
 from models.synthesizer.settings import PitchContour, RangeWarning, Settings
-from models.synthesizer.speech import Speech
+from models.synthesizer.speech import Clause, Speech, place
 from models.synthesizer.vocoders import OpenedVocoder
-from modules.alignment.attention_quality import AttentionQuality
+from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.text.passages import PLAIN, Passage
 from processors.text.symbols import SILENCE
 from processors.text.voice_phones import is_voiced
 from utils.errors import InputError
 from utils.logging import get_logger
+from utils.seed import derived_seed
+
+Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model
+
+
+def infer_with_retries(
+    infer: Infer,
+    phone_ids: Tensor,
+    phone_lengths: Tensor,
+    speaker_ids: Tensor,
+    *,
+    seed: int,
+    attempts: int,
+    log_floor: float,
+) -> tuple[TtsOutput, list[AttentionQuality]]:
+    """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
+
+    Later attempts derive their seeds from the first one's.
+
+    Args:
+        phone_ids: (B, N) int64, 0 = padding.
+        log_floor: Log-mel of silence, the padding of mels.
+
+    Returns:
+        Mels and durations, and the quality of the attention of each item.
+    """
+    best: dict[int, tuple[AttentionQuality, Tensor, Tensor]] = {}  # mels (T, M), durations (N,)
+    faulty = list(range(len(phone_ids)))
+    for attempt in range(attempts):
+        rows = torch.tensor(faulty, device=phone_ids.device)
+        output = infer(
+            phone_ids[rows],
+            phone_lengths[rows],
+            speaker_ids=speaker_ids[rows],
+            seed=derived_seed("attempt", seed, attempt) if attempt else seed,
+        )
+        if output.alignment is None or output.stopped is None:
+            raise TypeError("the model does not return alignment and stopped")
+        qualities = attention_qualities(
+            output.alignment, phone_lengths[rows], output.mel_lengths, output.stopped
+        )
+        for row, (i, quality) in enumerate(zip(faulty, qualities, strict=True)):
+            if i not in best or quality.cost < best[i][0].cost:
+                mel = output.mel[row].T[: int(output.mel_lengths[row])]
+                best[i] = quality, mel, output.durations[row]
+        faulty = [i for i in faulty if best[i][0].fault]
+        if not faulty:
+            break
+    chosen, mels, durations = zip(*(best[i] for i in range(len(phone_ids))), strict=True)
+    padded = pad_sequence([*mels], batch_first=True, padding_value=log_floor).mT  # (B, M, T)
+    lengths = torch.tensor([len(mel) for mel in mels], device=padded.device)
+    return TtsOutput(padded, lengths, torch.stack(durations)), list(chosen)
+
 
 _CHUNK_FRAMES = 64  # of a piece of a wav, 0.7 s: playback starts early
 
@@ -49,7 +100,7 @@ class PassageSynthesizer:
         self._voiced = frozenset(
             phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
         )
-        self._range = RangeWarning(model.assets.stats, in_letters=in_letters)
+        self._range = RangeWarning(model.assets.stats, self._voiced)
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
@@ -124,8 +175,8 @@ class PassageSynthesizer:
         out, attention = self._infer(passages, speaker, settings, spans)
         if not streamed:
             whole = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)
-        f0, energy = (None if c is None else to_numpy(c) for c in out.contours_per_frame())
-        mels, durations = to_numpy(out.mel), to_numpy(out.durations).astype(np.int64)
+        f0, energy = (None if c is None else _array(c) for c in out.contours_per_frame())
+        mels, durations = _array(out.mel), _array(out.durations).astype(np.int64)
         empty, _ = self._silence(speaker, 0)
         clauses: list[Clause] = []
         for i, passage in enumerate(passages):
@@ -257,7 +308,7 @@ def _for_inference(network: nn.Module, config: Config, device: torch.device) -> 
 
 def _finite(text: str, mel: np.ndarray, wavs: Iterable[Tensor]) -> Iterator[np.ndarray]:
     """Yields the pieces of a wav, (1, n) each, as arrays; refuses values that are not finite."""
-    pieces = (to_numpy(wav)[0] for wav in wavs)
+    pieces = (_array(wav)[0] for wav in wavs)
     for values in chain([mel], pieces):
         if not np.isfinite(values).all():
             raise InputError(
@@ -268,6 +319,5 @@ def _finite(text: str, mel: np.ndarray, wavs: Iterable[Tensor]) -> Iterator[np.n
             yield values
 
 
-def to_numpy(tensor: Tensor) -> np.ndarray:
-    """Converts a tensor of any device and float type to an array of float32 or integers."""
+def _array(tensor: Tensor) -> np.ndarray:
     return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()

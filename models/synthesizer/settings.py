@@ -18,7 +18,6 @@ from models.synthesizer.speech import Speech
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats
 from processors.text.pronunciations import Lexicon
-from processors.text.voice_phones import is_voiced
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers
 from utils.errors import InputError, nearest
 from utils.files import user_path
@@ -94,22 +93,19 @@ def transform_of(given: Transform | None) -> PitchTransform | PitchContour | Non
     return PitchTransform(custom=custom)
 
 
-def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
-    """Returns the settings of a transform that differ from their defaults, ready for JSON."""
-    if isinstance(transform, PitchContour):
-        return {"custom": transform.name}
-    values = vars(transform or _UNCHANGED)
-    return {name: value for name, value in values.items() if value != vars(_UNCHANGED)[name]}
-
-
 def read_pitch(path: Path) -> tuple[float, ...]:
     """Reads one value per phone, Hz, 0 = unvoiced.
 
     The file is a `.npy`, `.pt` or `.pth` array (N,) or (1, N), or text of one number a line.
     """
     if path.suffix.lower() in ARRAY_SUFFIXES:
-        row = _row(read_array(path), path)
-        values = {f"{path}, value {n}": value for n, value in enumerate(row, start=1)}
+        array = read_array(path)
+        row = array[0] if array.ndim == 2 and len(array) == 1 else array
+        if row.ndim != 1 or row.dtype.kind not in "iuf" or row.size == 0:
+            raise InputError(
+                f"{path}: {array.dtype} of shape {array.shape}; expected numbers, (N,) or (1, N)"
+            )
+        values = {f"{path}, value {n}": float(value) for n, value in enumerate(row, start=1)}
     else:
         values = {f"{path}, line {n}": value for n, value in read_numbers(path).items()}
     for place, value in values.items():
@@ -118,15 +114,6 @@ def read_pitch(path: Path) -> tuple[float, ...]:
     if not any(values.values()):
         raise InputError(f"{path}: all values are 0, unvoiced; expected Hz")
     return tuple(values.values())
-
-
-def _row(array: np.ndarray, path: Path) -> list[float]:
-    row = array[0] if array.ndim == 2 and len(array) == 1 else array
-    if row.ndim != 1 or row.dtype.kind not in "iuf" or row.size == 0:
-        raise InputError(
-            f"{path}: {array.dtype} of shape {array.shape}; expected numbers, (N,) or (1, N)"
-        )
-    return [float(value) for value in row]
 
 
 def checked_pitch(pitch: object) -> tuple[float, ...]:
@@ -147,9 +134,9 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
 class RangeWarning:
     """Warns once if the requested pitch is not that of the speaker."""
 
-    def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:
+    def __init__(self, stats: CorpusStats | None, voiced: Collection[str]) -> None:
         self._speakers = {} if stats is None else stats.speakers
-        self._in_letters = in_letters
+        self._voiced = voiced  # phones
         self._warned = False
 
     def check(self, clause: Speech) -> None:
@@ -159,7 +146,7 @@ class RangeWarning:
             return
         pitch = self._speakers[speaker].f0_phone
         low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
-        voiced = [is_voiced(name, in_letters=self._in_letters) for name in clause.phone_names]
+        voiced = [name in self._voiced for name in clause.phone_names]
         f0 = f0[np.repeat(voiced, clause.durations)]
         if f0.any():  # else all of it is too low
             f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
@@ -285,7 +272,12 @@ class Settings:
         """Returns the settings but speaker, lexicon and given pitch, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["speaker"], values["lexicon"], values["pitch"]
-        return values | {"pitch_transform": changes_of(self.transform)}
+        if isinstance(self.transform, PitchContour):
+            return values | {"pitch_transform": {"custom": self.transform.name}}
+        plain = vars(_UNCHANGED)
+        items = vars(self.transform or _UNCHANGED).items()
+        changes = {name: value for name, value in items if value != plain[name]}
+        return values | {"pitch_transform": changes}
 
 
 RECORDED = tuple(Settings().record())  # names in a record

@@ -1,9 +1,11 @@
-"""Synthesised speech as a record: its sound, times, phones and mel."""
+"""Synthesised speech: the record of a text; clauses joined, with breaks, times, fades, level."""
 
 import base64
 import io
-from dataclasses import dataclass
-from itertools import islice
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,10 @@ from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.streams import FORMATS, write_audio
 from processors.durations.subtitles import CharacterSpan, WrittenText
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones
+from processors.text.passages import Passage
+from processors.text.symbols import BLANK, PAUSES
 from utils.errors import InputError
+from utils.logging import get_logger
 
 ALIGNMENT_FORMATS = ("json", "srt", "textgrid", "vtt")  # that `Speech.save_alignment` writes
 
@@ -111,3 +116,262 @@ class Speech:
         soundfile.write(file, self.wav, self.sample_rate, format="WAV")
         wav = base64.b64encode(file.getvalue()).decode()
         return f'<audio controls src="data:audio/wav;base64,{wav}"></audio>'
+
+
+FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
+AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
+MAX_PHONES_PER_S = 40  # hurried speech has 20
+PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
+
+# What is spoken in one pass, or silence: all of it but its wav, and the pieces of that, (n,)
+Clause = tuple[Speech, Iterable[np.ndarray]]
+
+
+class SpeechStream(Iterator[np.ndarray]):
+    """Pieces of a wav, (n,) float32 in [-1, 1], and the times of what is spoken so far."""
+
+    def __init__(self, clauses: Iterable[Clause], n_faded: int, text: str | None = None) -> None:
+        self.words: list[TimedWord] = []
+        self._text = text
+        self._written: WrittenText | None = None
+        self._clauses: list[tuple[str, Sequence[TimedWord]]] = []  # to be found in the text
+        self._spans: list[CharacterSpan] = []
+        self.sentences: list[TimedSentence] = []
+        self.marks: list[TimedMark] = []
+        self._pieces = faded_out(self._clipped(clauses), n_faded)
+
+    def __next__(self) -> np.ndarray:
+        return next(self._pieces)
+
+    @property
+    def spans(self) -> list[CharacterSpan]:
+        """Characters of the text that each of `words` was read from; none of SSML and iterators."""
+        clauses, self._clauses = self._clauses, []
+        if self._text is not None:
+            written = self._written = self._written or WrittenText(self._text)
+            self._spans += [span for clause in clauses for span in written.spans(*clause)]
+        return self._spans
+
+    def _clipped(self, clauses: Iterable[Clause]) -> Iterator[np.ndarray]:
+        for clause, pieces in clauses:
+            self.words += clause.words
+            self._clauses.append((clause.text, clause.words))
+            self.sentences += clause.sentences
+            self.marks += clause.marks
+            for piece in pieces:
+                yield piece.clip(-1, 1)
+
+
+def place(
+    passages: Sequence[Passage],
+    clauses: Iterator[Clause],
+    silence: Callable[[int], Clause],
+    n_pause: int,
+    n_before: int = 0,
+) -> Iterator[Clause]:
+    """Puts clauses and the silence around them in order, with their times.
+
+    Args:
+        clauses: Those of the passages with phones.
+        silence: Makes silence of a number of frames.
+        n_pause: Frames of the pause between sentences.
+        n_before: Frames of the speech before the passages.
+    """
+    with_words = [n for n, passage in enumerate(passages) if passage.spoken.words]
+    ends_sentence = {
+        n: following is None or passages[following].starts_sentence
+        for n, following in zip(with_words, [*with_words[1:], None], strict=False)
+    }
+    frame, n_in_break = n_before, 0  # before the passage, and of pauses in the break before it
+    begun: TimedSentence | None = None  # goes on in the passage
+    for n, passage in enumerate(passages):
+        clause, pieces = next(clauses) if passage.spoken.phones else silence(0)
+        phones, durations, frame_s = clause.phone_names, clause.durations, clause.frame_s
+        start, end = 0, int(durations.sum())
+        n_silent = n_pause if passage.starts_sentence and n + n_before > 0 else 0
+        if passage.break_s is not None:  # the pauses at both its edges are part of a break
+            n_silent = round(passage.break_s / frame_s) - n_in_break
+            n_leading = _pause_frames(phones, durations)
+            start = max(0, n_leading - n_silent)
+            n_silent -= n_leading - start
+        n_in_break = 0
+        if n + 1 < len(passages) and (break_s := passages[n + 1].break_s) is not None:
+            n_trailing = _pause_frames(phones[::-1], durations[::-1])
+            n_in_break = min(n_trailing, round(break_s / frame_s))
+            end -= n_trailing - n_in_break
+        if n_silent > 0:
+            yield silence(n_silent)
+            frame += n_silent
+        clause = _placed(clause, passage, start, end, frame)
+        frame += end - start
+        if clause.words:
+            text, start_s = passage.spoken.text, clause.words[0].start_s
+            if begun is not None:
+                text, start_s = f"{begun.text} {text}", begun.start_s
+            begun = TimedSentence(text, start_s, clause.words[-1].end_s)
+            if ends_sentence[n]:
+                clause, begun = replace(clause, sentences=(begun,)), None
+        hop_length = round(frame_s * clause.sample_rate)
+        if passage.prosody:
+            gains = np.repeat([phone.gain for phone in passage.prosody], durations)
+            pieces = amplified(pieces, gains, hop_length)
+        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
+        yield clause, faded_pieces(pieces, (end - start) * hop_length, clause.sample_rate)
+
+
+def _pause_frames(phones: Sequence[str], durations: np.ndarray) -> int:
+    """Counts the frames of the pauses before the first word."""
+    n = sum(1 for _ in takewhile(PAUSES.__contains__, phones))
+    return int(durations[:n].sum())
+
+
+def _placed(clause: Speech, passage: Passage, start: int, end: int, first_frame: int) -> Speech:
+    """Keeps the frames from `start` to `end`; adds words and marks, from a frame of the text on."""
+    edges = np.concatenate([[0], np.cumsum(clause.durations)]).clip(start, end)  # (N + 1,)
+    edges_s = (first_frame + edges - start) * clause.frame_s
+    words = [
+        TimedWord(word.text, float(edges_s[word.start]), float(edges_s[word.end]))
+        for word in passage.spoken.words
+    ]
+    end_s = words[-1].end_s if words else first_frame * clause.frame_s
+    reached_s = [*(word.start_s for word in words), end_s]
+    return replace(
+        clause,
+        words=tuple(words),
+        marks=tuple(TimedMark(name, reached_s[n_words]) for name, n_words in passage.marks),
+        durations=np.diff(edges),
+        mel=clause.mel[:, start:end],
+        f0=None if clause.f0 is None else clause.f0[start:end],
+        energy=None if clause.energy is None else clause.energy[start:end],
+    )
+
+
+def cut_pieces(pieces: Iterable[np.ndarray], start: int, end: int) -> Iterator[np.ndarray]:
+    """Yields the samples from `start` to `end` of a wav that comes in pieces, (n,) each."""
+    place = 0
+    for piece in pieces:
+        kept = piece[max(0, start - place) : max(0, end - place)]
+        place += len(piece)
+        if len(kept) > 0:
+            yield kept
+
+
+def amplified(
+    pieces: Iterable[np.ndarray], gains: np.ndarray, hop_length: int
+) -> Iterator[np.ndarray]:
+    """Multiplies pieces of a wav, (n,), by gains of frames, (T,), interpolated between middles."""
+    middles = (np.arange(len(gains)) + 0.5) * hop_length
+    start = 0
+    for piece in pieces:
+        places = np.arange(start, start + len(piece))
+        start += len(piece)
+        yield (piece * np.interp(places, middles, gains)).astype(np.float32)
+
+
+def faded_pieces(
+    pieces: Iterable[np.ndarray], n_samples: int, sample_rate: int
+) -> Iterator[np.ndarray]:
+    """Fades a wav that comes in pieces, (n,) each, as `faded` does."""
+    n = min(round(FADE_S * sample_rate), n_samples // 2)
+    start = 0
+    for piece in pieces:
+        positions = np.arange(start, start + len(piece))
+        from_edge = np.minimum(positions, n_samples - 1 - positions).clip(max=n)
+        start += len(piece)
+        gain = 0.5 - 0.5 * np.cos(np.pi * from_edge / max(n, 1)) if n > 0 else 1.0
+        yield (piece * gain).astype(np.float32)
+
+
+def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarray]:
+    """Fades the last `n_samples` of a wav linearly from 1 to 0, all of a shorter one.
+
+    It comes in pieces, (n,) each, of which the last are held back.
+    """
+    if n_samples == 0:
+        yield from pieces
+        return
+    held, whole = np.zeros(0, dtype=np.float32), 0
+    for piece in pieces:
+        whole += len(piece)
+        held = np.concatenate([held, piece])
+        if len(held) > n_samples:
+            yield held[:-n_samples]
+            held = held[-n_samples:]
+    if whole < n_samples:
+        get_logger(__name__).warning(
+            "the fade at the end is %.1f times as long as the speech, all of which fades; use a"
+            " smaller --fade_out",
+            n_samples / max(whole, 1),
+        )
+    yield (held * np.linspace(1, 0, len(held))).astype(np.float32)
+
+
+def limiting_gain(peak: float) -> float:
+    """Returns the factor that lowers the peak of a wav to `PEAK`; 1 if it is within [-1, 1]."""
+    return PEAK / peak if peak > 1.0 else 1.0
+
+
+def log_gain(gain: float) -> None:
+    """Logs that a wav was multiplied by a gain of `limiting_gain`, if that is below 1."""
+    if gain < 1:
+        get_logger(__name__).info(
+            "peak %.2f: scaled down by %.1f dB", PEAK / gain, -20 * math.log10(gain)
+        )
+
+
+def warn_if_silent(wav: np.ndarray) -> None:
+    """Warns of speech that is hardly audible: its peak is 40 dB and more below full scale."""
+    peak = float(np.abs(wav).max(initial=0.0))
+    if peak < AUDIBLE_PEAK:
+        get_logger(__name__).warning(
+            "almost no sound: the peak is %.5f of full scale; is the model trained, and does the"
+            " vocoder fit it?",
+            peak,
+        )
+
+
+def warn_if_rushed(speech: Speech, slower: float) -> None:
+    """Warns of phones too short for speech, as of a model after few updates.
+
+    `slower` is the factor on durations that was asked for.
+    """
+    spoken = [name not in PAUSES for name in speech.phone_names]
+    lasting = [name not in PAUSES or name == BLANK for name in speech.phone_names]
+    seconds = float(speech.durations[lasting].sum()) * speech.frame_s
+    if sum(spoken) * slower > MAX_PHONES_PER_S * seconds:
+        get_logger(__name__).warning(
+            "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
+            " checkpoint",
+            sum(spoken),
+            seconds,
+        )
+
+
+def join(clauses: Sequence[Speech], wavs: Sequence[np.ndarray]) -> Speech:
+    """Joins the clauses of a text and their wavs, (n,) each; scales the whole down if too loud."""
+    wav = np.concatenate(wavs)
+    gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
+    sentences = tuple(sentence for clause in clauses for sentence in clause.sentences)
+    unknown = (word for clause in clauses for word in clause.out_of_vocabulary)
+    return replace(
+        clauses[0],
+        text=" ".join(sentence.text for sentence in sentences),
+        normalized=" ".join(clause.normalized for clause in clauses if clause.normalized),
+        wav=(wav * gain).astype(np.float32),
+        words=tuple(word for clause in clauses for word in clause.words),
+        sentences=sentences,
+        phone_names=tuple(name for clause in clauses for name in clause.phone_names),
+        durations=np.concatenate([clause.durations for clause in clauses]),
+        mel=np.concatenate([clause.mel for clause in clauses], axis=1),
+        f0=_joined([clause.f0 for clause in clauses]),
+        energy=_joined([clause.energy for clause in clauses]),
+        out_of_vocabulary=tuple(dict.fromkeys(unknown)),
+        attention=tuple(quality for clause in clauses for quality in clause.attention),
+        marks=tuple(mark for clause in clauses for mark in clause.marks),
+        gain=gain,
+    )
+
+
+def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    present = [curve for curve in curves if curve is not None]
+    return np.concatenate(present) if len(present) == len(curves) else None

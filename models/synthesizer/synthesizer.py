@@ -19,8 +19,11 @@ from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
-from models.synthesizer.joining import (
+from models.synthesizer.passage_synthesizer import PassageSynthesizer
+from models.synthesizer.settings import Settings
+from models.synthesizer.speech import (
     Clause,
+    Speech,
     SpeechStream,
     faded_out,
     join,
@@ -28,9 +31,6 @@ from models.synthesizer.joining import (
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.passage_synthesizer import PassageSynthesizer
-from models.synthesizer.settings import Settings
-from models.synthesizer.speech import Speech
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice, licence_in
 from processors.audio.streams import synthetic_tag
@@ -123,6 +123,7 @@ class Synthesizer:
         reader = TextReader(config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown)
         self._lexicon = dictionary_of(lexicon)
         self._reader = reader.using(self._lexicon, self.speakers[0].language)
+        reader.load(self.speakers[self._default_id or 0].language)
 
     @overload
     def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401

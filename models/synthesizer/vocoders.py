@@ -92,20 +92,17 @@ def open_vocoder(
 
 def _bundled(mel: MelConfig) -> OpenedVocoder:
     """Returns the bundled vocoder, or Griffin-Lim where it does not fit; logs which, and why."""
-    log = get_logger(__name__)
-    if not BUNDLED.is_dir():
-        log.info("no vocoder given, and %s is missing: Griffin-Lim", BUNDLED)
-        return OpenedVocoder(None, mel, GRIFFIN_LIM)
-    model = open_model(BUNDLED)
-    if different := mel.differences(model.assets.mel, ignore=_MAY_DIFFER):
-        log.info(
-            "no vocoder given, and the bundled one was made for another mel (%s: acoustic model "
-            "and vocoder): Griffin-Lim",
-            ", ".join(different),
-        )
-        return OpenedVocoder(None, mel, GRIFFIN_LIM)
-    log.info("no vocoder given: the bundled %s", BUNDLED.name)
-    return OpenedVocoder(model, mel, BUNDLED.name)
+    fault = f"{BUNDLED} is missing"
+    if BUNDLED.is_dir():
+        model = open_model(BUNDLED)
+        different = ", ".join(mel.differences(model.assets.mel, ignore=_MAY_DIFFER))
+        if not different:
+            get_logger(__name__).info("no vocoder given: the bundled %s", BUNDLED.name)
+            return OpenedVocoder(model, mel, BUNDLED.name)
+        models = "acoustic model and vocoder"
+        fault = f"the bundled one was made for another mel ({different}: {models})"
+    get_logger(__name__).info("no vocoder given, and %s: Griffin-Lim", fault)
+    return OpenedVocoder(None, mel, GRIFFIN_LIM)
 
 
 def vocoder_for_inference(

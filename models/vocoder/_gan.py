@@ -10,7 +10,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.checks import require_at_least
 from models.base.adversarial import SubDiscriminator, mean_per_item
-from models.base.results.samples import resynthesis_samples
+from models.base.results import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit
 from modules.execution.convolutions import RowConv2d
 from modules.losses import MultiResolutionStft

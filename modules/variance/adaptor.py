@@ -1,14 +1,18 @@
-"""The variance adaptor (Ren et al. 2021, arXiv:2006.04558).
+"""The variance adaptor (Ren et al. 2021, arXiv:2006.04558), and the output of acoustic models.
 
 Predictors, the length regulator, and values of phones from those of frames. All work on whole
 batches, without loops; without waiting for a GPU where the length is given.
 """
+
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.layers.basic import Dropout, Linear, MaskedConv1d, clear_padding, length_mask
+
+Level = Literal["phone", "frame"]
 
 
 class VariancePredictor(nn.Module):
@@ -117,3 +121,53 @@ def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
     ends = durations.cumsum(dim=1)
     totals = sums.gather(1, ends) - sums.gather(1, ends - durations)
     return (totals / durations.clamp(min=1)).to(values.dtype)
+
+
+class TtsOutput(NamedTuple):
+    """A synthesised mel and its prosody. Padding is 0 except in the mel.
+
+    Models that align by attention find durations in it, and predict no pitch and energy.
+    """
+
+    mel: Tensor  # (B, M, T), the log floor beyond the lengths
+    mel_lengths: Tensor  # (B,)
+    durations: Tensor  # (B, N) frames
+    pitch: Tensor | None = None  # Hz, (B, N), or (B, T) where pitch_level is "frame"
+    energy: Tensor | None = None  # (B, N) or (B, T), by energy_level
+    pitch_level: Level = "phone"
+    energy_level: Level = "phone"
+    alignment: Tensor | None = None  # attention, (B, T, N): weights of the phones in each frame
+    gate: Tensor | None = None  # (B, T), probability that speech ends with this frame
+    stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
+    prior: Tensor | None = None  # (B, M, T), the mean mel beside which a flow drew the mel
+
+    def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
+        """Returns pitch and energy per frame, (B, T) each; values of phones are repeated."""
+        return (
+            self._per_frame(self.pitch, self.pitch_level),
+            self._per_frame(self.energy, self.energy_level),
+        )
+
+    def _per_frame(self, values: Tensor | None, level: Level) -> Tensor | None:
+        if values is None or level == "frame":
+            return values
+        _, _, T = self.mel.shape
+        return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)
+
+
+def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tensor:
+    """Finishes a mel (B, T, M): (B, M, T) float32, the log floor beyond the lengths."""
+    return mel_hat.float().mT.masked_fill(~frame_mask[:, None], log_floor)
+
+
+def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
+    """Returns the speaker ids of a batch, by default those of a single-speaker model.
+
+    The lengths, any (B,) of the batch, give size and device.
+
+    Raises:
+        ValueError: If the model has several speakers and no ids are given.
+    """
+    if speaker_ids is None and n_speakers > 1:
+        raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")
+    return torch.zeros_like(lengths) if speaker_ids is None else speaker_ids

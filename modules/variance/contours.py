@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
 from modules.variance.adaptor import (
+    Level,
     VariancePredictor,
     average_by_phone,
     interpolate_unvoiced,
@@ -20,7 +21,6 @@ from modules.variance.adaptor import (
 )
 from modules.variance.pitch_transform import PitchTransform
 
-Level = Literal["phone", "frame"]
 Quantization = Literal["linear", "log"]
 
 

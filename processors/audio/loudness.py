@@ -6,6 +6,8 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.signal import sosfilt
 
+LOUDNESS_LUFS = -23.0  # EBU R128
+PEAK_DB = -1.0  # of samples, re full scale; EBU R128 has the same limit for true peaks
 _STEP_S = 0.1  # a gating block has four steps, of which three are also in the next one
 _STEPS = 4
 _OFFSET_DB = -0.691  # BS.1770-4, eq. 2

@@ -4,6 +4,7 @@ Limits are those of Netflix's Timed Text Style Guides (General Requirements, and
 characters of a line): at most two lines of 42 characters, shown for 5/6 to 7 seconds.
 """
 
+import re
 from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
@@ -12,7 +13,7 @@ from textwrap import wrap
 from processors.alignment.matching import match_boundaries
 from processors.records import TimedSentence, TimedWord
 from processors.text.reading import cut_cost, has_word, split_sentences
-from processors.text.tokens import is_sign
+from processors.text.tokens import MINUS, is_sign
 
 LINE = 42  # characters
 MAX_LINES = 2
@@ -122,11 +123,15 @@ class WrittenText:
             indices: list[int] = []
             for part in [part for part in parts if has_word(part)] or parts:
                 limit = self._n_spoken + len(part) + _MAX_SKIPPED
-                if (start := self._text.find(part, self._n_spoken, limit)) >= 0:
-                    self._n_spoken = start + len(part)
-                    indices += range(start, self._n_spoken)
-            spoken = [n for n in indices if self._text[n].isalnum() or is_sign(self._text[n])]
-            span = (spoken[0], spoken[-1] + 1) if spoken else (self._n_spoken, self._n_spoken)
+                spoken = [n for n, char in enumerate(part) if char.isalnum() or is_sign(char)]
+                bare = part[spoken[0] : spoken[-1] + 1] if spoken else part
+                # in markup, other marks may be next to a word
+                escaped = re.escape(bare).replace(MINUS, f"[{MINUS}-]")  # of options in code
+                word = re.compile(rf"(?<![^\W_]){escaped}(?![^\W_])")
+                if found := word.search(self._text, self._n_spoken, limit):
+                    self._n_spoken = found.end()
+                    indices += found.span() if spoken else ()
+            span = (indices[0], indices[-1]) if indices else (self._n_spoken, self._n_spoken)
             spans += [span] * (end - first)
         return spans
 

@@ -91,7 +91,8 @@ class _EspeakVoice:
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
         self._backend = backend
         self._separator = separator
-        self.alone = lru_cache(_CACHED_WORDS)(self._alone)  # the phones of a word in isolation
+        # the phones of a word in isolation
+        self.alone = lru_cache(_CACHED_WORDS)(lambda word: tuple(chain(*self.groups(word))))
 
     def groups(self, text: str) -> list[Phones]:
         """Reads a text as phones, grouped as espeak groups them."""
@@ -99,9 +100,6 @@ class _EspeakVoice:
         # "h_ə_l_ˈoʊ"; "-" is liaison, or no stress
         groups = [group.replace("-", "").split("_") for group in line.split()]
         return [tuple(filter(None, group)) for group in groups if any(group)]
-
-    def _alone(self, word: str) -> Phones:
-        return tuple(phone for group in self.groups(word) for phone in group)
 
 
 def _voice(language: str) -> _EspeakVoice:
@@ -191,10 +189,9 @@ def _cuts(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[tuple[int, 
 
 
 def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones]:
-    phones = [phone for group in groups for phone in group]
+    phones, expected = [*chain(*groups)], [*chain(*alone)]
     if len(alone) == 1:
         return [tuple(phones) or alone[0]]
-    expected = [phone for word in alone for phone in word]
     if not expected:
         return list(alone)
     word_of = [index for index, word in enumerate(alone) for _ in word]

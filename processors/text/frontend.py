@@ -19,8 +19,7 @@ from processors.text.letters import (
     unspoken_symbols,
 )
 from processors.text.normalisation.english import has_name, is_english, normalise_english
-from processors.text.normalisation.foreign import left_out
-from processors.text.normalisation.other_languages import name_signs
+from processors.text.normalisation.foreign import left_out, name_signs
 from processors.text.symbols import (
     ARPABET_PREFIX,
     BLANK,

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText
@@ -21,7 +21,7 @@ from utils.logging import get_logger
 
 # A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
 # without spaces need none behind them.
-_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔]+|\n\s*\n)")
+_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔؟]+|\n\s*\n)")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _BRACES = re.compile(r"\{[^{}]*\}")
 _OPEN_BRACE = re.compile(r"\{[^{}\n]{0,200}$")  # phones that are being written
@@ -31,8 +31,8 @@ _UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
 # A line that goes on in the next one: from a capital to a small letter, without a mark
 _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]", re.M)
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
-_SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔][\"'”’»)\]]*$")
-_NO_MARK = re.compile(r"[^.!?…。！？।॥۔,;:、，(\[–—-]$")
+_SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔؟][\"'”’»)\]]*$")
+_NO_MARK = re.compile(r"[^.!?…。！？।॥۔؟,;:、，(\[–—-]$")
 _INLINE = re.compile(r"\{([^{}|]*)(?:\|[^{}]*)?\}")
 _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
@@ -150,7 +150,7 @@ def _ends_sentence(before: str, after: str) -> bool:
         return True
     opening = after.lstrip("\"'“‘«([{")
     if opening[:1].islower():
-        return bool(re.search(r"[。！？।॥۔]", before[-2:]))
+        return bool(re.search(r"[。！？।॥۔؟]", before[-2:]))
     word = _LAST_WORD.search(before)
     if word is None:
         return True
@@ -191,12 +191,8 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
         if "{" in word or middle == 0:
             return [units]
         return _halve([word[:middle]], max_phones) + _halve([word[middle:]], max_phones)
-    costs = []
-    position = 0
-    for index in range(len(units) - 1):
-        position += sizes[index]
-        off_centre = abs(position - total / 2) / total
-        costs.append(off_centre + cut_cost(units[index], units[index + 1]))
+    off_centre = (abs(position - total / 2) / total for position in accumulate(sizes))
+    costs = [off + cut_cost(*pair) for off, pair in zip(off_centre, pairwise(units), strict=False)]
     cut = costs.index(min(costs)) + 1
     return _halve(units[:cut], max_phones) + _halve(units[cut:], max_phones)
 
@@ -282,6 +278,10 @@ class TextReader:
             raise InputError(f"there is no word in {text[:80]!r}")
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
+
+    def load(self, language: str) -> None:
+        """Builds the front end of a language before its first text; reads the user's lexicon."""
+        self._frontends[language]
 
     def using(self, dictionary: Dictionary | None, language: str) -> "TextReader":
         """Returns this reader with a dictionary, whose entries come before those it has."""

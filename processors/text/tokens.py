@@ -16,6 +16,13 @@ _SAME = str.maketrans(
 )
 MINUS = "−"  # the mathematical sign, always apart from what is next to it
 _DASH_MINUS = re.compile(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)")
+# LaTeX of one line without commands that take arguments
+_FORMULA = re.compile(
+    r"(?<![\w$\\])\$([A-Za-z]|(?=[^\s$])[^$\n{}]*[=^\\][^$\n{}]*(?<=\S))\$(?![\w$])"
+)
+_VARIABLES = re.compile(
+    r"(?<![A-Za-z\\])(?!(?:cos|exp|lim|ln|log|max|min|sin|tan)\b)[A-Za-z]{1,3}\b"
+)
 _EXPONENT = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _PAUSES = {
@@ -55,9 +62,17 @@ def clean_characters(text: str) -> str:
         text = _DASH_MINUS.sub(MINUS, text)
         text = "".join(_plain(char) for char in text.translate(_SAME))
         text = unicodedata.normalize("NFKC", text).translate(_SAME)
+    if "$" in text:
+        text = _FORMULA.sub(_formula, text)
     # white space is a space; control, format and unassigned characters are nothing
     text = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
     return " ".join(text.split())
+
+
+def _formula(match: re.Match[str]) -> str:
+    """Returns a formula without dollar signs, its variables apart and its commands as words."""
+    text = _VARIABLES.sub(lambda variables: " ".join(variables[0].upper()), match[1])
+    return re.sub(r"\\([A-Za-z]+)", r" \1 ", text).replace("\\", "")
 
 
 def _plain(char: str) -> str:

@@ -28,6 +28,7 @@ from processors.text.symbols import (
     PAD,
     PAUSES,
     SYMBOL_SETS,
+    VOWELS,
     WORD_BOUNDARY,
     mark_name,
 )
@@ -55,6 +56,7 @@ _SKIP = 25.0  # a segment without counterpart
 _SPLIT = 6  # for each phone more than one: it lasts longer
 _MARK = 1  # aspiration, tone and other marks that only one of two segments has
 _RANKS = {"1": 2, "ˈ": 2, "2": 1, "ˌ": 1}
+_UNKNOWN_RANK = 1.9  # of an ARPAbet vowel without a digit: next to that with 1, not equal to it
 _NASAL = "\u0303"  # a tilde: the vowel and an n, for a voice without nasal vowels
 _RING = "\u0325"  # below a letter: it is voiceless
 _STRENGTHS = {
@@ -165,10 +167,10 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 def _sound_of(phone: str) -> _Sound:
     """Returns the segments of a phone of ARPAbet or the IPA; none if it is neither."""
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
-    stress = _RANKS.get(phone[:1], 0)
+    stress: float = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
     if bare in IPA_OF_ARPABET:
-        stress = _RANKS.get(phone[-1], 0)
+        stress = _UNKNOWN_RANK if bare == phone in VOWELS else _RANKS.get(phone[-1], 0)
         phone = IPA_OF_ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)

@@ -1,8 +1,8 @@
 import pytest
 
 from bins.inference import main
-from models.synthesizer.runs import text_files, text_synthesis
-from models.synthesizer.runs.text_files import InputText
+from models.synthesizer.runs import text_synthesis
+from models.synthesizer.runs.text_synthesis import InputText
 from models.synthesizer.settings import PitchContour
 from modules.variance.pitch_transform import PitchTransform
 from utils.cli import UsageError
@@ -27,7 +27,7 @@ def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch,
     spoken = []
     monkeypatch.setattr("sys.argv", ["inference", *flags])
     monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **__: None)
-    monkeypatch.setattr(text_files, "read_input_texts", lambda path, **_: [InputText("Hi.")])
+    monkeypatch.setattr(text_synthesis, "read_input_texts", lambda path, **_: [InputText("Hi.")])
     for name in ("synthesise_texts", "synthesise_dataset"):
         monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
     main()

@@ -14,7 +14,7 @@ import pytest
 
 from bins.serve import main
 from models.programs.server import app
-from models.programs.server.limits import Limits
+from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
 from tests.models.synthesizer.test_synthesizer import make_voice

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from config.preprocess import PreprocessConfig
-from models.synthesizer.runs.metadata import CopyLine, ResultFolder, TextLine
+from models.synthesizer.runs.results import CopyLine, ResultFolder, TextLine
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.frames import from_pcm16

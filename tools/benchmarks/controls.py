@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from models.synthesizer import Synthesizer
-from models.synthesizer.runs.text_files import read_input_texts
+from models.synthesizer.runs.text_synthesis import read_input_texts
 from models.synthesizer.speech import Speech
 from modules.variance.pitch_transform import PitchTransform
 from processors.audio.pitch import extract_f0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import soundfile
 
-from models.base.results.files import COMPARISON
+from models.base.results import COMPARISON
 from models.evaluation.inputs import references, systems
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import COPY, MissingRecordingError, ReferenceFinder

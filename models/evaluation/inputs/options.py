@@ -8,7 +8,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config, InferenceConfig
 from models.base.registry import config_of, load_config
 from models.checkpoint.loading import open_model
-from models.synthesizer.runs.synthesis_run import TestingSet, default_output
+from models.synthesizer.runs.results import TestingSet, default_output
 from processors.metrics.recognition.user_models import UserModels
 from utils.config_tree import overridden
 

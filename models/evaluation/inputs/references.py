@@ -16,7 +16,7 @@ from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.systems import SystemFile
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs import copy_synthesis
-from models.synthesizer.runs.metadata import CopyLine, ResultFolder
+from models.synthesizer.runs.results import CopyLine, ResultFolder
 from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES

@@ -8,10 +8,16 @@ from typing import Any, Literal
 
 import soundfile
 
-from models.base.results.files import METADATA, SINGLE
+from models.base.results import METADATA, SINGLE
 from models.synthesizer.runs.copy_synthesis import files_of
-from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, read_rows
-from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
+from models.synthesizer.runs.results import (
+    CopyLine,
+    TestingSet,
+    TextLine,
+    parse_line,
+    read_rows,
+    utterances_of,
+)
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import check_length
 from processors.records import TimedPhone

@@ -26,7 +26,7 @@ import soundfile
 import soxr
 import torch
 
-from models.base.results.plots import colour_limits
+from models.base.results import colour_limits
 from models.evaluation.report import tables
 from models.evaluation.results import Evaluation, System
 from modules.mel import MelConfig, MelSpectrogram

@@ -5,18 +5,66 @@ import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.ElementTree import fromstring
 
-from models.programs.books.book import Book, book_of
 from processors.text.markup.blocks import PLAIN, Block, blocks_of, markdown_blocks
+from processors.text.reading import has_word
 from utils.errors import InputError
 from utils.files import read_text
+
+
+class Chapter(NamedTuple):
+    """What becomes one file of sound."""
+
+    title: str  # a label; the headings that are spoken are paragraphs
+    paragraphs: tuple[str, ...]
+
+
+class Book(NamedTuple):
+    """A text to be read aloud."""
+
+    title: str
+    chapters: tuple[Chapter, ...]
+
+
+def book_of(title: str, blocks: Sequence[Block]) -> Book:
+    """Divides a text where chapters start; what comes before the first has the title of the book.
+
+    Where no block starts a chapter, headings do: those of the first level that occurs twice, and
+    above it. Chapters without text, such as the title of a part, go with the next one. Titles that
+    follow each other and come again are a table of contents, and are left out.
+    """
+    if not any(block.chapter for block in blocks):
+        counts = Counter(block.level for block in blocks if block.level)
+        level = min((n for n in counts if counts[n] > 1), default=min(counts, default=0))
+        blocks = [replace(b, chapter=b.text) if 0 < b.level <= level else b for b in blocks]
+    blocks = [block for block in blocks if has_word(block.text)]
+    if not blocks:
+        raise InputError("there is no word in it")
+    chapters: list[tuple[str, list[str]]] = []
+    only_titles = False  # in the last chapter
+    last = {block.text: n for n, block in enumerate(blocks) if block.chapter}
+    for n, block in enumerate(blocks):
+        is_title = block.chapter is not None and block.level > 0
+        if is_title and last[block.text] > n and blocks[n + 1].chapter is not None:
+            continue
+        if block.chapter is None and not chapters:
+            chapters.append((title, []))
+        elif block.chapter is not None:
+            paragraphs = chapters.pop()[1] if only_titles else []
+            chapters.append((block.chapter, paragraphs))
+        only_titles = is_title or (only_titles and block.level > 0)
+        chapters[-1][1].append(block.text)
+    return Book(title, tuple(Chapter(name, tuple(texts)) for name, texts in chapters))
+
 
 _MAX_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
 _MAX_TAGS = 500_000  # of a file
@@ -93,7 +141,11 @@ class _Files:
 
 def _of_epub(files: _Files, stem: str) -> Book:
     """Reads the documents in reading order, divided by the table of contents."""
-    _refuse_drm(files)
+    encryption = "META-INF/encryption.xml"
+    methods = ".//{*}EncryptionMethod"
+    for method in files.xml(encryption).iterfind(methods) if encryption in files.names else ():
+        if (algorithm := method.get("Algorithm", "")) not in _FONT_ENCRYPTION:
+            raise InputError(f"it is encrypted ({algorithm[:80]}); Arion reads no books with DRM")
     root = files.xml("META-INF/container.xml").find(".//{*}rootfile")
     if root is None:
         raise InputError("META-INF/container.xml names no book")
@@ -128,14 +180,6 @@ def _is_nav(item: Element) -> bool:
 def _text(element: Element | None) -> str:
     """Returns the text of an element, with single spaces."""
     return "" if element is None else " ".join("".join(element.itertext()).split())
-
-
-def _refuse_drm(files: _Files) -> None:
-    if "META-INF/encryption.xml" not in files.names:
-        return
-    for element in files.xml("META-INF/encryption.xml").iterfind(".//{*}EncryptionMethod"):
-        if (algorithm := element.get("Algorithm", "")) not in _FONT_ENCRYPTION:
-            raise InputError(f"it is encrypted ({algorithm[:80]}); Arion reads no books with DRM")
 
 
 def _resolved(base: str, href: str) -> tuple[str, str]:

@@ -13,26 +13,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.programs.books.book import Book, Chapter
+from models.programs.books.reading import Book, Chapter
 from models.synthesizer.fingerprint import fingerprint
-from models.synthesizer.runs.text_files import naming
+from models.synthesizer.runs.text_synthesis import naming
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from processors.audio.loudness import loudness
+from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
 from processors.audio.streams import write_audio
 from processors.text.reading import merge_wordless, split_long, split_sentences
 from utils.arrays import read_array, write_array
 from utils.errors import InputError, listed, printable
 from utils.files import read_json, size_and_time, write_json, write_text
 from utils.locks import LOCK_FILE, locked
-from utils.logging import Progress, get_logger, progress
+from utils.logging import get_logger, progress
 
 _log = get_logger(__name__)
 
 MANIFEST = "manifest.json"
 PLAYLIST = "playlist.m3u8"
-LOUDNESS_LUFS = -23.0  # EBU R128
-_PEAK_DB = -1.0  # of samples, re full scale; EBU R128 has the same limit for true peaks
 _UNFINISHED = ".unfinished"
 _PARAGRAPH_PAUSES = 2  # pauses between sentences
 _CHAPTER_PAUSES = 4
@@ -43,45 +41,7 @@ _LONGEST_NAME = 50  # characters of a title; some file systems allow 255 bytes
 class _Sentence(NamedTuple):
     text: str
     paragraph: int
-    pause_s: float  # behind it
-
-
-class _Narrator(NamedTuple):
-    """A voice, and how it speaks."""
-
-    voice: Synthesizer
-    settings: Settings
-
-    @property
-    def sample_rate(self) -> int:
-        return self.voice.model.mel.sample_rate
-
-    def sentences(self, chapter: Chapter) -> list[_Sentence]:
-        """Splits a chapter into sentences, of at most 2000 phones, with the pauses behind."""
-        pause_s = self.voice.config.inference.sentence_pause_s * self.settings.duration_control
-        sentences: list[_Sentence] = []
-        for n, paragraph in enumerate(chapter.paragraphs):
-            for sentence in merge_wordless(split_sentences(paragraph)):
-                chunks = merge_wordless(split_long(sentence, _LONGEST_SENTENCE))
-                sentences += (_Sentence(chunk, n, pause_s) for chunk in chunks)
-            sentences[-1] = sentences[-1]._replace(pause_s=pause_s * _PARAGRAPH_PAUSES)
-        sentences[-1] = sentences[-1]._replace(pause_s=pause_s * _CHAPTER_PAUSES)
-        return sentences
-
-    def wav(self, sentence: _Sentence) -> np.ndarray:
-        """Synthesises a sentence and the pause behind it, (n,) float32."""
-        pieces = list(self.voice.generate(sentence.text, self.settings))
-        return np.concatenate([*pieces, np.zeros(self.n_pause(sentence), dtype=np.float32)])
-
-    def n_pause(self, sentence: _Sentence) -> int:
-        return round(sentence.pause_s * self.sample_rate)
-
-    def speak(self, sentences: Sequence[_Sentence], folder: Path, bar: Progress) -> None:
-        """Writes the sound of those sentences of a chapter that were not spoken before."""
-        for n, sentence in enumerate(sentences):
-            if not (part := folder / f"{n:06}.npy").exists():
-                write_array(part, self.wav(sentence))
-                bar.advance()
+    n_pause: int  # samples of silence behind it
 
 
 def speak_book(
@@ -110,11 +70,13 @@ def speak_book(
     names = file_names(book, format)
     with locked(folder, "wait until it ends"):
         done = _chapters_done(folder, made_of)
-        _check_texts(book, voice, settings)
+        for chapter in book.chapters:
+            for n, paragraph in enumerate(chapter.paragraphs, 1):
+                with naming(f"chapter {chapter.title!r}, paragraph {n}"):
+                    voice.phone_names(paragraph, speaker=settings.speaker)
         if not (folder / MANIFEST).exists():  # not of a text to correct first
             write_json(folder / MANIFEST, {"made_of": made_of, "chapters": []})
-        narrator = _Narrator(voice, settings)
-        texts = [narrator.sentences(chapter) for chapter in book.chapters]
+        texts = [_sentences(chapter, voice, settings) for chapter in book.chapters]
         unfinished = [folder / _UNFINISHED / name for name in names]
         for path in unfinished:
             _remove_damaged(path)
@@ -124,14 +86,36 @@ def speak_book(
             for chapter, name, sentences, path in rows:
                 if name in done:
                     continue
-                narrator.speak(sentences, path, bar)
+                for n, sentence in enumerate(sentences):
+                    if not (part := path / f"{n:06}.npy").exists():
+                        pieces = list(voice.generate(sentence.text, settings))
+                        silence = np.zeros(sentence.n_pause, dtype=np.float32)
+                        write_array(part, np.concatenate([*pieces, silence]))
+                        bar.advance()
                 lufs = _master(path, folder / name, voice)
                 entry = {"title": chapter.title, "file": name, "loudness_lufs": lufs}
                 entry["bytes"] = (folder / name).stat().st_size
-                done[name] = entry | _times(narrator, sentences, path)
+                done[name] = entry | _times(sentences, path, voice.model.mel.sample_rate)
                 _write_lists(folder, book, made_of, [done[n] for n in names if n in done])
                 shutil.rmtree(path)
         shutil.rmtree(folder / _UNFINISHED, ignore_errors=True)
+
+
+def _sentences(chapter: Chapter, voice: Synthesizer, settings: Settings) -> list[_Sentence]:
+    """Splits a chapter into sentences, of at most 2000 phones, with the pauses behind."""
+    pause_s = voice.config.inference.sentence_pause_s * settings.duration_control
+    n_pauses = [
+        round(pause_s * n * voice.model.mel.sample_rate)
+        for n in (1, _PARAGRAPH_PAUSES, _CHAPTER_PAUSES)
+    ]
+    sentences: list[_Sentence] = []
+    for n, paragraph in enumerate(chapter.paragraphs):
+        for sentence in merge_wordless(split_sentences(paragraph)):
+            chunks = merge_wordless(split_long(sentence, _LONGEST_SENTENCE))
+            sentences += (_Sentence(chunk, n, n_pauses[0]) for chunk in chunks)
+        sentences[-1] = sentences[-1]._replace(n_pause=n_pauses[1])
+    sentences[-1] = sentences[-1]._replace(n_pause=n_pauses[2])
+    return sentences
 
 
 def file_names(book: Book, format: str) -> list[str]:
@@ -169,13 +153,6 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
     return {n: entry for n, entry in entries.items() if sizes[n] == entry.get("bytes")}
 
 
-def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
-    for chapter in book.chapters:
-        for n, paragraph in enumerate(chapter.paragraphs, 1):
-            with naming(f"chapter {chapter.title!r}, paragraph {n}"):
-                voice.phone_names(paragraph, speaker=settings.speaker)
-
-
 def _remove_damaged(folder: Path) -> None:
     """Removes files of sentences that cannot be read, such as after a power failure."""
     for part in _parts(folder):
@@ -206,27 +183,26 @@ def _master(source: Path, target: Path, voice: Synthesizer) -> float | None:
     if not math.isfinite(lufs):
         write_audio(target, _spoken(source), sample_rate, voice.tag)
         return None
-    gain_db = min(LOUDNESS_LUFS - lufs, _PEAK_DB - 20 * math.log10(peak))
+    gain_db = min(LOUDNESS_LUFS - lufs, PEAK_DB - 20 * math.log10(peak))
     if gain_db < LOUDNESS_LUFS - lufs:
         _log.warning(
             "%s stays at %.1f LUFS, softer than other chapters: at %g LUFS, its sample peak would"
             " exceed %g dB of full scale",
-            *(target.name, lufs + gain_db, LOUDNESS_LUFS, _PEAK_DB),
+            *(target.name, lufs + gain_db, LOUDNESS_LUFS, PEAK_DB),
         )
     gain = np.float32(10 ** (gain_db / 20))
     write_audio(target, (wav * gain for wav in _spoken(source)), sample_rate, voice.tag)
     return round(lufs + gain_db, 2)
 
 
-def _times(narrator: _Narrator, sentences: Sequence[_Sentence], path: Path) -> dict[str, Any]:
+def _times(sentences: Sequence[_Sentence], path: Path, rate: int) -> dict[str, Any]:
     """Lists the times of a chapter, its paragraphs and sentences, in seconds from its start."""
     start = 0  # sample
     paragraphs: list[dict[str, Any]] = []
-    rate = narrator.sample_rate
     for sentence, wav in zip(sentences, _spoken(path), strict=True):
         if sentence.paragraph == len(paragraphs):
             paragraphs.append({"start": round(start / rate, 3), "end": 0.0, "sentences": []})
-        end = round((start + len(wav) - narrator.n_pause(sentence)) / rate, 3)
+        end = round((start + len(wav) - sentence.n_pause) / rate, 3)
         times = {"start": round(start / rate, 3), "end": end}
         paragraphs[-1]["sentences"].append({"text": sentence.text, **times})
         paragraphs[-1]["end"] = end

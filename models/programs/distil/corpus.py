@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from models.programs.distil.selection import PoolText
 from models.programs.distil.teachers import Teacher, checked_sound
+from models.programs.distil.texts import PoolText
 from preprocessors.corpora import ORIGIN
 from preprocessors.manifest import check_id
 from processors.audio.streams import write_audio
@@ -80,13 +80,6 @@ class VoiceTexts:
                     how = "long" if pace > 0 else "short"
                     faults[text.id] = f"too {how}: {exp(pace):.2f} of what its phones take"
         return faults
-
-    def refuse_if_all_are_faulty(self, last: Clip, clips: Mapping[str, Clip]) -> None:
-        """Raises an InputError if the clips are enough to judge the teacher, and none is good."""
-        faults = [clips[text.id].fault for text in self.taken if text.id in clips]
-        if len(faults) >= _PILOT and all(faults):
-            fault = f"all {len(faults)} clips of {self.name} are faulty, at last {last.id}"
-            raise InputError(f"{fault}: {last.fault}; correct the teacher, choose a new folder")
 
 
 def clips_of(voice: str, texts: Iterable[PoolText]) -> list[PoolText]:
@@ -190,8 +183,12 @@ def _speak_missing(
                 n_failed = n_failed + 1 if failed else 0
                 if n_failed == _FAILURES:
                     raise InputError(f"the teacher fails again and again: {clip.id}: {clip.fault}")
-                if clip.fault:
-                    spoken_by[clip.id][1].refuse_if_all_are_faulty(clip, clips)
+                voice = spoken_by[clip.id][1]
+                faults = [clips[text.id].fault for text in voice.taken if text.id in clips]
+                if clip.fault and len(faults) >= _PILOT and all(faults):
+                    fault = f"all {len(faults)} clips of {voice.name} are faulty, at last {clip.id}"
+                    remedy = "correct the teacher, choose a new folder"
+                    raise InputError(f"{fault}: {clip.fault}; {remedy}")
                 bar.advance()
         n_new = sum(voice.advance(clips) for voice in voices)
 

@@ -1,13 +1,17 @@
-"""Writes a voice and its text front end as a folder that needs onnxruntime and NumPy only."""
+"""Writes a voice and its text front end as a folder: for onnxruntime and NumPy, or for browsers."""
 
 import re
 import shutil
+import subprocess
+import tarfile
 from dataclasses import asdict, replace
 from modulefinder import ModuleFinder
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
 
 import onnx
+from safetensors.numpy import save
 from torch import nn
 
 from config.schema import Config
@@ -18,11 +22,13 @@ from models.checkpoint.loading import TrainedModel, open_model
 from models.checkpoint.publish import CARD
 from models.programs.export import reader
 from models.programs.export.onnx_file import WeightType, to_onnx
+from models.programs.page import PAGE
 from models.synthesizer.vocoders import GRIFFIN_LIM, open_vocoder, with_options
 from models.voices import find_voice
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.text.g2p import CMUDICT_PATH
+from processors.text.letter_network import PATH, bundled_network
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 
@@ -30,6 +36,21 @@ _RUNNER = [Path(__file__).with_name(name) for name in ("speak.py", "attention.py
 _ROOT = Path(__file__).parents[3]
 _PACKAGE = "frontend"
 _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MULTILINE)
+ONE_PASS = ("acoustic", "vocoder")  # names of graphs
+_PAGE = Path(__file__).with_name("web")
+# in place of the file that needs NumPy; worker.js defines the module
+_LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
+# of each package, by its name and version: the files that are needed
+PACKAGES = {
+    "onnxruntime-web@1.30.0": ("dist/ort.wasm.bundle.min.mjs", "dist/ort-wasm-simd-threaded.wasm"),
+    "pyodide@314.0.7": (
+        "pyodide.mjs",
+        "pyodide.asm.mjs",
+        "pyodide.asm.wasm",
+        "pyodide-lock.json",
+        "python_stdlib.zip",
+    ),
+}
 
 
 class ExportedVoice(NamedTuple):
@@ -88,18 +109,23 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
             shutil.copyfile(path, folder / path.name)
 
 
+def check_one_pass(voice: ExportedVoice) -> None:
+    """Raises InputError if a voice takes more than one pass, or noise."""
+    if set(voice.graphs) != set(ONE_PASS) or "noise" in voice.graphs["vocoder"].inputs:
+        raise InputError(
+            f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
+            " without noise: FastSpeech 2, FastPitch, FlowSpeech or Matcha, and FreeVGL, HiFi-GAN,"
+            " Vocos or griffin_lim"
+        )
+
+
 def write_networks(voice: ExportedVoice, folder: Path, weight_type: WeightType) -> None:
     """Writes the graphs, voice.json with the numbers that their use needs, and the licences."""
     for name, graph in voice.graphs.items():
         onnx.save(to_onnx(graph, weight_type), folder / f"{name}.onnx")
-    write_json(folder / "voice.json", _description_of(voice))
-    copy_licences(voice, folder)
-
-
-def _description_of(voice: ExportedVoice) -> dict[str, object]:
     model = voice.model
     inputs = {name for graph in voice.graphs.values() for name in graph.inputs}
-    return {
+    description = {
         "format": 1,
         "graphs": list(voice.graphs),
         "sample_rate": model.mel.sample_rate,
@@ -113,6 +139,8 @@ def _description_of(voice: ExportedVoice) -> dict[str, object]:
         "model": model.config.model_type,
         "vocoder": GRIFFIN_LIM if voice.vocoder is None else voice.vocoder.config.model_type,
     }
+    write_json(folder / "voice.json", description)
+    copy_licences(voice, folder)
 
 
 def _graphs_of(model: TrainedModel, network: nn.Module) -> dict[str, Graph]:
@@ -153,15 +181,11 @@ def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
         target.write_text(_OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", code), encoding="utf-8")
     data = CMUDICT_PATH.parent
     shutil.copytree(data, folder / _PACKAGE / data.relative_to(_ROOT))
-    write_json(folder / reader.SETTINGS, _settings_of(config, assets))
     if assets.lexicon is not None:
         (folder / reader.LEXICON).write_text(assets.lexicon, encoding="utf-8")
-
-
-def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
     lexicon_path = "" if assets.lexicon is None else reader.LEXICON
     inference = config.inference
-    return {
+    settings = {
         "text": asdict(replace(config.preprocess.text, lexicon_path=lexicon_path)),
         "max_phones": inference.max_phones,
         "p_arpabet": config.spoken_p_arpabet,
@@ -170,3 +194,66 @@ def _settings_of(config: Config, assets: Assets) -> dict[str, object]:
         "unknown_characters": inference.unknown_characters,
         "symbols": assets.required_vocabulary().symbols,
     }
+    write_json(folder / reader.SETTINGS, settings)
+
+
+def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
+    """Writes the folder `target`, completely or not at all.
+
+    Raises:
+        InputError: If the voice cannot speak in a browser, as one with phones of espeak-ng, a
+            package cannot be got, or `target` is not empty.
+    """
+    check_one_pass(voice)
+    if voice.model.config.preprocess.text.has_espeak:
+        raise InputError(
+            f"{voice.model.home}: this voice needs phones of espeak-ng, which browsers do not have;"
+            " use another --format"
+        )
+    with new_folder(target) as folder:
+        fetch_packages(folder)
+        write_networks(voice, folder, weight_type)
+        _write_frontend(voice, folder)
+        for path in _PAGE.iterdir():
+            shutil.copyfile(path, folder / path.name)
+        shutil.copyfile(PAGE, folder / "index.html")
+        shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+
+
+def _write_frontend(voice: ExportedVoice, folder: Path) -> None:
+    """Writes the front end as an archive, and its letter-to-sound network apart, in 32 bits."""
+    with TemporaryDirectory() as temporary:
+        package = Path(temporary) / "frontend" / "processors" / "text"
+        write_frontend(voice.model.config, voice.model.assets, Path(temporary))
+        (package / "letter_network.py").write_text(_LETTER_NETWORK, encoding="utf-8")
+        (package / "data" / PATH.name).unlink()
+        shutil.make_archive(str(folder / "frontend"), "zip", temporary)
+    weights, choices = bundled_network()
+    phones = ",".join(" ".join(choice) for choice in choices)
+    content = save(weights, {"phones": phones})
+    (folder / "letter_to_sound.safetensors").write_bytes(content)
+
+
+def fetch_packages(folder: Path) -> None:
+    """Gets the packages with npm, which checks them, and writes their files, a folder for each.
+
+    Raises:
+        InputError: If npm is missing, or cannot get a package.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError("npm is missing, by which onnxruntime-web and Pyodide come: install it")
+    for package, names in PACKAGES.items():
+        with TemporaryDirectory() as temporary:
+            command = [npm, "pack", package, "--pack-destination", temporary]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=temporary)
+            if done.returncode != 0:
+                reason = " ".join(done.stderr.split())[:200]
+                raise InputError(f"npm pack {package} failed; check the network: {reason}")
+            (archive,) = Path(temporary).glob("*.tgz")
+            with tarfile.open(archive) as file:
+                file.extractall(temporary, filter="data")
+            target = folder / package.partition("@")[0]
+            target.mkdir()
+            for name in names:
+                shutil.copy(Path(temporary) / "package" / name, target)

@@ -17,7 +17,7 @@ from onnx import helper, numpy_helper
 from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
-from models.programs.export.folder import ExportedVoice, copy_licences
+from models.programs.export.folder import ONE_PASS, ExportedVoice, check_one_pass, copy_licences
 from models.programs.export.matcha_sherpa import (
     NOISE_SCALE,
     matcha_lexicon,
@@ -43,7 +43,6 @@ from utils.hub import origin_of
 N_DROPPED = 3  # ids 0, 1 and 2 are between phones and at both ends; those of phones follow
 # the pause of a mark; other punctuation has none
 PAUSE_OF_MARK = {",": "<,>", ";": "<,>", ":": "<,>", ".": FULL_STOP, "?": "<?>", "!": "<!>"}
-_GRAPHS = ("acoustic", "vocoder")
 _BEFORE = """
 before (int64[1, n_ids] input, int64[1] input_lengths, float[3] scales{sid}) => (
   int64[1, n_phones] phone_ids, int64[1] speaker_id,
@@ -110,7 +109,7 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
         InputError: If the voice takes more than one pass, or noise.
     """
     check_one_pass(voice)
-    acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in _GRAPHS)
+    acoustic, vocoder = (to_onnx(voice.graphs[name], weight_type) for name in ONE_PASS)
     add_prefix(acoustic.graph, "acoustic_")
     # with `outputs`, onnx.compose (1.23) would drop what only the body of a scan reads
     networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")])
@@ -163,16 +162,6 @@ def ids_of(voice: ExportedVoice, phones: Sequence[str]) -> list[int]:
         return []
     vocabulary = voice.model.assets.required_vocabulary()
     return [N_DROPPED + i for row in names for i in vocabulary.ids(row)]
-
-
-def check_one_pass(voice: ExportedVoice) -> None:
-    """Raises InputError if a voice takes more than one pass, or noise."""
-    if set(voice.graphs) != set(_GRAPHS) or "noise" in voice.graphs["vocoder"].inputs:
-        raise InputError(
-            f"{voice.model.home}: this format needs one pass of an acoustic model and of a vocoder"
-            " without noise: FastSpeech 2, FastPitch, FlowSpeech or Matcha, and FreeVGL, HiFi-GAN,"
-            " Vocos or griffin_lim"
-        )
 
 
 def _check_phones(

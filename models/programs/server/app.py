@@ -28,13 +28,20 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from models.programs.page import PAGE
-from models.programs.server.home_assistant import Address, wyoming_server
-from models.programs.server.limits import Counters, Guard, Limits, protocol_with_patience
-from models.programs.server.requests import ApiError, ModelName, SpeechRequest, explained
-from models.programs.server.streams import speak_stream
+from models.programs.server.requests import (
+    ApiError,
+    Counters,
+    Guard,
+    Limits,
+    ModelName,
+    SpeechRequest,
+    explained,
+    protocol_with_patience,
+)
+from models.programs.server.streams import Address, speak_stream, wyoming_server
 from models.programs.server.voices import VoiceStore, named_references
-from models.synthesizer.joining import SpeechStream
 from models.synthesizer.settings import Settings
+from models.synthesizer.speech import SpeechStream
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import FORMATS, encoded, stream_delay_s
 from processors.durations.subtitles import subtitles

@@ -1,18 +1,29 @@
-"""Text that streams in over a WebSocket, spoken sentence by sentence.
+"""Text that streams in, spoken sentence by sentence: over a WebSocket, and by the Wyoming protocol.
 
-The messages are those of vllm-omni and sglang-omni.
+The messages of the WebSocket are those of vllm-omni and sglang-omni. By the Wyoming protocol, Home
+Assistant asks for speech over TCP; a text may also come whole.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from starlette.websockets import WebSocket
+from wyoming import tts
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.error import Error
+from wyoming.event import Event, Eventable
+from wyoming.info import Attribution, Describe, Info, TtsProgram, TtsVoice, TtsVoiceSpeaker
+from wyoming.server import AsyncEventHandler, AsyncTcpServer
 
 from models.programs.server.requests import (
     MAX_CHARACTERS,
     ApiError,
+    Counters,
+    Limits,
     ModelName,
     SpeechRequest,
     validated,
@@ -20,8 +31,18 @@ from models.programs.server.requests import (
 from models.programs.server.voices import VoiceStore
 from processors.audio.streams import FORMATS
 from processors.text.reading import SentenceStream
+from utils import __version__
+from utils.errors import InputError
+from utils.logging import get_logger
 
 _EXPECTED = '{"type": "input.text", "text": "..."} or {"type": "input.done"}'
+Address = tuple[str, int]  # host and port
+_SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
+_ORIGIN: dict[str, Any] = {
+    "attribution": Attribution("Arion", ""),
+    "installed": True,
+    "version": __version__,
+}
 
 
 class Speak(Protocol):
@@ -67,7 +88,11 @@ async def speak_stream(
 ) -> None:
     """Speaks the text that a client sends, until it is done; the first message is due in time."""
     await socket.accept()
-    config, sentences = await _config(socket, patience_s), StreamedText()
+    try:
+        message = await asyncio.wait_for(_message(socket), patience_s)
+    except asyncio.TimeoutError:
+        raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
+    config, sentences = validated(SessionConfig, message), StreamedText()
     request = voices.resolved(config)
     rates = FORMATS["pcm"].rates if config.response_format == "pcm" else ()
     rate = rates[0] if rates else voices.descriptions[request.voice].sample_rate
@@ -95,15 +120,6 @@ async def _in_one(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join([part async for part in parts])
 
 
-async def _config(socket: WebSocket, patience_s: float) -> SessionConfig:
-    """Receives the first message."""
-    try:
-        message = await asyncio.wait_for(_message(socket), patience_s)
-    except asyncio.TimeoutError:
-        raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
-    return validated(SessionConfig, message)
-
-
 async def _message(socket: WebSocket) -> dict[str, Any]:
     text = (await socket.receive()).get("text") or ""
     try:
@@ -123,3 +139,151 @@ def _text(message: dict[str, Any]) -> str | None:
         case {"type": "input.done"}:
             return None
     raise ApiError(400, f"the message {str(message)[:80]!r} is unknown; expected {_EXPECTED}")
+
+
+@asynccontextmanager
+async def wyoming_server(
+    address: Address | None, voices: VoiceStore, speak: Speak, limits: Limits, counters: Counters
+) -> AsyncIterator[None]:
+    """Serves voices at an address, if there is one, until the end of the block."""
+    if address is None:
+        yield
+        return
+    server = AsyncTcpServer(*address)
+    await server.start(partial(_Handler, voices, speak, limits, counters))
+    get_logger(__name__).info("Wyoming protocol on %s, port %d", *address)
+    try:
+        yield
+    finally:
+        await server.stop()
+
+
+class _LimitedReader(asyncio.StreamReader):
+    """Reads events that are not longer than the body of a request."""
+
+    def __init__(self, reader: asyncio.StreamReader, limit: int) -> None:
+        self._reader, self._most = reader, limit
+
+    async def readline(self) -> bytes:
+        return await self._reader.readline()
+
+    async def readexactly(self, n: int) -> bytes:
+        if n > self._most:
+            raise ValueError  # which ends the connection
+        return await self._reader.readexactly(n)
+
+    def feed_eof(self) -> None:
+        self._reader.feed_eof()
+
+
+class _Handler(AsyncEventHandler):
+    """Answers the events of one client."""
+
+    def __init__(
+        self,
+        voices: VoiceStore,
+        speak: Speak,
+        limits: Limits,
+        counters: Counters,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        super().__init__(_LimitedReader(reader, limits.body_bytes), writer)
+        self._voices, self._speak = voices, speak
+        self._limits, self._counters = limits, counters
+        self._text: StreamedText | None = None  # that streams in
+        self._voice: tts.SynthesizeVoice | None = None  # that speaks it
+        self._n_sentences = 0  # of it that were spoken
+
+    async def run(self) -> None:
+        """Answers until the client leaves, or sends what are no events."""
+        with suppress(ConnectionError, EOFError, AttributeError, TypeError):
+            await super().run()
+
+    async def handle_event(self, event: Event) -> bool:
+        """Answers an event; an error is an answer, too."""
+        try:
+            await asyncio.wait_for(self._answer(event), self._limits.deadline_s)
+            return True
+        except asyncio.TimeoutError:
+            message = f"not done within {self._limits.deadline_s:g} s; send a shorter text"
+        except (ApiError, InputError) as error:
+            message = str(error)
+        except KeyError as error:
+            message = f"{event.type}: {error} is missing"
+        self._text = None
+        await self._send(Error(message))
+        return True
+
+    async def _answer(self, event: Event) -> None:
+        if Describe.is_type(event.type):
+            await self._send(self._info())
+        # a text that streams in comes as a whole, too, for servers that cannot stream
+        elif tts.Synthesize.is_type(event.type) and self._text is None:
+            asked = tts.Synthesize.from_event(event)
+            await self._say(asked.voice, asked.text, event.data.get("text_format") or "auto")
+        elif tts.SynthesizeStart.is_type(event.type):
+            self._voice = tts.SynthesizeStart.from_event(event).voice
+            self._text, self._n_sentences = StreamedText(), 0
+        elif tts.SynthesizeChunk.is_type(event.type) and self._text is not None:
+            await self._say_all(self._text.add(tts.SynthesizeChunk.from_event(event).text))
+        elif tts.SynthesizeStop.is_type(event.type) and self._text is not None:
+            await self._say_all(self._text.add(None))
+            self._text = None
+            await self._send(tts.SynthesizeStopped())
+
+    async def _say_all(self, sentences: list[str]) -> None:
+        for sentence in sentences:
+            await self._say(self._voice, sentence, "text", pause=self._n_sentences > 0)
+            self._n_sentences += 1
+
+    async def _say(
+        self, voice: tts.SynthesizeVoice | None, text: str, format: str, *, pause: bool = False
+    ) -> None:
+        fields = self._speaker(voice or tts.SynthesizeVoice()) | {"input": text, "format": format}
+        fields |= {"model": "arion", "response_format": "pcm"}
+        request = validated(SpeechRequest, fields)
+        request = self._voices.resolved(request)
+        with self._counters.place(self._limits):
+            sound = self._speak(request, pause=pause)
+            part = await anext(sound, None)  # wrong texts are refused before the sound begins
+            await self._send(AudioStart(**_SOUND))
+            while part is not None:
+                await self._send(AudioChunk(**_SOUND, audio=part))
+                part = await anext(sound, None)
+            await self._send(AudioStop())
+
+    def _speaker(self, asked: tts.SynthesizeVoice) -> dict[str, str | None]:
+        """Returns the fields of a request that choose the voice: a named one, or the first."""
+        if asked.name is not None:
+            return {"voice": asked.name, "speaker": asked.speaker}
+        choices = [
+            (name, code if asked.language or about.speaker is None else None)
+            for name, about in self._voices.descriptions.items()
+            for code in about.languages
+            if asked.language in (None, code, _tag(code))
+        ]
+        if not choices:
+            raise ApiError(400, f"no voice speaks {asked.language!r}; describe lists languages")
+        return dict(zip(("voice", "language"), choices[0], strict=True))
+
+    def _info(self) -> Info:
+        """Describes the voices, and each speaker of several as a voice of its own."""
+        voices = []
+        for row in map(dict[str, Any], self._voices.rows()):
+            about = {"name": row["id"], "description": row["id"], **_ORIGIN}
+            about["languages"] = sorted({*map(_tag, row["languages"])})
+            about["speakers"] = [*map(TtsVoiceSpeaker, row["speakers"])]
+            voices.append(TtsVoice(**about))
+        program = TtsProgram(name="arion", description="Arion", **_ORIGIN, voices=voices)
+        program.supports_synthesize_streaming = True
+        return Info(tts=[program])
+
+    async def _send(self, message: Eventable) -> None:
+        await self.write_event(message.event())
+
+
+def _tag(code: str) -> str:
+    """Returns espeak's code of a language as Home Assistant writes it: en-us is en_US."""
+    language, _, region = code.partition("-")
+    return f"{language}_{region[:2].upper()}" if region else language

@@ -15,18 +15,19 @@ from config.preprocess import PreprocessConfig
 from models.base.devices import resolved_device
 from models.base.model import Vocoder
 from models.base.registry import config_of
-from models.base.results.files import SINGLE
+from models.base.results import SINGLE
 from models.checkpoint.loading import open_model
 from models.synthesizer.fingerprint import check_overrides, fingerprint, model_facts
-from models.synthesizer.joining import limiting_gain, log_gain
-from models.synthesizer.runs.metadata import CopyLine, ResultFolder
-from models.synthesizer.runs.synthesis_run import (
+from models.synthesizer.runs.results import (
+    CopyLine,
+    ResultFolder,
     TestingSet,
     default_output,
     opened_results,
     synthesise_each,
     utterances_of,
 )
+from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from models.voices import licence_in
 from modules.mel import MelConfig, MelSpectrogram
@@ -65,7 +66,7 @@ class MelSource(NamedTuple):
     dataset: str  # empty for the user's own files
     path: Path  # folder or file that the mel comes from
     version: tuple[int, ...]  # changes when the content of `path` changes
-    load: Callable[[], VocoderInput]  # reads the mel
+    load: Callable[[], VocoderInput]
 
 
 def sources_of_split(

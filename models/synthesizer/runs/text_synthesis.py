@@ -1,33 +1,147 @@
-"""Stage 3 of acoustic models: synthesises texts, and writes wavs, plots and metadata."""
+"""Stage 3 of acoustic models: reads texts, synthesises them, and writes wavs, plots, metadata."""
 
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import count
+from contextlib import contextmanager
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from models.base.results.files import SINGLE
-from models.base.results.plots import plot_synthesis
+from models.base.results import SCORES, SINGLE, plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
-from models.synthesizer.runs.metadata import ResultFolder, TextLine, write_alignments
-from models.synthesizer.runs.synthesis_run import (
+from models.synthesizer.runs.results import (
+    ResultFolder,
     TestingSet,
+    TextLine,
     opened_results,
     synthesise_each,
     utterances_of,
+    write_alignments,
 )
-from models.synthesizer.runs.text_files import NUMBERED, InputText, naming
-from models.synthesizer.settings import PitchContour, Settings
+from models.synthesizer.settings import PitchContour, Settings, read_pitch
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
+from processors.text.markup.ssml import Ssml
 from processors.text.passages import check_length
-from utils.errors import InputError
-from utils.files import user_path
+from utils.errors import InputError, nearest
+from utils.files import read_text, replacing, user_path
+
+COLUMNS = ("text", "pitch", "output", "speaker")
+NUMBERED = re.compile(r"text-(\d+)")  # names of wavs whose text names no output
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+class InputText(NamedTuple):
+    """A text of the user, and what its row of a table adds."""
+
+    text: str
+    place: str = ""  # in the user's file, for messages
+    speaker: str | None = None  # None: as the settings say
+    output: str = ""  # name of the wav without suffix; empty: a number
+    pitch_file: str = ""  # as in the table
+    pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
+    ssml: Ssml | None = None  # `text` is its source; None: plain text
+
+
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Puts a place, if there is one, before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}" if place else str(error)) from error
+
+
+def read_input_texts(path: Path, *, strict: bool = False) -> list[InputText]:
+    """Reads the texts of a file: one a line, or, from a `.tsv`, a table with a header line.
+
+    A file `.ssml` is one text. Empty lines are left out. The columns of a table are separated by
+    tabs: `text`, and if wanted `pitch` (a file of Hz per phone, relative to the table), `output`
+    (name of the wav), `speaker`. Empty cells but those of `text` count as missing.
+    """
+    path = user_path(path)
+    if path.suffix.lower() == ".ssml":
+        source = read_text(path)
+        return [InputText(source, path.name, ssml=Ssml(source, strict))]
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    rows = {
+        f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))
+    }
+    if path.suffix.lower() == ".tsv":
+        return _of_table(path, rows)
+    texts = [InputText(line.strip(), place) for place, line in rows.items() if line.strip()]
+    if not texts:
+        raise InputError(f"{path}: no text in it; expected one a line")
+    return texts
+
+
+def _of_table(path: Path, rows: dict[str, str]) -> list[InputText]:
+    if not rows:
+        raise InputError(f"{path}: empty; expected a header line with the column text")
+    (_, header), *lines = rows.items()
+    columns = [cell.strip() for cell in header.split("\t")]
+    fault = ""
+    if unknown := [column for column in columns if column not in COLUMNS]:
+        fault = f"unknown column {unknown[0][:40]!r}{nearest(unknown[0], COLUMNS)}"
+    elif "text" not in columns:
+        fault = "there is no column text"
+    elif len(set(columns)) < len(columns):
+        fault = "a column is there twice"
+    if fault:
+        rule = f"the columns are {', '.join(COLUMNS)}, separated by tabs"
+        raise InputError(f"{path}, line 1: {fault}; {rule}")
+    texts = [_of_row(path.parent, place, columns, line) for place, line in lines]
+    if not texts:
+        raise InputError(f"{path}: no text in it; expected one in each line after the header")
+    seen: dict[str, InputText] = {}  # on some file systems case makes no difference
+    for text in texts:
+        other = seen.setdefault(text.output.lower(), text)
+        if text.output and other is not text:
+            raise InputError(
+                f"{text.place}: output {text.output!r} is that of {other.place} too; choose another"
+            )
+    return texts
+
+
+def _of_row(folder: Path, place: str, columns: Sequence[str], line: str) -> InputText:
+    cells = [cell.strip() for cell in line.split("\t")]
+    if len(cells) > len(columns):
+        raise InputError(f"{place}: {len(cells)} cells, the header has {len(columns)}")
+    row = dict(zip_longest(columns, cells, fillvalue=""))
+    if not row["text"]:
+        raise InputError(f"{place}: the text is empty")
+    pitch_file = row.get("pitch", "")
+    with naming(place):
+        pitch = read_pitch(folder / user_path(pitch_file)) if pitch_file else None
+    return InputText(
+        text=row["text"],
+        place=place,
+        speaker=row.get("speaker") or None,
+        output=_name_of(row.get("output", ""), place),
+        pitch_file=pitch_file,
+        pitch=pitch,
+    )
+
+
+def _name_of(output: str, place: str) -> str:
+    """Returns the name of a wav without its suffix."""
+    name = output.removesuffix(".wav")
+    if not output:
+        return ""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{place}: output {output[:120]!r}; expected a file name of up to 100 letters a-z,"
+            " digits, _, - and ., which starts with none of the last two"
+        )
+    if NUMBERED.fullmatch(name) or name == Path(SCORES).stem:
+        raise InputError(f"{place}: output {output!r} is a name of stage 3's own; choose another")
+    return name
 
 
 class TextItem(NamedTuple):
@@ -58,20 +172,17 @@ def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
     """Synthesises texts into `<output>/single/text-0001.wav` and so on, mode `single`."""
-    texts = [_with_speaker(text, synthesis.synthesizer, settings.speaker) for text in texts]
+    voice, named = synthesis.synthesizer, []
+    for text in texts:
+        with naming(text.place):
+            speaker = voice.speakers[voice.speaker_id(text.speaker or settings.speaker)]
+        named.append(text._replace(speaker=speaker.name))
     with opened_results(synthesis.output / SINGLE, TextLine) as results:
-        for text in texts:
+        for text in named:
             _check_text(synthesis, text, settings, results)
-        ids = assign_ids(results, texts, settings)
-        items = [TextItem(id, text) for id, text in zip(ids, texts, strict=True)]
+        ids = assign_ids(results, named, settings)
+        items = [TextItem(id, text) for id, text in zip(ids, named, strict=True)]
         _synthesise_all(synthesis, items, results, settings)
-
-
-def _with_speaker(text: InputText, voice: Synthesizer, default: str | None) -> InputText:
-    """Returns the text with the full name of its speaker."""
-    with naming(text.place):
-        speaker = voice.speakers[voice.speaker_id(text.speaker or default)]
-    return text._replace(speaker=speaker.name)
 
 
 def _check_text(
@@ -182,7 +293,14 @@ def _synthesise_all(
         work_s = time.perf_counter() - start
         line = line_of(item, speech, settings, vocoder=voice.vocoder_name, work_s=work_s)
         results.announce(line)
-        _write_speech(synthesis, item, speech, results.folder)
+        path = results.folder / line.file
+        write_wav(path, speech.wav, speech.sample_rate, speech.tag)
+        if voice.config.inference.save_plots:
+            shown = speech.mel, speech.phone_names, speech.durations, speech.f0, speech.energy
+            title = f"{id}: {speech.text}"
+            figure = plot_synthesis(*shown, title=title, frame_s=speech.frame_s)
+            with replacing(path.with_suffix(".png")) as temporary:
+                figure.savefig(temporary, format="png")
         return line, work_s
 
     try:
@@ -190,21 +308,6 @@ def _synthesise_all(
     finally:
         if synthesis.alignment:
             write_alignments(results.folder, results.folder, synthesis.alignment)
-
-
-def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
-    write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate, speech.tag)
-    if synthesis.synthesizer.config.inference.save_plots:
-        plot_synthesis(
-            folder / f"{item.id}.png",
-            speech.mel,
-            speech.phone_names,
-            speech.durations,
-            speech.f0,
-            speech.energy,
-            title=f"{item.id}: {speech.text}",
-            frame_s=speech.frame_s,
-        )
 
 
 def line_of(

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from models.base.acoustic import AcousticTask
 from models.base.graphs import feed_forward_graphs
 from models.base.model import Model
-from models.base.results.samples import add_alignment_figures
+from models.base.results import add_alignment_figures
 from models.base.task import LossTerm, Sample, Unit, Update
 from models.tts.matcha.config import MatchaConfig
 from models.tts.matcha.network import Matcha, MatchaOutput

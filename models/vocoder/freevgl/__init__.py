@@ -35,7 +35,7 @@ from models.base.adversarial import (
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
-from models.base.results.samples import resynthesis_samples
+from models.base.results import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.layers.basic import ConvNeXtBlock, Linear

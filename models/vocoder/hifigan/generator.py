@@ -11,9 +11,15 @@ from torch.nn import functional as F
 from config.schema import VocoderPrecision
 from models.base.assets import Assets
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
-from modules.execution.chunks import Context, by_batch, by_item, windows
+from modules.execution.chunks import (
+    Context,
+    SignalConv1d,
+    SignalConvTranspose1d,
+    by_batch,
+    by_item,
+    windows,
+)
 from modules.layers.basic import length_mask
-from modules.layers.signal import SignalConv1d, SignalConvTranspose1d
 
 # Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
 # (cheaper, for inference). Layers must see zeros there.

@@ -23,12 +23,12 @@ from config.schema import Config
 from models.base.assets import Assets
 from models.base.graphs import EXAMPLE_LENGTH, Graph, Graphs
 from models.base.model import Model
-from models.base.results.samples import resynthesis_samples
+from models.base.results import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder.waveglow.config import WaveGlowConfig
 from models.vocoder.waveglow.flows import CouplingNetwork
 from models.vocoder.waveglow.network import Latent, WaveGlow
-from modules.layers.signal import SignalConv1d
+from modules.execution.chunks import SignalConv1d
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim_graph import RealDft
 from modules.waveform.inverse_stft import overlapped

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.vocoder.waveglow.config import WaveGlowConfig
-from modules.layers.signal import SignalConv1d
+from modules.execution.chunks import SignalConv1d
 
 
 class FlowOutput(NamedTuple):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import NamedTuple
 
+from processors.text.tokens import MINUS
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -50,7 +51,14 @@ _TEXT_ABOVE = re.compile(
     r"|^([ \t]+\S.*\n)(?=[ ]{0,3}\d{1,2}[.)][ \t])",
     re.MULTILINE,
 )
-_STRUCK = re.compile(r"~~(?=\S)([^~\n]+)(?<=\S)~~")
+_INLINE = (  # of extensions of Markdown
+    (re.compile(r"~~(?=\S)([^~\n]+)(?<=\S)~~"), r"<del>\1</del>"),
+    (re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]+)(?<=\S)==(?![=\w])"), r"\1"),
+    (re.compile(r"(?<=\w)(?<!~)~([\w+-]{1,20})~(?!~)"), r"\1"),
+    (re.compile(r"(?<=\w)\^(?=[^\W\d])(\w{1,20})\^"), r"\1"),  # 19^th^
+    (re.compile(r"(?<=\w)(\^[+-]?\d{1,20})\^"), r"\1"),
+)
+_OPTION = re.compile(r"(?<!\S)-{1,2}(?=[^\W\d])")  # of a program
 _DEEP_QUOTATION = re.compile(r"^((?:[ \t]*>){8})(?:[ \t]*>)+", re.MULTILINE)
 _SIGNS, _MAX_SIGNS = "[*_`<&\\", 20_000
 _CHECKBOX = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\](?=\s)", re.MULTILINE)
@@ -82,7 +90,9 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
 
     text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n")) + "\n"
     text, n_fences = _FENCE.subn("", text)
-    text = _CHECKBOX.sub(r"\1", _STRUCK.sub(r"<del>\1</del>", _TEXT_ABOVE.sub(r"\g<0>\n", text)))
+    text = _CHECKBOX.sub(r"\1", _TEXT_ABOVE.sub(r"\g<0>\n", text))
+    for pattern, written in _INLINE:
+        text = pattern.sub(written, text)
     text = _OPEN_LINK.sub("] (", _OPEN_BRACKET.sub("(", _closed(text)))
     text = _DEEP_QUOTATION.sub(r"\1", text)
     if any(sum(map(part.count, _SIGNS)) > _MAX_SIGNS for part in re.split(r"\n\s*\n", text)):
@@ -234,7 +244,9 @@ class _BlockParser(HTMLParser):
         if not self._is_left_out():
             data = data.replace("\n", self._newline)
             is_code = bool(self._open) and self._open[-1].tag == "code"
-            self._text.append(data.translate(_NO_PHONES) if is_code else data)
+            if is_code:
+                data = _OPTION.sub(lambda match: len(match[0]) * MINUS, data.translate(_NO_PHONES))
+            self._text.append(data)
 
     def _is_left_out(self) -> bool:
         return bool(self._open) and self._open[-1].left_out

@@ -252,8 +252,9 @@ class _Reader(HTMLParser):
         else:
             names, attributes = ATTRIBUTES[tag], dict[str, str]()
             for key, value in attrs:
-                if key in names:
-                    attributes[key] = value or ""
+                if key in names:  # without quotes, the slash of <break time=1s/> is in the value
+                    value = value or ""
+                    attributes[key] = value if self._is_well_formed else value.removesuffix("/")
                 elif not _IGNORED.fullmatch(key):
                     listed = ", ".join(names) or "none"
                     self._tolerate(f"unknown attribute {key} of <{tag}> (known: {listed})")
@@ -366,10 +367,8 @@ class _Reader(HTMLParser):
             alphabet = element.attributes.get("alphabet", "ipa")
             spoken = self._value(partial(self._phones, element), "alphabet", alphabet, shown)
         else:
-            meaning, say = (
-                self._required(element, "interpret-as"),
-                partial(self._say_as, element, shown),
-            )
+            meaning = self._required(element, "interpret-as")
+            say = partial(self._say_as, element, shown)
             spoken = self._value(say, "interpret-as", meaning, shown)
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 

@@ -42,14 +42,11 @@ PARAGRAPH_S = _BREAKS_S["strong"]
 _QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})(%|st|dB|m?s)")
 _LOOSE_QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})\s*([a-z%]*)")
 _MEANINGS_ELSEWHERE = {
-    **dict.fromkeys(
-        ["spell-out", "spell", "spellout", "verbatim", "letters", "character"], "characters"
-    ),
-    **dict.fromkeys(["number_digit", "digit"], "digits"),
-    **dict.fromkeys(["phone", "phone-number", "tel"], "telephone"),
-    **dict.fromkeys(["number", "integer"], "cardinal"),
-    "money": "currency",
-}
+    "spell-out": "characters", "spell": "characters", "spellout": "characters",
+    "verbatim": "characters", "letters": "characters", "character": "characters",
+    "number_digit": "digits", "digit": "digits", "phone": "telephone", "phone-number": "telephone",
+    "tel": "telephone", "number": "cardinal", "integer": "cardinal", "money": "currency",
+}  # fmt: skip
 _MARKS = {".": "dot", ",": "comma", "-": "dash", "_": "underscore", ":": "colon", ";": "semicolon",
           "!": "exclamation mark", "?": "question mark", "'": "apostrophe", '"': "quote",
           "(": "open bracket", ")": "close bracket", "*": "star", "|": "bar"}  # fmt: skip

@@ -175,6 +175,15 @@ def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
     return " ".join(token) + ("'s" if plural else "")
 
 
+def _mixed(match: re.Match[str]) -> str:
+    """Parts "getUserName" and "ChatGPT" at their capitals, if the parts are words."""
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", match[0])
+    if any(len(part) > 1 and part.isupper() for part in parts):
+        return " ".join(parts)
+    are_words = any(len(part) > 3 and lookup(part) for part in parts) or all(map(lookup, parts))
+    return " ".join(parts) if are_words and lookup(match[0]) is None else match[0]
+
+
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
     """Spells acronyms, unless `own_words` has them or the text is mostly in capitals."""
     if _is_shouted(text):
@@ -193,6 +202,7 @@ def _is_shouted(text: str) -> bool:
 _ACRONYM = re.compile(r"(?<![\w'])([A-Z]{2,})('s|s)?(?!\w)")
 _JOINED = (
     rule(r"\b(" + "|".join(_MIXED) + r")\b", lambda m: _MIXED[m[1]]),
+    rule(r"(?<![\w'])(?:[a-z]+|[A-Z][a-z]*[a-z])(?:[A-Z]+[a-z]*)+(?!\w)", _mixed),
     rule(r"\b([A-Z]+)&([A-Z]+)\b", lambda m: f"{' '.join(m[1])} and {' '.join(m[2])}"),
 )
 
@@ -259,6 +269,7 @@ def _telephone(match: re.Match[str]) -> str:
 
 
 ADDRESSES = (
+    rule(r"− +−(?= [a-z])", "dash dash"),  # of an option in Markdown
     rule(r"(?:mailto:)?(?P<address>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)", _url),
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),
@@ -271,6 +282,7 @@ ADDRESSES = (
     rule(r"(?<!\w)@(?P<address>\w*[A-Za-z]\w*)", lambda m: f"at {_address(m['address'])}"),
     rule(r"(?<!\w)#(?P<address>\w*[A-Za-z]\w*)", lambda m: f"hashtag {_address(m['address'])}"),
     rule(r"(?<!\w)\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b", _telephone),
+    rule(r"(?<![\w-])1-8\d\d-(?=[A-Z]{2})", lambda m: f"{_telephone(m)}, "),
     rule(r"(?<![\w-])(?:1[-. ])?(?:\(\d{3}\)\s?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])", _telephone),
     rule(r"(?<![\w.,$£€-])[2-9]\d{2}-\d{4}(?![\w-])", _telephone),
 )

@@ -12,8 +12,7 @@ MONTHS = (
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NAME_OF = {name[:3].lower(): name for name in (*MONTHS, *_WEEKDAYS)}
 _MONTH = (
-    r"(?P<month>(?:January|February|March|April|May|June|July|August|September|October|November|"
-    r"December)\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+    rf"(?P<month>(?:{'|'.join(MONTHS)})\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 )
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12]\d{3})(?![\d:]|,\d|\.\d)"

@@ -58,7 +58,7 @@ _RULES = (
     *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")
-_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|hD|Sc")  # what `say_acronyms` looks for
+_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|[a-z][A-Z]")  # what `say_acronyms` looks for
 _MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 
 
@@ -75,16 +75,12 @@ def normalise_english(
     Numbers are read the American way, without "and"; so are dates written in figures (month
     first, unless the first number is over 12).
 
+    The result has words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text
+    of only these is returned unchanged.
+
     Args:
         own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
-        unknown: What to do with letters of other scripts.
-
-    Returns:
-        Words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text of only
-        these is returned unchanged.
-
-    Raises:
-        ScriptError: If a letter is not Latin, and `unknown` is "refuse".
+        unknown: Whether letters of other scripts are spoken, left out, or a ScriptError.
     """
     return tidy_punctuation(english_in_words(text, own_words, unknown))
 

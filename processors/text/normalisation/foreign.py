@@ -1,13 +1,14 @@
-"""Words of other languages in English text, in the letters a to z: accents and other scripts."""
+"""Words of other languages in English text, in the letters a to z; signs in other languages."""
 
 import re
 import unicodedata
 from collections.abc import Collection
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 
 from config.text import UnknownCharacters
 from processors.text.g2p import lookup
+from processors.text.tokens import MINUS
 from utils.errors import InputError, ScriptError
 
 # Latin letters that Unicode does not decompose into a base letter and a mark.
@@ -34,6 +35,49 @@ _WORD = re.compile("[a-z]{2}")
 _SYMBOLS = re.compile("[Ͱ-Ͽἀ-῾]|[Α-Ω]{1,3}")
 _ACUTE = re.compile(r"ée?(s?)$")
 _AS_ACUTE = re.compile(r"(?:EY.|S IY.)(?: Z)?$")  # pronunciations that end as "é", or "fiancée"
+
+
+# signs that espeak-ng leaves out or misreads, as words of other languages than English
+_LATIN_MINUS = ("af", "bs", "da", "de", "en", "et", "hr", "id", "ms", "nb", "pl", "ro", "sl", "sv")
+_SIGN_WORDS = {
+    MINUS: dict.fromkeys(_LATIN_MINUS, "minus") | {
+        "ar": "ناقص", "bg": "минус", "bn": "মাইনাস", "ca": "menys", "cmn": "负", "el": "μείον",
+        "es": "menos", "fa": "منفی", "fi": "miinus", "fr": "moins", "he": "מינוס", "hi": "माइनस",
+        "ja": "マイナス", "ko": "마이너스", "lt": "minus", "lv": "mīnus", "mk": "минус",
+        "pt": "menos", "ru": "минус", "sr": "минус", "tr": "eksi", "uk": "мінус", "vi": "âm",
+        "yue": "負",
+    },
+    "^": {
+        "ar": "أس", "ca": "elevat a", "cs": "na", "de": "hoch", "en": "to the power of",
+        "es": "elevado a", "fr": "puissance", "it": "alla", "nl": "tot de macht",
+        "pl": "do potęgi", "pt": "elevado a", "ru": "в степени", "sv": "upphöjt till",
+        "tr": "üssü", "uk": "у степені",
+    },
+    "°": {
+        "ar": "درجة", "cmn": "度", "da": "grader", "el": "βαθμοί", "fi": "astetta", "he": "מעלות",
+        "hi": "डिग्री", "ja": "度", "ko": "도", "ru": "градусов", "sv": "grader", "uk": "градусів",
+        "vi": "độ",
+    },
+    "€": {
+        "cmn": "欧元", "fa": "یورو", "he": "אירו", "hi": "यूरो", "ja": "ユーロ", "ko": "유로",
+        "pl": "euro", "ru": "евро", "uk": "євро", "vi": "ơ rô",
+    },
+    "$": {"cmn": "美元", "ja": "ドル", "ko": "달러"},
+    "%": {"ar": "بالمئة", "ja": "パーセント", "ko": "퍼센트"},
+    "=": {"ar": "يساوي", "fr": "égale", "ja": "イコール"},
+}  # fmt: skip
+# the word between the ends of a range, which espeak-ng leaves out
+_RANGE_WORDS = {
+    "ca": "a", "cs": "až", "da": "til", "de": "bis", "en": "to", "es": "a", "fr": "à", "it": "a",
+    "nb": "til", "nl": "tot", "pl": "do", "pt": "a", "ru": "до", "sk": "až", "sv": "till",
+    "uk": "до",
+}  # fmt: skip
+# no leading zero: that is a part of a date or a telephone number
+_AMOUNT = r"(?:0|[1-9]\d*)(?:[.,]\d+)?"
+_RANGE = re.compile(
+    rf"(?<![\w.,:/+-])(?<!\d )({_AMOUNT})\s?[-–—]\s?({_AMOUNT})(?![\w:/-]|[.,]\d| \d|\s?[-–—=])"
+)
+_NEGATIVE = re.compile(r"(?:(?<![^\s(\[<>=^*/×+:])|(?<=\d[eE]))-(?=[.,]?\d)")
 
 
 def to_ascii_letters(
@@ -140,3 +184,22 @@ def _ascii(char: str) -> str:
         "choose a voice of its language, or set inference.unknown_characters to speak, or skip to"
         " leave it out; for a corpus set its language and phone_extractor espeak",
     )
+
+
+def name_signs(text: str, language: str) -> str:
+    """Replaces signs by words of the language; those without a word are left to espeak-ng.
+
+    A hyphen before a number, but not inside one, is a minus, and between two ascending numbers a
+    range.
+    """
+    text = _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(language.split("-")[0])), text)
+    text = _NEGATIVE.sub(MINUS, text)
+    for sign, words in _SIGN_WORDS.items():
+        if sign in text and (word := words.get(language.split("-")[0])):
+            text = text.replace(sign, f" {word} ")
+    return " ".join(text.split())
+
+
+def _named_range(word: str | None, match: re.Match[str]) -> str:
+    low, high = (float(number.replace(",", ".")) for number in match.groups())
+    return match[0] if word is None or low >= high else f"{match[1]} {word} {match[2]}"

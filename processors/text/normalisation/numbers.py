@@ -239,43 +239,97 @@ _CODES = (
     r"login|log-?in|sign-?in|one-time|entry|door|gate|zip|postal|area|promo|pairing|unlock|"
     r"secret|recovery|backup|error|booking|reservation)\s)+code|"
     r"(?:confirmation|account|order|tracking|reference|routing|card|serial|member|membership|"
-    r"customer|policy|case|ticket|booking|reservation|license|invoice|passport)\s(?:number|no\.?|#)"
+    r"customer|policy|case|ticket|booking|reservation|license|invoice|passport)\s(?:number|no\.?|#)|"
+    r"(?:card|account|number|phone|visa|mastercard|iban)\send(?:ing|s)\s(?:in|with)|ZIP|"
+    r"last\s(?:three|four|3|4)(?:\sdigits)?"
+)
+_STATES = (
+    "A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|"
+    "UT|V[AT]|W[AIVY]"
 )
 _CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+){0,5})(?![\w%]|[.,:/]\d)"
+
+
+def _status(match: re.Match[str]) -> str:
+    """Says the digits at the end of "HTTP 404" as "four oh four", of "HTTP 500" "five hundred"."""
+    before, first, rest = match[0][:-3], match[0][-3], match[0][-2:]
+    return f"{before}{DIGITS[int(first)]} {'hundred' if rest == '00' else two_digits(rest)}"
 
 
 def _code(match: re.Match[str]) -> str:
     """Reads the digits of a code one by one, with a short pause between its groups."""
     groups = re.split("[- ]", match["code"])
     said = ", ".join(" ".join(_characters(char) for char in group) for group in groups)
-    return match[0].replace(match["code"], f" {said} ", 1)
+    return match[0].replace(match["code"], f" {said} ", 1).replace("#", " number ")
 
 
 CODES = (
     rule(
-        rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was)(?:\snow)?)?\s?[:#=]?\s{_CODE}", _code
+        rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?(?:\s|(?<=#))"
+        rf"{_CODE}",
+        _code,
     ),
     rule(
         rf"(?<![\w.,:/$£€-]){_CODE}(?=\s(?:is|as)\s(?:(?:your|the|my|our|a|an)\s)?(?:[\w-]+\s){{0,2}}?"
         rf"(?i:{_CODES}|code)\b)",
         _code,
     ),
+    rule(rf"(?i:\bending\s(?:in|with))\s(?!1\d{{3}}\b|20\d\d\b){_CODE}", _code),
+    rule(
+        rf"\b(?P<state>{_STATES})\s(?P<code>\d{{5}}(?:-\d{{4}})?)(?![\w,.-]*\d)",
+        lambda m: " ".join(m["state"]) + _code(m).removeprefix(m["state"]),
+    ),
+    rule(r"\b(?=[A-Z\d]{10,}\b)(?=\w*\d[A-Z])(?=\w*[A-Z]\d)(?P<code>\w+)", _code),
+    rule(
+        r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b(?!\s?(?:%|[ckm]?[gms]\b))|"
+        r"\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)",
+        _status,
+    ),
+    rule(
+        r"\b(\d{1,3}(?:\.\d{1,3}){3}|localhost):(\d{2,5})\b",
+        lambda m: f"{m[1]} port {digit_by_digit(m[2])}",
+    ),
 )
+
+
+def _sum(match: re.Match[str]) -> str:
+    """Says the signs of a sum; a slash is a fraction bar among others, and in "1/2 = 0.5"."""
+    first, *rest = re.split(r"\s?([-+*/x×])\s?", match[0])
+    is_fraction = {*rest[::2]} != {"/"} or float(first) < float(rest[1])
+    for sign, term in zip(rest[::2], rest[1::2], strict=True):
+        first += f"/{term}" if sign == "/" and is_fraction else f" {_OPERATORS[sign]} {term}"
+    return first
+
+
+_OPERATORS = {
+    "-": "minus", "+": "plus", "*": "times", "x": "times", "×": "times", "/": "divided by"
+}  # fmt: skip
+_TERM = r"\d+(?:\.\d+)?"
+_SUM = rf"{_TERM}(?:\s?[-+*/x×]\s?{_TERM})+"
 BEFORE_NUMBERS = (
+    rule(
+        rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)",
+        _sum,
+    ),
+    rule(  # 1,00,000 in India, 1 000 000
+        r"(?<![\d.,])(?:\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d{1,3}(?: \d{3}){2,}(?![\d.,]\d))",
+        lambda m: re.sub("[ ,]", "", m[0]),
+    ),
+    rule(  # 1.299,99 in Europe
+        r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",
+        lambda m: m[0].replace(".", "").replace(",", "."),
+    ),
     rule(r"#\s?(?=\d)", " number "),
     rule(r"\bNo\s(?=\d)", "number "),
     rule(r"~\s?(?=[\d$£€])", "about "),
     rule(r"±\s?(?=[\d])", "plus or minus "),
     rule(r"§§?\s?(?=\d)", "section "),
     rule(r"(?<=\d)\s?\+(?=\s|$|[,.;!?])", " plus"),
-    rule(r"(?<=\d)\s-\s(?=\d+\s*=)", " minus "),
     rule(r"(?<=\d)\s?\*\s?(?=\d)", " times "),
-    rule(r"(?<=\d)\s×\s(?=\d+\s*=)", " times "),
     rule(
         r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|(?<=[\da-z])\s[x×]\s(?=\d)",
         " by ",
     ),
-    rule(r"(?<![\d.,])\d{1,3}(?: \d{3}){2,}(?![\d.,]\d)", lambda m: m[0].replace(" ", "")),
     rule(r"(?<![\d.,])(\d{1,3}) 000(?!\d| \d)", r"\g<1>000"),
 )
 NUMBERS = (
@@ -297,10 +351,11 @@ NUMBERS = (
         r"(?<![\d.])\d+(?:\.\d+){2,}\b",  # "v2.0.1" too
         lambda m: " " + " point ".join(map(cardinal, m[0].split("."))),
     ),
-    rule(r"\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
+    rule(r"(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
     rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
-    rule(r"(?<=\d)x\b", " times"),
+    rule(r"(?<=\d)x\b(?!\s?[+=^]|\s-\s)", " times"),
+    rule(r"\b[A-Z]{2}(?=\d)|(?<=[A-Z]\d)[A-Z]{2}\b", lambda m: " ".join(m[0])),
     rule(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " "),
     rule(r"(?<![\w.])(\d+) (\d+)/(\d+)\b", lambda m: mixed(m[1], m[2], m[3])),
     rule(r"(?<![\w./])(\d+)/(\d+)\b(?!/)", lambda m: fraction(m[1], m[2])),

@@ -32,13 +32,10 @@ _SYMBOLS_OF = {
     "mole": "mol", "horsepower": "hp", "percent": "%", "per mille": "‰", "hertz": "Hz",
     "kilohertz": "kHz", "megahertz": "MHz", "gigahertz": "GHz", "P S I": "psi", "R P M": "rpm",
     "B P M": "bpm", "F P S": "fps", "D P I": "dpi", "degree Celsius": "°C, ° C",
-    "degree Fahrenheit": "°F, ° F", "kelvin": "°K", "kilometer per hour": "km/h, kmh, kph",
-    "mile per hour": "mph", "meter per second": "m/s", "meter per second squared": "m/s^2",
-    "kilometer per second": "km/s", "foot per second": "ft/s", "mile per gallon": "mpg",
-    "milligram per liter": "mg/L", "gram per liter": "g/l", "kilogram per cubic meter": "kg/m^3",
-    "kilobit per second": "kbps", "megabit per second": "Mbps, Mb/s", "gigabit per second": "Gbps",
-    "megabyte per second": "MB/s", "gigabyte per second": "GB/s", "gram per kilometer": "g/km",
-    "liter per hundred kilometers": "l/100 km",
+    "degree Fahrenheit": "°F, ° F", "kelvin": "°K", "kilometer per hour": "kmh, kph",
+    "mile per hour": "mph", "meter per second squared": "m/s^2, m/s2", "mile per gallon": "mpg",
+    "kilobit per second": "kbps", "megabit per second": "Mbps", "gigabit per second": "Gbps",
+    "liter per hundred kilometers": "l/100 km, l/100km",
 }  # fmt: skip
 _NAMES = {symbol: name for name, symbols in _SYMBOLS_OF.items() for symbol in symbols.split(", ")}
 _UNCHANGED = frozenset(
@@ -139,6 +136,7 @@ def _alternatives(symbols: list[str]) -> str:
 
 
 _UNIT = _alternatives([symbol for symbol in _NAMES if symbol != "s"])
+_PER_UNIT = rf"(?:/(?P<per>{_alternatives([*_NAMES])}))?"
 _LONG = _alternatives([name for name in _NAMES if name.isalpha() and len(name) > 1])
 
 
@@ -155,6 +153,7 @@ def _plural(name: str) -> str:
 
 def _measured(match: re.Match[str]) -> str:
     amount, name = match[1], _NAMES[match[2]]
+    name += f" per {_NAMES[match['per']]}" if match["per"] else ""
     # A unit's own full stop may also end the sentence.
     final = "." if match[2][-1] == "." and not match.string[match.end() :].strip("\"') ") else ""
     is_one = amount.lstrip("-") in ("1", "1/2", "1/3", "1/4", "3/4")
@@ -180,9 +179,11 @@ def _inches(match: re.Match[str]) -> str:
 
 UNITS = (
     rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
-    rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT})(?![\w^/]|'\w)", _measured),
-    rule(rf"(?<![\w.,/])({QUANTITIES})\s(s)(?![\w^/'.])", _measured),  # "10s" is a decade
-    rule(r"(?<![\w.,/])(\d+\.\d+)(s)\b(?![\^/'])", _measured),
+    rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT}){_PER_UNIT}(?![\w^/]|'\w)", _measured),
+    rule(
+        rf"(?<![\w.,/])({QUANTITIES})\s(s){_PER_UNIT}(?![\w^/'.])", _measured
+    ),  # "10s" is a decade
+    rule(r"(?<![\w.,/])(\d+\.\d+)(s)(?P<per>)\b(?![\^/'])", _measured),
     rule(rf"\b(\d+)-({_LONG})\b", lambda m: f"{quantity(m[1])} {_NAMES[m[2]]}"),
     rule(r"(?<![\w'.])(\d{1,2})'\s?(\d{1,2}(?:\.5)?)(?:\"|'')?(?!\w)", _feet),
     rule(r"(?<![\w'.])(\d{1,3})'()(?=\s(?:tall|long|wide|high|deep|by|x)\b)", _feet),

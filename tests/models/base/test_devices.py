@@ -9,6 +9,7 @@ from models.base import devices
 from models.base.devices import chosen_precision, require_compiler, resolved_device
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.synthesizer.test_synthesizer import LONG_TEXT, make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
 
 
@@ -123,9 +124,10 @@ def test_wavs_of_another_kind_of_cpu_are_not_those_of_this(tmp_path, monkeypatch
 
 
 def test_batches_change_a_mel_in_bfloat16_by_less_than_its_rounding(tmp_path):
-    home, half = make_voice(tmp_path), "inference.acoustic_precision=bf16"
+    home, half = make_voice(tmp_path / "voice"), "inference.acoustic_precision=bf16"
+    vocoder = make_vocoder(tmp_path / "vocoder")
     alone, together = (
-        Synthesizer(home, overrides=[half, f"inference.batch_size={size}"])(LONG_TEXT)
+        Synthesizer(home, vocoder, overrides=[half, f"inference.batch_size={size}"])(LONG_TEXT)
         for size in (1, 8)
     )
     assert alone.durations.tolist() == together.durations.tolist()

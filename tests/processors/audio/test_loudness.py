@@ -35,13 +35,10 @@ def test_at_48_khz_the_filters_are_those_of_the_standard():
 @pytest.mark.parametrize(
     ("levels", "seconds"),
     [
-        ([-23], [20]),
-        ([-33], [20]),
-        ([-36, -23, -36], [10, 60, 10]),
-        ([-72, -36, -23, -36, -72], [10, 10, 60, 10, 10]),
-        ([-26, -20, -26], [20, 20.1, 20]),
+        ([-23], [20]), ([-33], [20]), ([-36, -23, -36], [10, 60, 10]),
+        ([-72, -36, -23, -36, -72], [10, 10, 60, 10, 10]), ([-26, -20, -26], [20, 20.1, 20]),
     ],
-)
+)  # fmt: skip
 def test_the_test_signals_of_ebu_tech_3341_have_their_loudness(levels, seconds):
     """Cases 1 to 5; those are in stereo, so that one channel is 3.01 LU below."""
     pieces = [tone(*part, hz=1000.0) for part in zip(levels, seconds, strict=True)]

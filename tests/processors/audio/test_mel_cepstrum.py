@@ -69,12 +69,11 @@ def test_a_gain_adds_its_logarithm_and_an_offset_nothing():
 
 
 def test_frames_are_the_same_however_many_are_analysed_at_once():
-    wav = np.random.default_rng(0).normal(size=600 * HOP)
-    f0 = np.where(np.arange(600) % 7 < 3, 0, 100 + np.arange(600) / 3)
+    wav = np.random.default_rng(0).normal(size=300 * HOP)
+    f0 = np.where(np.arange(300) % 7 < 3, 0, 100 + np.arange(300) / 3)
     whole = log_envelope(wav, RATE, f0, HOP, TINY)
-    cut = 400 * HOP
-    part = log_envelope(wav[cut:], RATE, f0[400:], HOP, TINY)
-    assert part[10:-10] == pytest.approx(whole[410:-10], abs=1e-6)
+    part = log_envelope(wav[200 * HOP :], RATE, f0[200:], HOP, TINY)
+    assert part[10:-10] == pytest.approx(whole[210:-10], abs=1e-6)
 
 
 @pytest.mark.parametrize("n_samples", [1, 2, 100])

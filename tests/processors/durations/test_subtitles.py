@@ -60,6 +60,16 @@ def test_spoken_words_are_found_in_the_text_as_written():
     ]
 
 
+def test_words_next_to_markup_have_their_own_characters():
+    text = "`a --b` [the docs](http://x.y/a), **now**.\n\n| Name | Cost |\n|---|---|\n| Bo | $6 |"
+    written = WrittenText(text)
+    rows = [("a −−b the docs, now.", "a b the docs now"), ("Name, Cost", "Name Cost")]
+    rows.append(("Bo, $6", "Bo six dollars"))
+    spans = [span for shown, said in rows for span in written.spans(shown, spoken(said))]
+    shown = [text[slice(*span)] for span in spans]
+    assert shown == ["a", "--b", "the", "docs", "now", "Name", "Cost", "Bo", "$6", "$6"]
+
+
 def test_a_word_of_a_dictionary_may_be_several_in_the_text():
     text, names = "In New York, $5.", ["In", "New York", "five", "dollars"]
     words = [TimedWord(name, n, n + 1) for n, name in enumerate(names)]

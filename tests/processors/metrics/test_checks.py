@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.synthesizer.joining import faded_pieces
+from models.synthesizer.speech import faded_pieces
 from processors.metrics.checks import (
     Fault,
     check_clipping,

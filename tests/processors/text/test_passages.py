@@ -44,31 +44,16 @@ def test_pitch_for_another_number_of_phones_is_refused():
 
 
 def test_runs_are_cut_where_their_text_is_and_no_character_is_lost():
-    runs = [
-        TextRun("One. Tw"),
-        TextRun("", mark="m"),
-        TextRun("o", shown="2"),
-        TextRun(" \n"),
-        TextRun("b c", "x"),
+    mark, pause = TextRun("", mark="m"), TextRun("", break_s=1)
+    runs = [TextRun("One. Tw"), mark, TextRun("o", "2"), TextRun(" \n"), TextRun("b c", "x")]
+    assert cut_runs(runs, ["One.", "Two b", "c"]) == [
+        [TextRun("One. ")],
+        [TextRun("Tw"), mark, TextRun("o", "2"), TextRun(" \n"), TextRun("b ", "x")],
+        [TextRun("c", "")],  # it is shown once
     ]
-    first, second, third = cut_runs(runs, ["One.", "Two b", "c"])
-    assert first == [TextRun("One. ")]
-    assert second == [
-        TextRun("Tw"),
-        TextRun("", mark="m"),
-        TextRun("o", "2"),
-        TextRun(" \n"),
-        TextRun("b ", "x"),
-    ]
-    assert third == [TextRun("c", "")]  # it is shown once
-
-
-def test_a_break_at_a_cut_goes_with_what_follows_and_at_the_end_with_the_last():
-    first, second = cut_runs(
-        [TextRun("a"), TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")], ["a", "b"]
-    )
-    assert first == [TextRun("a")]
-    assert second == [TextRun("", break_s=1), TextRun("b"), TextRun("", mark="m")]
+    # a break at a cut goes with what follows, and a mark at the end with the last
+    rows = cut_runs([TextRun("a"), pause, TextRun("b"), mark], ["a", "b"])
+    assert rows == [[TextRun("a")], [pause, TextRun("b"), mark]]
 
 
 @pytest.mark.parametrize(

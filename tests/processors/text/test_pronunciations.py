@@ -67,17 +67,10 @@ def test_phones_of_both_alphabets_are_those_of_the_voice(given):
 
 
 WORDS = {
-    "york": "YORK-uh",
-    "New York": "city",
-    "US": "you ess",
-    "Polish": "POH-lish",
-    "POLISH": "shine",
-    "C++": "see plus plus",
-    ".NET": "dot net",
-    "Zoë": "zoh-EE",
-    "clock": "cloak",
+    "york": "YORK-uh", "New York": "city", "US": "you ess", "Polish": "POH-lish", "POLISH": "shine",
+    "C++": "see plus plus", ".NET": "dot net", "Zoë": "zoh-EE", "clock": "cloak",
     "o'hara": "oh hair a",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

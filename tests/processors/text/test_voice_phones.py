@@ -40,6 +40,19 @@ def test_the_same_vowel_with_another_stress_is_nearest():
     assert PhoneSet(["OY2", "OW1", "AO1", "OY0", "IH0"]).nearest("OY1") == ("OY2",)
     assert PhoneSet(["OY0", "AO1", "IH0"]).nearest("OY1") == ("OY0",)
     assert PhoneSet(["AH1", "AA0"]).nearest("AH") == ("AH1",)
+    assert [PhoneSet(["AA0", "AA1", "AA2"]).nearest(f"AA{n}") for n in ("", 0)] == [
+        ("AA1",),
+        ("AA0",),
+    ]
+    assert PhoneSet(["AA0", "AE1"]).nearest("AA") == ("AA0",)
+    assert PhoneSet(["AA", "AE1"]).nearest("AA0") == ("AA",)
+    assert [
+        PhoneSet(["AA", "AA1", "AA0"]).nearest("ˈɑː"),
+        PhoneSet(["AA", "AA0"]).nearest("ɑː"),
+    ] == [
+        ("AA1",),
+        ("AA0",),
+    ]
     assert GERMAN.nearest("ˈʏ") == ("ʏ",)
     assert GERMAN.nearest("a") == ("a",)
 
@@ -68,15 +81,17 @@ def test_ipa_is_replaced_by_what_sounds_alike(phone, nearest):
 
 
 def test_pauses_are_replaced_by_the_nearest_pause():
-    assert PhoneSet(["<sil>", "<.>", "<,>", "AH0"]).nearest("<?>") == ("<.>",)
-    assert PhoneSet(["<sil>", "<.>", "<,>", "AH0"]).nearest("<!>") == ("<.>",)
-    assert PhoneSet(["<sil>", "<.>", "<,>", "AH0"]).nearest("<sp>") == ("<,>",)
+    voice = PhoneSet(["<sil>", "<.>", "<,>", "AH0"])
+    assert [voice.nearest(f"<{mark}>") for mark in ("?", "!", "sp")] == [
+        ("<.>",),
+        ("<.>",),
+        ("<,>",),
+    ]
     assert PhoneSet(["<sil>", "<.>", "AH0"]).nearest("<,>") == ("<.>",)
 
 
 def test_what_is_no_phone_has_no_nearest():
-    assert GERMAN.nearest("ǃ") == ()
-    assert PhoneSet(["<.>"]).nearest("a") == ()
+    assert GERMAN.nearest("ǃ") == PhoneSet(["<.>"]).nearest("a") == ()
     assert PhoneSet(["AH0"]).nearest("<.>") == ()
 
 
@@ -182,33 +197,22 @@ def test_an_apostrophe_that_was_not_trained_is_left_out(caplog):
     assert "' in 'it's' by nothing" in caplog.text
 
 
-def test_arpabet_vocabulary_pads_with_id_zero_and_holds_every_mark():
-    vocabulary = arpabet_vocabulary()
-    assert vocabulary.ids([PAD]) == [0]
-    assert len(vocabulary) == len(MARKS) + 84
-    assert {*PUNCTUATION_PAUSES, "<sil>", "<sp>"} < set(MARKS) < set(vocabulary.symbols)
-
-
 def test_ids_are_places_in_the_list():
+    arpabet = arpabet_vocabulary()
+    assert arpabet.ids([PAD]) == [0]
+    assert len(arpabet) == len(MARKS) + 24 + 15 * 4
+    assert {*PUNCTUATION_PAUSES, "<sil>", "<sp>"} < set(MARKS) < set(arpabet.symbols)
     vocabulary = vocabulary_of(["b", "a", "<sil>", "b"])
     assert vocabulary.symbols == (*MARKS, "a", "b")
     assert vocabulary.ids(["b", "a"]) == [len(MARKS) + 1, len(MARKS)]
-
-
-def test_unknown_phones_are_named():
-    with pytest.raises(InputError, match="phones QQ XX are not among the 92 symbols"):
-        arpabet_vocabulary().ids(["AA1", "XX", "QQ"])
-
-
-def test_plain_list_round_trips():
-    vocabulary = vocabulary_of("xyz")
     assert Vocabulary(vocabulary.symbols) == vocabulary
-
-
-@pytest.mark.parametrize("symbols", [["a", PAD], [PAD, "a", "a"], []])
-def test_malformed_lists_are_refused(symbols):
-    with pytest.raises(InputError):
-        Vocabulary(symbols)
+    with pytest.raises(InputError, match="phones QQ XX are not among the 92 symbols"):
+        arpabet.ids(["AA1", "XX", "QQ"])
+    for symbols in (["a", PAD], [PAD, "a", "a"], []):
+        with pytest.raises(
+            InputError, match=r"a vocabulary (holds a symbol twice|must start with)"
+        ):
+            Vocabulary(symbols)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from safetensors.torch import save_file
 from models.checkpoint.foreign import find
 from models.checkpoint.importers import hifigan_amphion, hifigan_authors
 from models.checkpoint.loading import load_model
-from models.synthesizer.runs.synthesis_run import default_output
+from models.synthesizer.runs.results import default_output
 from models.vocoder.hifigan import WaveDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
 from tests.models.checkpoint.importers.hifigan_originals import (

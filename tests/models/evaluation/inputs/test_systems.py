@@ -13,7 +13,7 @@ from models.evaluation.inputs.systems import (
     select_files,
     system_names,
 )
-from models.synthesizer.runs.metadata import row_of
+from models.synthesizer.runs.results import row_of
 from processors.audio.files import write_wav
 from processors.metrics.recognition.user_models import UserModels
 from processors.records import TimedPhone

@@ -9,7 +9,7 @@ import soundfile
 import torch
 from PIL import Image
 
-from models.base.results.plots import colour_limits
+from models.base.results import colour_limits
 from models.evaluation.report import page as page_writer
 from models.evaluation.report.page import write_flac, write_mel_picture, write_page, write_tracks
 from modules.mel import MelSpectrogram

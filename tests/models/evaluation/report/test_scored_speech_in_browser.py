@@ -11,7 +11,7 @@ from models.evaluation.evaluate import evaluate
 from models.evaluation.inputs.options import EvaluationOptions, inputs_of_config
 from models.evaluation.inputs.systems import read_texts
 from models.evaluation.report.page import write_page
-from models.synthesizer.joining import faded_pieces
+from models.synthesizer.speech import faded_pieces
 from processors.audio.files import write_wav
 from tests.models.evaluation.report.browser import Browser, find_browser
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from models.programs.compare.listening_test import make_test
-from models.programs.compare.results import read_answers
+from models.programs.compare.listening_test import make_test, read_answers
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.test_page_in_browser import wait_for
 from tests.models.programs.compare.test_listening_test import systems

@@ -1,9 +1,6 @@
 """Corpora that a toy teacher speaks: what is written, rejected, refused, and done again."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 import soundfile
@@ -12,6 +9,7 @@ from config.preprocess import CorpusConfig
 from preprocessors.corpora import read_corpus, read_origin
 from preprocessors.manifest import Origin
 from tests.commands import ROOT, command
+from tests.processes import Process
 from utils.files import read_json, read_jsonl
 
 TOY = "tests.models.programs.distil.toy_teacher:speak"
@@ -149,30 +147,25 @@ def test_clips_whose_words_a_recogniser_does_not_hear_are_rejected(tmp_path):
     assert (rejected["id"], rejected["reason"]) == ("anna_t-0002", reason)
 
 
-def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path):
+def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path, monkeypatch):
     texts, log = tmp_path / "t.txt", tmp_path / "log"
     texts.write_text("\n".join(GOOD))
     flags = ["--voices", "anna,bert", "--texts", "5"]
 
-    def run(kills_at=0):
-        words = [sys.executable, "-m", "bins.distil", TOY, texts, tmp_path / "out", *flags]
-        environment = {"TOY_LOG": str(log), "TOY_KILLS_AT": str(kills_at)}
-        return subprocess.run(
-            [*words, "--num_workers", "1"],
-            cwd=ROOT, env=os.environ | environment, capture_output=True, check=False, text=True,
-        )  # fmt: skip
-
-    assert run(kills_at=6).returncode == -9
+    words = ["-m", "bins.distil", TOY, texts, tmp_path / "out", *flags, "--num_workers", 1]
+    killed = Process(*words, TOY_LOG=str(log), TOY_KILLS_AT="6").finish()
+    assert killed.returncode == -9, killed.stderr
     assert not (tmp_path / "out" / "metadata.csv").exists()
-    done = run()
+    monkeypatch.setenv("TOY_LOG", str(log))
+    done = distil(*flags, texts=texts, out=tmp_path / "out")
     assert done.returncode == 0, done.stderr
     spoken = log.read_text().splitlines()
     assert len({*spoken}) == 10
     assert len(spoken) <= 10 + 1  # when it was killed, a text was being spoken
-    assert distil(*flags, texts=texts, out=tmp_path / "whole").returncode == 0
-    assert content_of(tmp_path / "out") == content_of(tmp_path / "whole")
     assert distil(*flags, texts=texts, out=tmp_path / "out").returncode == 0
     assert log.read_text().splitlines() == spoken
+    assert distil(*flags, texts=texts, out=tmp_path / "whole").returncode == 0
+    assert content_of(tmp_path / "out") == content_of(tmp_path / "whole")
 
 
 def test_a_teacher_of_faulty_sound_is_stopped_after_the_first_clips(tmp_path):

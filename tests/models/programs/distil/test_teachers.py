@@ -99,6 +99,24 @@ def test_a_busy_server_is_asked_again(server, code):
     assert len(server.requests) == 2
 
 
+def test_a_server_that_stays_busy_refuses_or_is_gone_is_an_error(server):
+    speak = find_teacher(server.url, "m").speak
+    for faults, message, n_requests in (
+        ([503] * 3, f"{server.url}/audio/speech: 503 Service Unavailable: .*no luck", 2),
+        ([401] * 2, r"401 Unauthorized: .*no luck", 1),  # not repeated
+    ):
+        server.faults, server.requests = faults, []
+        with pytest.raises(InputError, match=message):
+            speak("Hi.", "alloy")
+        assert len(server.requests) == n_requests
+    server.faults, server.sound = [], b"ID3 this is no sound"
+    with pytest.raises(InputError, match="not answered by a WAV file"):
+        speak("Hi.", "alloy")
+    server.server_close()
+    with pytest.raises(InputError, match=r"/v1/audio/speech: .*refused"):
+        speak("Hi.", "alloy")
+
+
 def test_an_answer_that_is_cut_off_is_asked_for_again(server):
     server.missing = [7, 7]
     message = r"IncompleteRead: IncompleteRead\(\d+ bytes read, 7 more expected\)"
@@ -113,32 +131,6 @@ def test_a_name_of_a_host_that_cannot_be_is_an_error(monkeypatch):
     monkeypatch.setattr(teachers, "_PAUSES_S", (0,))
     with pytest.raises(InputError, match=r"http://a\.\.b/v1/audio/speech: UnicodeError: "):
         find_teacher("http://a..b/v1", "m").speak("Hi.", "alloy")
-
-
-def test_a_server_that_stays_busy_is_an_error(server):
-    server.faults = [503, 503, 503]
-    message = f"{server.url}/audio/speech: 503 Service Unavailable: .*no luck"
-    with pytest.raises(InputError, match=message):
-        find_teacher(server.url, "m").speak("Hi.", "alloy")
-
-
-def test_a_refused_request_is_not_repeated(server):
-    server.faults = [401, 401]
-    with pytest.raises(InputError, match=r"401 Unauthorized: .*no luck"):
-        find_teacher(server.url, "m").speak("Hi.", "alloy")
-    assert len(server.requests) == 1
-
-
-def test_a_server_that_is_not_there_is_an_error(server):
-    server.server_close()
-    with pytest.raises(InputError, match=r"/v1/audio/speech: .*refused"):
-        find_teacher(server.url, "m").speak("Hi.", "alloy")
-
-
-def test_an_answer_without_sound_is_an_error(server):
-    server.sound = b"ID3 this is no sound"
-    with pytest.raises(InputError, match="not answered by a WAV file"):
-        find_teacher(server.url, "m").speak("Hi.", "alloy")
 
 
 def test_a_function_is_found_by_its_name():

@@ -1,11 +1,12 @@
-"""Texts are read from files and corpora, and put in words."""
-
 import re
+from collections import Counter
+from pathlib import Path
+from random import Random
 
 import pytest
 
 from config.text import TextConfig
-from models.programs.distil.texts import digest, read_pool
+from models.programs.distil.texts import PoolText, digest, divide, read_pool
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError
 
@@ -45,29 +46,24 @@ def test_a_table_has_ids_and_may_have_normalised_texts(read, mark):
     assert [text[:3] for text in texts] == [("a", "No. 2", "Number two."), ("b", "Yes!", "Yes!")]
 
 
+MIXED = "; a table has it in every line, a file of texts in none"
+NO_TEXT = "txt: there is no text to speak; "
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("a|One.\nb Two.\nc|Three.\n", r"daily.txt:2: no '\|', unlike 2 other lines"),
-        ("One.\n\nTwo.\tThree.\n", r"daily.txt:1: no '\\t', unlike 1 other line"),
+        ("a|One.\nb Two.\nc|Three.\n", rf"txt:2: no '\|', unlike 2 other lines{MIXED}"),
+        ("One.\n\nTwo.\tThree.\n", rf"txt:1: no '\\t', unlike 1 other line{MIXED}"),
+        ("a|One.|One.|x\nb|Two.\n", r"txt:1: 4 cells, expected id\|text\|normalized or fewer"),
+        ("id|text\n\na|One|two.\n", r"txt:3: 3 cells, expected id\|text or fewer; remove '\|'"),
+        *((content, f"{NO_TEXT}expected one in") for content in ("", "\n \n", "id|text\n")),
+        ("...\nsay {T AH0}\n", f"{NO_TEXT}daily-0001: there is no word to say"),
     ],
 )
-def test_a_table_with_a_defective_line_is_refused(read, content, fault):
-    message = f"{fault}; a table has it in every line, a file of texts in none"
-    with pytest.raises(InputError, match=message):
+def test_a_file_with_a_defective_line_or_without_texts_is_refused(read, content, fault):
+    with pytest.raises(InputError, match=f"daily.{fault}"):
         read(content)
-
-
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [
-        ("a|One.|One.|x\nb|Two.\n", r"t.csv:1: 4 cells, expected id\|text\|normalized or fewer"),
-        ("id|text\n\na|One|two.\n", r"t.csv:3: 3 cells, expected id\|text or fewer; remove '\|'"),
-    ],
-)
-def test_a_line_with_more_cells_than_columns_is_refused(read, content, fault):
-    with pytest.raises(InputError, match=fault):
-        read(content, name="t.csv")
 
 
 def test_texts_in_the_script_of_another_language_need_its_code(read, caplog):
@@ -146,18 +142,102 @@ def test_texts_that_cannot_be_spoken_are_left_out_with_the_reason(read, caplog):
     assert "phones, more than 250; cut it into sentences" in caplog.text
 
 
-@pytest.mark.parametrize("content", ["", "\n \n", "id|text\n"])
-def test_a_file_without_texts_is_refused(read, content):
-    with pytest.raises(InputError, match=r"daily.txt: there is no text to speak; expected one in"):
-        read(content)
-
-
-def test_where_no_text_can_be_spoken_the_reason_of_the_first_is_named(read):
-    with pytest.raises(InputError, match=r"no text to speak; daily-0001: there is no word to say"):
-        read("...\nsay {T AH0}\n")
-
-
 def test_the_digest_is_of_ids_and_texts(read):
     one, same, other = read("a|One.\nb|Two."), read("a\tOne.\nb\tTwo.\n"), read("a|One.\nc|Two.")
     assert digest(one) == digest(same) != digest(other)
     assert digest(one).startswith("2 texts of SHA-256 ")
+
+
+EGS = Path(__file__).parents[4] / "egs"
+
+
+@pytest.fixture(scope="module")
+def everyday():
+    frontend = TextFrontend(TextConfig(), "en-us")
+    return read_pool(EGS / "_texts" / "everyday.txt", frontend)
+
+
+@pytest.fixture(scope="module")
+def pool(everyday):
+    demo = EGS / "_demo" / "LJSpeech-mini" / "metadata.csv"
+    return everyday + read_pool(demo, TextFrontend(TextConfig(), "en-us"))
+
+
+def text(id, diphones, kind="length 0", length=10):
+    return PoolText(id, id, id, kind, length, Counter(diphones), "")
+
+
+def n_diphones(texts):
+    return len({pair for text in texts for pair in text.diphones})
+
+
+def length_of(texts):
+    return sum(text.length for text in texts)
+
+
+def shuffled_to(pool, length, seed):
+    texts = Random(seed).sample(pool, len(pool))
+    return next(texts[:n] for n in range(len(texts)) if length_of(texts[:n]) >= length)
+
+
+@pytest.mark.parametrize("length", [1000, 3000])
+def test_chosen_texts_have_a_tenth_more_diphones_than_random_ones_of_the_same_length(pool, length):
+    chosen = divide(pool, ["anna"], 0, length=length)["anna"]
+    assert length <= length_of(chosen) < length + max(text.length for text in pool)
+    random = [n_diphones(shuffled_to(pool, length, seed)) for seed in range(20)]
+    assert n_diphones(chosen) > 1.1 * max(random)
+
+
+def test_every_kind_has_its_share_as_far_as_there_are_texts(pool):
+    chosen = divide(pool, ["anna"], 0, length=3000)["anna"]
+    shares = Counter()
+    for chosen_text in chosen:
+        shares[chosen_text.kind] += chosen_text.length / length_of(chosen)
+    assert shares["question"] == pytest.approx(0.12, abs=0.03)
+    assert shares["exclamation"] == pytest.approx(0.06, abs=0.03)
+    available = Counter(text.kind for text in pool)
+    few = [kind for kind in ("single word", "number") if kind in available]
+    for kind in few:
+        used_up = sum(text.kind == kind for text in chosen) == available[kind]
+        assert used_up or shares[kind] > 0.03
+    lengths = [share for kind, share in shares.items() if kind.startswith("length")]
+    assert max(lengths) - min(lengths) < 0.15
+
+
+def test_voices_get_different_texts_of_the_same_length_and_together_all(pool):
+    taken = divide(pool, ["anna", "bert", "carl"], 0)
+    ids = [text.id for texts in taken.values() for text in texts]
+    assert sorted(ids) == sorted(text.id for text in pool)
+    lengths = [length_of(texts) for texts in taken.values()]
+    assert max(lengths) - min(lengths) <= max(text.length for text in pool)
+
+
+def test_more_speech_continues_what_less_began(pool):
+    less = divide(pool, ["anna", "bert"], 0, length=500)
+    more = divide(pool, ["anna", "bert"], 0, length=1500)
+    for voice, texts in less.items():
+        assert more[voice][: len(texts)] == texts
+        assert len(more[voice]) > len(texts)
+
+    less, more = (divide(pool, ["anna", "bert", "carl"], 0, n_texts=n) for n in (10, 20))
+    for voice, texts in less.items():
+        assert len(texts) == 10
+        assert more[voice][:10] == texts
+        assert len(more[voice]) == 20
+
+
+def test_the_seed_decides(pool):
+    first, again, other = (divide(pool, ["anna"], seed, length=500) for seed in (0, 0, 1))
+    assert first == again != other
+
+
+@pytest.mark.parametrize(("spoken", "first"), [("K", "B"), ("B", "K")])
+def test_diphones_of_texts_that_all_voices_speak_count_as_spoken(spoken, first):
+    texts = [text(f"{phone}{n}", {(phone, "IY1"): 1}) for phone in "KB" for n in range(20)]
+    chosen = divide(texts, ["anna"], 0, [text("x", {(spoken, "IY1"): 1})], n_texts=1)["anna"]
+    assert chosen[0].id.startswith(first)
+
+
+def test_a_pool_smaller_than_the_number_of_voices_leaves_some_without_texts():
+    taken = divide([text("a", {})], ["anna", "bert"], 0, length=100)
+    assert [len(texts) for texts in taken.values()] == [1, 0]

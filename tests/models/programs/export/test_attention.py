@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from models.base.graphs import Graph
 from models.programs.export.attention import decode
 from models.tts.tacotron2 import MODEL
 from tests.models.programs.export.test_onnx_file import session_of
@@ -27,15 +30,54 @@ class DrawnAsPrenetMasks:
         return self._steps.pop(0)
 
 
+class ModuleSession:
+    """A graph in PyTorch with the interface of onnxruntime."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        with torch.no_grad():
+            outputs = graph.module(*graph.inputs.values())
+        outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
+        self._outputs = dict(zip(graph.outputs, outputs, strict=True))
+
+    def _described(self, tensors):
+        lengths = self._graph.lengths
+        return [
+            SimpleNamespace(
+                name=name,
+                shape=[lengths.get(name, {}).get(i, size) for i, size in enumerate(tensor.shape)],
+            )
+            for name, tensor in tensors.items()
+        ]
+
+    def get_inputs(self):
+        return self._described(self._graph.inputs)
+
+    def get_outputs(self):
+        return self._described(self._outputs)
+
+    @torch.no_grad()
+    def run(self, names, inputs):
+        outputs = self._graph.module(*(torch.from_numpy(inputs[n]) for n in self._graph.inputs))
+        outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
+        made = dict(zip(self._graph.outputs, outputs, strict=True))
+        return [made[name].numpy() for name in names or made]
+
+
+ONNX = pytest.param(session_of, SMALL, 2, -15.0, 1, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
-    ("config", "n_speakers", "gate_bias", "n_lengths"),
-    [(GROUPS, 1, -3.0, 3), pytest.param(SMALL, 2, -15.0, 1, marks=pytest.mark.slow)],
+    ("session", "config", "n_speakers", "gate_bias", "n_lengths"),
+    [(ModuleSession, GROUPS, 1, -3.0, 3), (ModuleSession, SMALL, 2, -15.0, 1), ONNX],
 )
-def test_the_loop_decodes_as_the_network(config, n_speakers, gate_bias, n_lengths, monkeypatch):
+def test_the_loop_decodes_as_the_network(
+    session, config, n_speakers, gate_bias, n_lengths, monkeypatch
+):
     network, ids = network_of(config, n_speakers).eval(), IDS
     network.decoder.gate_linear.weight.data.normal_(0, 5)  # the end depends on the noise
     network.decoder.gate_linear.bias.data.fill_(gate_bias)
-    graphs = {name: session_of(graph) for name, graph in MODEL.graphs(network).items()}
+    graphs = {name: session(graph) for name, graph in MODEL.graphs(network).items()}
     speakers = torch.tensor([n_speakers - 1])
     inputs = {"phone_ids": ids.numpy(), "speaker_id": speakers.numpy()}
     lengths = set()

@@ -7,14 +7,19 @@ import onnxruntime
 import pytest
 import torch
 
-from models.base.assets import Speaker
 from models.programs.export.folder import open_voice
 from models.programs.export.piper_sherpa import export_piper, export_sherpa, ids_of
 from models.synthesizer.synthesizer import Synthesizer
-from tests.models.programs.export.voices import RATES, TEXTS, export, make_flow_voice, runner_in
+from tests.models.programs.export.voices import (
+    RATES,
+    SPEAKERS,
+    TEXTS,
+    export,
+    make_flow_voice,
+    runner_in,
+)
 from tests.models.synthesizer.test_vocoders import make_vocoder
 
-SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 FACTORS = ("duration", "pitch", "energy")
 SPOKEN = ["<sil>", "HH", "AH0", "L", "OW1", "<.>"]
 

@@ -85,9 +85,9 @@ def assert_same_ids(folder, reader, vocabulary, texts, language):
         assert ids == expected, text
 
 
-def test_five_hundred_texts_have_the_ids_of_the_toolkit(tmp_path):
-    vocabulary, texts = arpabet_vocabulary(), pages()
-    assert len(texts) == 500
+def test_texts_of_every_kind_have_the_ids_of_the_toolkit(tmp_path):
+    vocabulary, texts = arpabet_vocabulary(), pages()[::4]
+    assert len(texts) == 125
     reader = frontend_in(tmp_path, {}, vocabulary)
     assert_same_ids(tmp_path, reader, vocabulary, texts, "en-us")
 

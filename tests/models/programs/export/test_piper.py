@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from models.base.assets import Speaker
 from models.checkpoint.loading import load_model
 from models.programs.export.folder import open_voice
 from models.programs.export.piper_sherpa import export_piper
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.espeak import is_ipa
-from processors.text.voice_phones import vocabulary_of
-from tests.models.programs.export.voices import RATES
+from processors.text.voice_phones import arpabet_vocabulary, vocabulary_of
+from tests.models.programs.export.voices import RATES, SPEAKERS
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from tests.processors.text.test_espeak import speak
@@ -21,9 +20,9 @@ from tests.processors.text.test_espeak import speak
 piper = pytest.importorskip("piper")
 from piper.config import SynthesisConfig  # noqa: E402
 
-SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 WORDS = "the quick brown fox jumps over a lazy dog hello voice boy thank you another large church "
 WORDS += "trombones hundred cornets measure thing judge away yellow pure there near poor bird"
+OTHERS = "ɓɗʄɠʛɲɳɴɻɽɾʀʁɱɭɬɮɫʎʟʋɰɥɦħʕʔʡʢʘǀǃǂǁβɸçʝɣχɕʑɖʈɟɢʂʐɧɺ"  # phones that no text has
 
 
 def make_espeak_voice(folder):
@@ -31,7 +30,8 @@ def make_espeak_voice(folder):
     phones = {phone for word in WORDS.split() for phone in speak("en-us", [word])}
     phones = {phone for said in phones for phone in said} | {"ˈoʊ"}
     assert all(map(is_ipa, phones))
-    vocabulary = vocabulary_of(phones)
+    n_missing = len(arpabet_vocabulary()) - len(vocabulary_of(phones))
+    vocabulary = vocabulary_of({*phones, *OTHERS[:n_missing]})  # as large as that of ARPAbet
     return make_voice(folder, *SPEAKERS, vocabulary=vocabulary, phone_extractor="espeak")
 
 

@@ -19,12 +19,11 @@ from models.programs.export.piper_sherpa import (
 )
 from processors.text.g2p import lookup
 from processors.text.voice_phones import vocabulary_of
-from tests.models.programs.export.voices import RATES
+from tests.models.programs.export.voices import RATES, SPEAKERS
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
 
-SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 SPOKEN = ["HH", "AH0", "L", "OW1"]
 
 
@@ -135,8 +134,7 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
 
 
 def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
-    speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us")
-    home = make_voice(tmp_path / "two", *speakers, default="bert")  # with the weights of `voice`
+    home = make_voice(tmp_path / "two", *SPEAKERS, default="bert")  # with the weights of `voice`
     chosen = open_voice(home, voice.vocoder.home)
     assert piper_settings(chosen)["speaker_id_map"] == {"bert": 0, "anna": 1}
     assert piper_settings(voice)["speaker_id_map"] == {"anna": 0, "bert": 1}
@@ -157,10 +155,10 @@ def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
     assert anna.shape != bert.shape or not np.allclose(anna, bert)
 
 
-def test_a_voice_of_one_speaker_has_no_input_for_speakers(tmp_path):
-    one = make_voice(tmp_path / "one")
-    export_piper(open_voice(one, make_vocoder(tmp_path / "v", rates=RATES)), tmp_path / "out")
-    session = onnxruntime.InferenceSession(tmp_path / "out" / "en_US-one-medium.onnx")
+def test_a_voice_of_one_speaker_has_no_input_for_speakers(voice):
+    alone = SimpleNamespace(speakers=voice.model.speakers[:1], assets=voice.model.assets)
+    graph = merged_graph(voice._replace(model=alone))
+    session = onnxruntime.InferenceSession(graph.SerializeToString())
     assert [tensor.name for tensor in session.get_inputs()] == ["input", "input_lengths", "scales"]
 
 

@@ -11,15 +11,12 @@ import pytest
 import torch
 from onnx.compose import merge_models
 
-from models.base.assets import Speaker
 from models.programs.export.folder import open_voice
 from models.synthesizer.synthesizer import Synthesizer
-from tests.models.programs.export.voices import RATES, TEXTS, export, runner_in
+from tests.models.programs.export.voices import RATES, SPEAKERS, TEXTS, export, runner_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
-
-SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,20 @@ from models.base.assets import Speaker
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.programs.server.servers import running
 from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.synthesizer.test_vocoders import make_vocoder
+
+
+@pytest.fixture(scope="session")
+def vocoder(tmp_path_factory):
+    return make_vocoder(tmp_path_factory.mktemp("vocoder") / "small")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_vocoder(vocoder):
+    """Puts a vocoder of some thousand weights in the place of the bundled one."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("models.synthesizer.vocoders.BUNDLED", vocoder)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -26,5 +40,5 @@ def server(folders):
 
 
 @pytest.fixture(scope="session")
-def voice(folders):
-    return Synthesizer(folders["tiny"])
+def voice(folders, vocoder):
+    return Synthesizer(folders["tiny"], vocoder)

@@ -14,8 +14,8 @@ import openai
 import uvicorn
 
 from models.programs.server.app import server_config
-from models.programs.server.home_assistant import Address
-from models.programs.server.limits import Limits
+from models.programs.server.requests import Limits
+from models.programs.server.streams import Address
 from models.programs.server.voices import VoiceStore
 from processors.text.pronunciations import Dictionary
 

@@ -20,11 +20,11 @@ from wyoming.tts import (
     SynthesizeVoice,
 )
 
-from models.programs.server.limits import Limits
+from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.markup.ssml import Ssml
 from tests.models.programs.server.servers import running, wait_until
-from tests.models.programs.server.test_limits import endless  # noqa: F401  (a fixture)
+from tests.models.programs.server.test_requests import endless  # noqa: F401  (a fixture)
 from tests.models.programs.server.test_speech import bytes_of
 from tests.models.programs.server.test_streams import samples
 

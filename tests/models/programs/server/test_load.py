@@ -10,6 +10,8 @@ from pathlib import Path
 import openai
 import pytest
 
+from models.synthesizer.synthesizer import Synthesizer
+from models.synthesizer.vocoders import BUNDLED
 from processors.audio.streams import encoded
 
 ROOT = Path(__file__).parents[4]
@@ -36,12 +38,13 @@ def megabytes_of(process):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory from /proc")
 def test_100_parallel_and_1000_serial_requests_are_whole_and_leave_memory_as_it_was(
-    process, voice, capfd
+    process, folders, capfd
 ):
     lines = iter(process.stderr.readline, "")
     url = next(found[0] for line in lines if (found := re.search(r"http://[\d.:]+", line)))
     drained = ThreadPoolExecutor(1).submit(lambda: sum(1 for _ in lines))
     client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+    voice = Synthesizer(folders["tiny"], BUNDLED)
     texts = [f"Was it {word}? Yes, so it was." for word in ("so", "you", "good", "late", "me")]
     cases = [(text, format) for text in texts for format in FORMATS]
     expected = {

@@ -113,7 +113,7 @@ def test_errors_are_shown_and_a_second_text_replaces_the_first(browser, server):
 
 
 def test_a_server_with_a_token_asks_for_it(browser, folders):
-    from models.programs.server.limits import Limits
+    from models.programs.server.requests import Limits
 
     with running(folders, Limits(token="secret")) as guarded:
         browser.open(guarded.url)

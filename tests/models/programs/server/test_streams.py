@@ -8,9 +8,9 @@ import pytest
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
 
-from models.programs.server.limits import Limits
+from models.programs.server.requests import Limits
 from tests.models.programs.server.servers import running, wait_until
-from tests.models.programs.server.test_limits import endless  # noqa: F401  (a fixture)
+from tests.models.programs.server.test_requests import endless  # noqa: F401  (a fixture)
 from tests.models.programs.server.test_speech import RATE, bytes_of
 
 CONFIG = {"type": "session.config", "voice": "tiny"}

@@ -10,7 +10,6 @@ from safetensors.torch import load_file, save_file
 
 from config.preprocess import PreprocessConfig
 from models.base.assets import Assets
-from models.base.registry import load_config
 from models.synthesizer.runs.copy_synthesis import (
     CopySynthesis,
     files_of,
@@ -23,15 +22,14 @@ from models.synthesizer.runs.copy_synthesis import (
     synthesise_files,
     synthesise_split,
 )
-from models.vocoder.hifigan import MODEL
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.frames import from_pcm16
 from tests.models.checkpoint.importers import hifigan_originals
 from tests.processors.mel_wavs import MEL, make_mel_wav_store
+from tests.worlds.untrained import save_weights, write_model
 from utils.errors import InputError
-from utils.files import write_json
 
 
 class Echo:
@@ -268,35 +266,21 @@ def test_the_fingerprint_is_that_of_weights_and_settings(tmp_path):
 
 def make_experiment(tmp_path: Path) -> Path:
     """An untrained HiFi-GAN of a few weights."""
-    config = {
-        "task": "vocoder",
-        "model_type": "HiFiGAN",
-        "dataset": ["any"],
-        "dataset_path": {"any": "corpus"},
-        "log_dir": str(tmp_path / "ckpts"),
-        "model": {
-            "generator": {
-                "resblock": "2",
-                "upsample_rates": [8, 8],
-                "upsample_kernel_sizes": [16, 16],
-                "upsample_initial_channel": 4,
-                "resblock_kernel_sizes": [3],
-                "resblock_dilation_sizes": [[1]],
-            }
-        },
-        "preprocess": {
-            "sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8,
-            "f_max": 4000, "mel_padding": "hifigan",
-        },
-        "train": {"max_steps": 1},
+    generator = {
+        "resblock": "2",
+        "upsample_rates": [8, 8],
+        "upsample_kernel_sizes": [16, 16],
+        "upsample_initial_channel": 4,
+        "resblock_kernel_sizes": [3],
+        "resblock_dilation_sizes": [[1]],
+    }
+    preprocess = {
+        "sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8,
+        "f_max": 4000, "mel_padding": "hifigan",
     }  # fmt: skip
-    folder = tmp_path / "ckpts" / "a"
-    write_json(folder / "config.json", config)
-    assets = Assets(MEL)
-    assets.save(folder)
-    network = MODEL.network.build(load_config(folder / "config.json").model, assets)
-    save_file(network.state_dict(), folder / "model.safetensors")
-    return folder
+    folder, of_model = tmp_path / "ckpts" / "a", ("HiFiGAN", {"generator": generator}, Assets(MEL))
+    network = write_model(folder, "vocoder", *of_model, preprocess=preprocess)
+    return save_weights(network, folder)
 
 
 def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
@@ -307,15 +291,8 @@ def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
     assert torch.cat([*vocoder.network.generate(torch.zeros(1, 8, 5))], dim=1).shape == (1, 320)
     assert f"model: {folder.name}; licence of the voice: unknown" in vocoder.tag
 
-
-def test_an_override_chooses_the_precision(tmp_path):
-    folder = make_experiment(tmp_path)
     network = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"]).network
     assert {parameter.dtype for parameter in network.ups.parameters()} == {torch.bfloat16}
-
-
-def test_an_override_of_its_mel_is_refused(tmp_path):
-    folder = make_experiment(tmp_path)
     with pytest.raises(InputError, match=r"--set changes the mel .*: f_max 4000.* and 3000\.0;"):
         load_copy_synthesis(folder, None, ["preprocess.f_max=3000"])
 
@@ -355,26 +332,18 @@ def save(path: Path, array: object) -> Path:
     return path
 
 
-def test_a_split_gives_its_recordings_with_the_mels_of_stage_1(tmp_path):
-    store = make_mel_wav_store(tmp_path / "Anna")
-    utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
-    write_manifest(tmp_path / "Anna" / "manifest.jsonl", utterances)
-    sources = sources_of_split(tmp_path, "Anna", "test", MEL)
+def test_a_split_gives_its_recordings_with_the_mels_of_stage_1(tmp_path, store):
+    sources = sources_of_split(tmp_path / "data", "Anna", "test", MEL)
     assert [(source.id, source.dataset, source.path) for source in sources] == [
-        ("rec-008", "Anna", tmp_path / "Anna"),
-        ("rec-009", "Anna", tmp_path / "Anna"),
+        ("rec-008", "Anna", store.folder),
+        ("rec-009", "Anna", store.folder),
     ]
     (found_mel, wav), stored = sources[0].load(), store.read("rec-008")
     assert np.array_equal(found_mel, stored.mel)
     assert np.array_equal(wav, from_pcm16(stored.wav))
 
-
-def test_a_split_with_another_mel_is_refused(tmp_path):
-    store = make_mel_wav_store(tmp_path / "Anna")
-    utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
-    write_manifest(tmp_path / "Anna" / "manifest.jsonl", utterances)
     with pytest.raises(InputError, match=r"another mel definition: f_max 4000.* and 8000\.0,"):
-        sources_of_split(tmp_path, "Anna", "test", MelConfig())
+        sources_of_split(tmp_path / "data", "Anna", "test", MelConfig())
 
 
 def test_audio_of_any_length_gives_whole_frames_and_their_mel(tmp_path):
@@ -409,11 +378,8 @@ def test_files_of_a_folder_are_sorted_and_others_left_alone(tmp_path):
     found = files_of(tmp_path, (".wav", ".flac"))
     assert [path.name for path in found] == ["a.FLAC", "b.wav"]
 
-
-def test_two_files_that_would_become_one_are_named(tmp_path):
-    for name in ("a.wav", "a.flac"):
-        (tmp_path / name).touch()
-    with pytest.raises(InputError, match=r"a\.flac and .*a\.wav would become the same file"):
+    (tmp_path / "b.flac").touch()
+    with pytest.raises(InputError, match=r"b\.flac and .*b\.wav would become the same file"):
         files_of(tmp_path, (".wav", ".flac"))
 
 

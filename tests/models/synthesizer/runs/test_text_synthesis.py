@@ -5,20 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import soundfile
 
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
-from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
-from models.synthesizer.runs.text_files import InputText, read_input_texts
+from models.synthesizer.runs.results import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_synthesis import (
+    InputText,
     Settings,
     TextItem,
     TextSynthesis,
     assign_ids,
     line_of,
+    read_input_texts,
     synthesise_dataset,
     synthesise_texts,
 )
@@ -43,6 +45,101 @@ from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.processes import Process
 from utils.errors import InputError
 from utils.locks import LOCK_FILE, locked
+
+
+def write(folder: Path, text: str, name: str = "t.tsv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_a_text_file_has_a_text_a_line(tmp_path):
+    path = write(tmp_path, "\ufeffGrüße!\r\n\r\n\t Two\twords. \n", "texts.txt")
+    assert read_input_texts(path) == [
+        InputText("Grüße!", "texts.txt, line 1"),
+        InputText("Two\twords.", "texts.txt, line 3"),
+    ]
+
+
+def test_a_text_file_that_is_not_utf_8_or_has_no_text_is_an_error(tmp_path):
+    (tmp_path / "texts.txt").write_bytes("Grüße".encode("latin-1"))
+    with pytest.raises(InputError, match=r"texts.txt: not UTF-8 at byte 2"):
+        read_input_texts(tmp_path / "texts.txt")
+    with pytest.raises(InputError, match="no text in it; expected one a line"):
+        read_input_texts(write(tmp_path, "\n \t \n", "texts.txt"))
+
+
+def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a.txt").write_text("0\n120\n")
+    np.save(tmp_path / "b.npy", np.array([99.0]))
+    table = write(
+        tmp_path,
+        "\ufeffoutput\ttext\tpitch\tspeaker\r\n"
+        "one.wav\tGood day.\trows/a.txt\tanna\r\n"
+        "\r\n"
+        f'\tIt\'s "quoted".\t{tmp_path / "b.npy"}\n'
+        "3-a_B.c\tBye.\n",
+    )
+    assert read_input_texts(table) == [
+        InputText("Good day.", "t.tsv, line 2", "anna", "one", "rows/a.txt", (0.0, 120.0)),
+        InputText(
+            'It\'s "quoted".', "t.tsv, line 4", pitch_file=f"{tmp_path / 'b.npy'}", pitch=(99.0,)
+        ),
+        InputText("Bye.", "t.tsv, line 5", output="3-a_B.c"),
+    ]
+
+
+def test_the_pitch_of_a_table_in_the_home_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a.txt").write_text("120\n")
+    write(tmp_path, "text\tpitch\nHi.\ta.txt\n")
+    (text,) = read_input_texts(Path("~/t.tsv"))
+    assert text.pitch == (120.0,)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("", "t.tsv: empty; expected a header line with the column text"),
+        ("text\n\n", "t.tsv: no text in it; expected one in each line after the header"),
+        ("output\tpitch\na\tb\n", "line 1: there is no column text; the columns are text, pitch, "),
+        (
+            "text\tptich\n",
+            "line 1: unknown column 'ptich'; did you mean pitch.; the columns are te",
+        ),
+        ("Good day.\n", "line 1: unknown column 'Good day.'; the columns are text"),
+        ("text\ttext\n", "line 1: a column is there twice"),
+        ("text\nHi.\tmore\n", "^t.tsv, line 2: 2 cells, the header has 1"),
+        ("output\ttext\na\t\n", "^t.tsv, line 2: the text is empty"),
+        ("output\ttext\na\n", "^t.tsv, line 2: the text is empty"),
+        ("text\tpitch\nHi.\tnone.npy\n", "^t.tsv, line 2: .*/none.npy: No such file"),
+        ("text\tpitch\nHi.\tt.tsv\n", "line 2: .*/t.tsv, line 1: 'text.*; expected a finite num"),
+        ("text\toutput\nHi.\ta\nHo.\ta.wav\n", "line 3: output 'a' is that of t.tsv, line 2 too"),
+        ("text\toutput\nHi.\ta\nHo.\tA\n", "line 3: output 'A' is that of t.tsv, line 2 too"),
+        ("text\toutput\nHi.\ttext-0001\n", "line 2: output 'text-0001' is a name of stage 3's"),
+        ("text\toutput\nHi.\tscores.wav\n", "line 2: output 'scores.wav' is a name of stage 3's"),
+    ],
+)
+def test_faults_of_a_table_are_named(tmp_path, table, message):
+    with pytest.raises(InputError, match=message) as fault:
+        read_input_texts(write(tmp_path, table))
+    assert "\n" not in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["../a", "/a", "a/b", "a\\b", ".", "..", ".wav", ".a", "-a", "é", "a:b", "$a"],
+        "a b",
+        "a" * 101,
+    ],
+)
+def test_an_output_is_a_plain_file_name(tmp_path, name):
+    table = write(tmp_path, f"text\toutput\nHi.\t{name}\n")
+    with pytest.raises(InputError, match=r"^t.tsv, line 2: output .*; expected a file name of up"):
+        read_input_texts(table)
+
 
 HOP, RATE = 256, 22050
 
@@ -121,28 +218,23 @@ def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
     synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
     with pytest.raises(InputError, match="1 of 2 texts could not be synthesised"):
         synthesise_texts(synthesis, plain(["Good day.", "unspeakable"]), Settings())
-    assert names_in(tmp_path / "out" / "single") == [
-        "metadata.jsonl",
-        "text-0001.TextGrid",
-        "text-0001.wav",
-    ]
+    files = ["metadata.jsonl", "text-0001.TextGrid", "text-0001.wav"]
+    assert names_in(tmp_path / "out" / "single") == files
+    synthesise_texts(synthesis._replace(alignment="json"), plain(["Good day."]), Settings())
+    assert synthesis.synthesizer.calls[1:] == [("unspeakable", "one", Settings())]  # it is skipped
+    assert (tmp_path / "out" / "single" / "text-0001.json").exists()
 
 
 def test_texts_become_numbered_files_in_single(tmp_path):
     synthesise_texts(make_synthesis(tmp_path), plain(["Good day.", "And good night."]), Settings())
-    assert names_in(tmp_path / "out" / "single") == [
-        "metadata.jsonl",
-        "text-0001.wav",
-        "text-0002.wav",
-    ]
+    files = ["metadata.jsonl", "text-0001.wav", "text-0002.wav"]
+    assert names_in(tmp_path / "out" / "single") == files
     wav, rate = soundfile.read(tmp_path / "out" / "single" / "text-0001.wav")
     assert (len(wav), rate) == (4 * HOP, RATE)
     file = soundfile.SoundFile(tmp_path / "out" / "single" / "text-0001.wav")
     assert file.comment == "Synthetic speech"
-    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == [
-        "Good day.",
-        "And good night.",
-    ]
+    texts = [line["text"] for line in lines_of(tmp_path / "out" / "single")]
+    assert texts == ["Good day.", "And good night."]
 
 
 def test_a_document_of_ssml_is_one_text_that_is_recorded_with_its_marks(tmp_path):
@@ -233,13 +325,10 @@ def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
     assert line.items() >= (wanted | {"duration_control": 1.3, "seed": 7}).items()
 
 
-def test_of_several_speakers_none_is_chosen_for_the_user(tmp_path):
-    with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
-        synthesise_texts(make_synthesis(tmp_path, "one", "two"), plain(["Hi."]), Settings())
-
-
 def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
+    with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
+        synthesise_texts(synthesis, plain(["Hi."]), Settings())
     synthesis.synthesizer._default_id = 1
     texts = [InputText("Hi."), InputText("Hi.", speaker="one")]
     synthesise_texts(synthesis, texts, Settings())
@@ -247,10 +336,13 @@ def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
     assert [line["speaker"] for line in lines] == ["two", "one"]
 
 
-def test_a_bad_text_is_listed_at_the_end_and_the_others_are_spoken(tmp_path):
-    texts = ["Good.", "unspeakable", "Better."]
-    with pytest.raises(InputError, match=r"1 of 3 texts .*\n  text-0002: .* nothing to speak"):
-        synthesise_texts(make_synthesis(tmp_path), plain(texts), Settings())
+def test_a_bad_text_is_listed_at_the_end_by_its_line_and_the_others_are_spoken(tmp_path):
+    texts = [
+        InputText(t, f"t.txt, line {n}") for n, t in enumerate(["Good.", "unspeakable", "Better."])
+    ]
+    message = r"1 of 3 texts .*\n  text-0002: t.txt, line 1: .* nothing to speak"
+    with pytest.raises(InputError, match=message):
+        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good.", "Better."]
 
 
@@ -264,18 +356,14 @@ def test_an_interrupted_run_has_its_files_on_record(tmp_path):
 
 def test_a_split_becomes_files_named_by_id(tmp_path):
     prepare(tmp_path, a="Aa.", b="Bb.")
+    synthesise_dataset(make_synthesis(tmp_path), "Anna", "golden_test", Settings())
+    assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
     synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "b.wav", "metadata.jsonl"]
     assert [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")] == [
         ("a", "Aa.", "Anna"),
         ("b", "Bb.", "Anna"),
     ]
-
-
-def test_golden_test_is_spoken(tmp_path):
-    prepare(tmp_path, a="Aa.", b="Bb.")
-    synthesise_dataset(make_synthesis(tmp_path), "Anna", "golden_test", Settings())
-    assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
 
 
 def test_sentences_are_spoken_by_who_recorded_them_unless_another_is_chosen(tmp_path):
@@ -299,12 +387,6 @@ def test_a_picture_lies_next_to_each_wav_if_wanted(tmp_path):
     synthesise_texts(make_synthesis(tmp_path, save_plots=True), plain(["Hi."]), Settings())
     picture = tmp_path / "out" / "single" / "text-0001.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_text_that_fails_is_named_by_its_line(tmp_path):
-    texts = [InputText("Good.", "texts.txt, line 1"), InputText("unspeakable", "texts.txt, line 3")]
-    with pytest.raises(InputError, match=r"text-0002: texts.txt, line 3: .* nothing to speak"):
-        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
 
 
 def spoken_texts(synthesis):
@@ -357,7 +439,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from models.synthesizer.runs import text_synthesis
-from models.synthesizer.runs.metadata import ResultFolder
+from models.synthesizer.runs.results import ResultFolder
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.extraction.features import feature_dependence
 from tests.models.synthesizer.runs import test_text_synthesis as t
@@ -417,13 +499,6 @@ def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers
     assert [line["text"] for line in lines] == ["first", "third", "second"]
 
 
-def test_alignments_are_written_of_texts_that_are_skipped(tmp_path):
-    synthesis = make_synthesis(tmp_path)
-    synthesise_texts(synthesis, plain(["Good day."]), Settings())
-    synthesise_texts(synthesis._replace(alignment="json"), plain(["Good day."]), Settings())
-    assert (tmp_path / "out" / "single" / "text-0001.json").exists()
-
-
 def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -> TextLine:
     mel = MelConfig(sample_rate=1000, hop_length=100, n_mels=2, f_max=500.0)
     texts = {"text": text, "normalized": "hello.", "words": (Word("hello", 1, 2),)}
@@ -454,35 +529,20 @@ def hold(folder: Path, id: str, text: str) -> None:
     ResultFolder(folder, TextLine).add(make_line(id, text))
 
 
-def test_texts_are_numbered_in_order(tmp_path):
-    assert ids_for(tmp_path, "a", "b", "c") == ["text-0001", "text-0002", "text-0003"]
-
-
 def test_the_same_text_with_the_same_settings_keeps_its_file(tmp_path):
     hold(tmp_path, "text-0007", "first")
     assert ids_for(tmp_path, "second", "first") == ["text-0001", "text-0007"]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
+    assert ids_for(tmp_path, "first", "first") == ["text-0007", "text-0001"]  # given twice
+    for settings in (
         Settings(pitch_control=1.1),
         Settings(duration_control=2.0),
         Settings(seed=1),
         Settings(fade_out=3),
         Settings(pitch_transform=PitchTransform(shift_hz=9)),
         Settings(pitch_transform=PitchContour((2.0,), "contour.txt")),
-    ],
-)
-def test_the_same_text_with_other_settings_gets_another_file(tmp_path, settings: Settings):
-    hold(tmp_path, "text-0001", "first")
-    assert ids_for(tmp_path, "first", settings=settings) == ["text-0002"]
-    assert ids_for(tmp_path, "first", speaker="two") == ["text-0002"]
-
-
-def test_a_text_that_is_given_twice_gets_two_files(tmp_path):
-    hold(tmp_path, "text-0001", "yes")
-    assert ids_for(tmp_path, "yes", "yes") == ["text-0001", "text-0002"]
+    ):
+        assert ids_for(tmp_path, "first", settings=settings) == ["text-0001"]
+    assert ids_for(tmp_path, "first", speaker="two") == ["text-0001"]
 
 
 def test_a_file_that_no_line_knows_is_not_overwritten(tmp_path):

@@ -68,6 +68,14 @@ def test_a_format_is_recognised_and_what_looks_like_one_is_plain(marked, plain):
     assert recognised(f"\ufeff{windows}") == expected
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["```xml\n<speak>Hi</speak>", "So:\n~~~\n<break/>\n~~~", "``<break/>``", "Or ` <break/> `"],
+)
+def test_ssml_that_is_shown_as_code_is_markdown(source):
+    assert recognised(source) == "markdown"
+
+
 def texts(source, format="markdown"):
     rows = read_runs(Markup(source, format), VOICE)
     return ["|".join(run.text or f"{run.break_s:g} s" for run in row) for row in rows]
@@ -94,6 +102,8 @@ def texts(source, format="markdown"):
         ("a <!-- not this --> b", ["a b"]),
         ("---\ntitle: x\n---\n# A", ["A"]),
         ("[a [b", ["(a (b"]),
+        ("==a b== if c == d, H~2~O, x^2^ on the 19^th^", ["a b if c == d, H2O, x^2 on the 19th"]),
+        ("`npm i --save -v x-y` -- so", ["npm i −−save −v x-y -- so"]),
     ],
 )
 def test_markdown_is_read_as_a_careful_reader_would(source, expected):
@@ -159,7 +169,7 @@ def test_a_given_format_is_taken_and_auto_decides_otherwise():
     ],
 )
 def test_no_sign_that_is_repeated_takes_quadratic_time(part):
-    source = (part * 30_000)[:30_000]
+    source = (part * 15_000)[:15_000]
     start = time.process_time()
     recognised(source)
     for format in ("markdown", "html"):
@@ -167,7 +177,7 @@ def test_no_sign_that_is_repeated_takes_quadratic_time(part):
             texts(source, format)
         except InputError as error:
             assert re.search("nested|inside each other|20000 signs", str(error))  # noqa: PT017
-    assert time.process_time() - start < 4  # quadratic time is over 10 s
+    assert time.process_time() - start < 2  # quadratic time is over 2.5 s
 
 
 def test_brackets_in_brackets_take_no_quadratic_time():

@@ -27,20 +27,22 @@ def read(content: str, voice=VOICE, strict=True) -> list[list[TextRun]]:
     return read_ssml(Ssml(f"<speak>{content}</speak>", strict), voice)
 
 
-def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own():
-    assert read("Hello &amp; <![CDATA[bye]]>.") == [[TextRun("Hello & bye.")]]
-    assert read("One\n\n  line") == [[TextRun("One line")]]
-    assert read(" <s>a</s> <s>b</s> c") == [[TextRun("a")], [TextRun("b")], [TextRun(" c")]]
-    pause = TextRun("", break_s=0.75)
-    assert read("<p>a</p><p>b</p>c") == [
-        [TextRun("a")],
-        [pause, TextRun("b")],
-        [pause, TextRun("c")],
-    ]
-    assert read("<p>a</p><break time='1s'/><p>b</p>")[1:] == [
-        [TextRun("", break_s=1)],
-        [TextRun("b")],
-    ]
+def shown(block) -> str:
+    return "|".join(run.text if run.break_s is None else f"{run.break_s:g} s" for run in block)
+
+
+@pytest.mark.parametrize(
+    ("content", "blocks"),
+    [
+        ("Hello &amp; <![CDATA[bye]]>.", ["Hello & bye."]),
+        ("One\n\n  line", ["One line"]),
+        (" <s>a</s> <s>b</s> c", ["a", "b", " c"]),
+        ("<p>a</p><p>b</p>c", ["a", "0.75 s|b", "0.75 s|c"]),
+        ("<p>a</p><break time='1s'/><p>b</p>", ["a", "1 s", "b"]),
+    ],
+)
+def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own(content, blocks):
+    assert [*map(shown, read(content))] == blocks
 
 
 def test_each_element_gives_its_runs():
@@ -50,17 +52,10 @@ def test_each_element_gives_its_runs():
         '<lang xml:lang="de-DE"> ja</lang><lang xml:lang="en"> no</lang>',
         VOICE._replace(languages={"en-us", "de-DE"}),
     )
-    assert runs == [
-        TextRun("a"),
-        TextRun("", break_s=0.5),
-        TextRun("", break_s=0.02),
-        TextRun("", mark="m"),
-        TextRun("World Wide's", "W3's"),
-        TextRun("{OY1}", "oy"),
-        TextRun("One two", "12"),
-        TextRun(" ja", language="de-DE"),
-        TextRun(" no"),
-    ]
+    assert shown(runs) == "a|0.5 s|0.02 s||World Wide's|{OY1}|One two| ja| no"
+    assert [run.shown for run in runs[4:]] == ["W3's", "oy", "12", None, None]
+    assert [run.mark for run in runs if run.mark] == ["m"]
+    assert [run.language for run in runs if run.language] == ["de-DE"]
 
 
 def test_a_language_is_met_by_the_nearest_of_the_voice():
@@ -76,11 +71,8 @@ def test_a_language_is_met_by_the_nearest_of_the_voice():
 
 def test_a_paragraph_or_sentence_can_be_in_another_language():
     blocks = read('<p xml:lang="de"><s>ja</s><s xml:lang="en">no</s></p>a')
-    assert [block[-1] for block in blocks] == [
-        TextRun("ja", language="de"),
-        TextRun("no"),
-        TextRun("a"),
-    ]
+    spoken = [(block[-1].text, block[-1].language) for block in blocks]
+    assert spoken == [("ja", "de"), ("no", None), ("a", None)]
 
 
 def test_an_alias_starts_a_sentence_as_what_it_stands_for_would():
@@ -200,8 +192,7 @@ def runs_of(source):
 )  # fmt: skip
 def test_documents_are_mended_with_a_warning_at_each_place(source, expected, warnings, caplog):
     runs = runs_of(f"<speak>{source}</speak>")
-    shown = [run.text if run.break_s is None else f"{run.break_s:g} s" for run in runs]
-    assert "|".join(shown).replace("| |", "| ").strip() == expected
+    assert shown(runs).replace("| |", "| ").strip() == expected
     assert len(caplog.messages) == len(warnings)
     for message, warning in zip(caplog.messages, warnings, strict=True):
         assert re.search(warning, message)
@@ -238,6 +229,8 @@ def test_what_is_around_the_root_is_left_out_and_a_missing_one_is_added(caplog):
         "line 1, column 1: 'Here it is: ```xml' outside of <speak> is left out",
         "line 3, column 18: '``` Well?' outside of <speak> is left out",
     ]
+    breaks = runs_of("<break time=1s/><break strength=strong/><break time=1s />")
+    assert [run.break_s for run in breaks] == [1, 0.75, 1]
     assert runs_of("Hi <break/> you") == [TextRun("Hi "), TextRun("", break_s=0.5), TextRun(" you")]
     for cut in ("<speak>Hi", "<speak>Hi</speak", "<speak>Hi</", "<speak>Hi<break time='1"):
         assert [run.text.strip() for run in runs_of(cut)] == ["Hi"]
@@ -250,7 +243,7 @@ def test_many_faults_are_counted_and_too_many_refused(caplog):
     for part in ("& ", "<a", "</p>", "<", "<!--", "<?", "<![CDATA[", '<a b="', "<break/>"):
         start = time.process_time()
         with suppress(InputError):
-            runs_of(f"<speak>{part * 20_000}")
+            runs_of(f"<speak>{part * 10_000}")
         assert time.process_time() - start < 2
     with pytest.raises(InputError, match="line 1, column 2008: more than 1000 faults; is it SSML"):
         runs_of(f"<speak>{'& ' * 2000}")
@@ -279,9 +272,9 @@ def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
     with pytest.raises(InputError, match="at most 1000000 are read"):
         read("a" * MAX_CHARACTERS)
     start = time.process_time()
-    assert len(read("<p>a</p>" * 40_000)) == 40_000
-    assert len(read("a<break time='1ms'/>" * 45_000)[0]) == 90_000
-    assert time.process_time() - start < 20
+    assert len(read("<p>a</p>" * 10_000)) == 10_000
+    assert len(read("a<break time='1ms'/>" * 10_000)[0]) == 20_000
+    assert time.process_time() - start < 5
 
 
 def test_the_documentation_lists_the_elements():

@@ -80,12 +80,10 @@ def test_english_is_put_into_words(kind, text, format, words):
 @pytest.mark.parametrize(
     ("kind", "text", "spoken"),
     [
-        ("characters", "aß", "A S S"),
-        ("digits", "12", "1 2"),
-        ("telephone", "030-12", "0 3 0, 1 2"),
-        ("cardinal", "1,234", "1234"),
+        ("characters", "aß", "A S S"), ("digits", "12", "1 2"),
+        ("telephone", "030-12", "0 3 0, 1 2"), ("cardinal", "1,234", "1234"),
     ],
-)
+)  # fmt: skip
 def test_other_languages_get_figures_that_espeak_reads(kind, text, spoken):
     assert say_as(kind, text, "", in_english=False) == spoken
 
@@ -117,27 +115,22 @@ IPA = ("t", "ə", "m", "ˈɑː", "oʊ", "tʃ", "n", "ˈuː", "ŋ")
 
 
 @pytest.mark.parametrize(
-    ("pronunciation", "phones"),
+    ("pronunciation", "alphabet", "voice", "phones"),
     [
-        ("təˈmɑːtoʊ", "T AH0 M AA1 T OW0"),
-        ("tə.ˈmeɪ.ˌt͡ʃoʊ", "T AH0 M EY1 CH OW2"),
-        ("h ə l ˈoʊ", "HH AH0 L OW1"),
+        ("təˈmɑːtoʊ", "ipa", ARPABET, "T AH0 M AA1 T OW0"),  # with stress at the vowel
+        ("tə.ˈmeɪ.ˌt͡ʃoʊ", "ipa", ARPABET, "T AH0 M EY1 CH OW2"),
+        ("h ə l ˈoʊ", "ipa", ARPABET, "HH AH0 L OW1"),
+        ("təˈmɑːtoʊtʃõ", "ipa", IPA, "t ə m ˈɑː t oʊ tʃ õ"),
+        ("T AH0 M AA1 CH", "arpabet", ARPABET, "T AH0 M AA1 CH"),
+        ("T AH0 M AA1 CH", "x-arpabet", ARPABET, "T AH0 M AA1 CH"),
+        ("T AH0 M AA1 CH", "arpabet", IPA, "t ə m ˈɑː tʃ"),  # the nearest
     ],
 )
-def test_ipa_becomes_arpabet_with_stress_at_the_vowel(pronunciation, phones):
-    assert " ".join(phones_of(pronunciation, "ipa", in_ipa=False, known=ARPABET)) == phones
-
-
-def test_ipa_is_split_into_the_phones_of_a_voice():
-    phones = phones_of("təˈmɑːtoʊtʃõ", "ipa", in_ipa=True, known=IPA)
-    assert phones == ("t", "ə", "m", "ˈɑː", "t", "oʊ", "tʃ", "õ")
-
-
-def test_arpabet_is_kept_or_becomes_the_nearest_phones_of_a_voice():
-    given = "T AH0 M AA1 CH"
-    for alphabet in ("arpabet", "x-arpabet"):
-        assert phones_of(given, alphabet, in_ipa=False, known=ARPABET) == tuple(given.split())
-    assert phones_of(given, "arpabet", in_ipa=True, known=IPA) == ("t", "ə", "m", "ˈɑː", "tʃ")
+def test_pronunciations_are_written_in_the_phones_of_a_voice(
+    pronunciation, alphabet, voice, phones
+):
+    said = phones_of(pronunciation, alphabet, in_ipa=voice is IPA, known=voice)
+    assert " ".join(said) == phones
 
 
 @pytest.mark.parametrize(

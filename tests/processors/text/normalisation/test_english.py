@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from processors.text.normalisation import rule
+from processors.text.normalisation.abbreviations import ADDRESSES
 from processors.text.normalisation.english import (
     apply,
     has_name,
@@ -13,7 +14,6 @@ from processors.text.normalisation.english import (
     say_signs,
     tidy_punctuation,
 )
-from processors.text.normalisation.numbers import cardinal, ordinal
 from utils.errors import InputError
 
 GOLDEN = [
@@ -24,18 +24,11 @@ GOLDEN = [
 SPOKEN_ONLY = re.compile(r"[A-Za-z ,.;:?!'-]*")
 
 
-def test_golden_file_holds_at_least_300_lines():
-    assert len(GOLDEN) >= 300
-
-
-@pytest.mark.parametrize(("raw", "spoken"), GOLDEN, ids=[raw for raw, _ in GOLDEN])
-def test_text_is_spoken_as_the_golden_file_says(raw, spoken):
-    assert normalise_english(raw) == spoken
-
-
-@pytest.mark.parametrize("spoken", sorted({spoken for _, spoken in GOLDEN}))
-def test_normalised_text_holds_words_and_plain_punctuation_only(spoken):
-    assert SPOKEN_ONLY.fullmatch(spoken)
+def test_texts_are_spoken_as_the_golden_file_says():
+    assert len(GOLDEN) > 700
+    said = [(raw, normalise_english(raw)) for raw, _ in GOLDEN]
+    assert [pair for pair, golden in zip(said, GOLDEN, strict=True) if pair != golden] == []
+    assert [text for _, text in said if not SPOKEN_ONLY.fullmatch(text)] == []
 
 
 @pytest.mark.parametrize(
@@ -57,25 +50,11 @@ def test_mixed_up_fragments_never_crash_and_never_leave_a_digit_or_sign():
     pieces = [
         *" .,;:!?'\"-–—()[]/%$£€°#@&+=<>*^_~|\\0123456789½²é",
         *("St.", "Dr.", "No.", "Jan.", "p.m.", "IV", "FBI", "km", "10", "1999", "'s", "th", ":30"),
-        *(
-            "e.g.",
-            "x.com",
-            "1e",
-            "10^",
-            "1--8ft",
-            "in.",
-            "''",
-            "B.C.",
-            "million",
-            "😀",
-            "٣",
-            "μ",
-            "v.",
-            "X",
-        ),
+        *("e.g.", "x.com", "1e", "10^", "1--8ft", "in.", "''", "B.C.", "million", "😀", "٣", "μ"),
+        *("v.", "X", "$x=", "oS", "1,00", "7-3="),
     ]
     generator = random.Random(1)
-    for _ in range(3000):
+    for _ in range(1000):
         chosen = generator.choices(pieces, k=generator.randint(1, 14))
         text = "".join(piece + generator.choice(["", " "]) for piece in chosen)
         assert SPOKEN_ONLY.fullmatch(normalise_english(text)), text
@@ -99,15 +78,6 @@ def test_letters_of_other_scripts_are_named():
         normalise_english("say привет")
 
 
-def test_endless_numbers_are_read_digit_by_digit():
-    assert cardinal("1" + "0" * 400).split() == ["one", *["zero"] * 400]
-    assert normalise_english("9" * 5000).split() == ["nine"] * 5000
-    assert ordinal("1" * 20).endswith("one th")
-    endless = "1" * 5000
-    for text in (f"{endless}/3", f"1/{endless}", f"2 1/{endless}", f"{endless}/2 kg"):
-        assert normalise_english(text).split().count("one") >= 5000
-
-
 def test_rules_are_applied_in_order_and_know_only_ascii_digits():
     rules = (rule(r"a", "b"), rule(r"b(\d)", lambda match: f"<{match[1]}>"))
     assert apply(rules, "a1 b2 a٣") == "<1> <2> b٣"
@@ -116,14 +86,24 @@ def test_rules_are_applied_in_order_and_know_only_ascii_digits():
 @pytest.mark.parametrize(
     ("text", "spoken"),
     [
-        ("bread & butter", "bread and butter"),
-        ('(so) "quoted"...', "so, quoted."),
-        ("wait -- what?!", "wait, what?"),
-        ("x = 2", "x equals 2"),
+        ("bread & butter", "bread and butter"), ('(so) "quoted"...', "so, quoted."),
+        ("wait -- what?!", "wait, what?"), ("x = 2", "x equals 2"),
     ],
-)
+)  # fmt: skip
 def test_signs_are_said_and_marks_are_tidied(text, spoken):
     assert tidy_punctuation(say_signs(text)) == spoken
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the end.The next", "i.e.this", "e.g. that", "J.K.Rowling", "Dr.Smith", "p.m. and a.m.",
+        "and/or", "1.5/2.5", "3.5mm", "v2.0.1", "Wait...what", "etc.and", "U.S.A.", "24/7", "a.b",
+        "$5.and", "3.am", "Ph.D.s", "item 4.x",
+    ],
+)  # fmt: skip
+def test_full_stops_that_are_in_no_name_stay(text):
+    assert apply(ADDRESSES, text) == text
 
 
 def test_emoji_and_arrows_have_no_name():

@@ -1,13 +1,30 @@
-"""Plots of speech: mel with its phones, f0 and energy; mels above one another; attention."""
+"""Results for people: names of files, plots of speech, samples of validation utterances."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
+from torch import Tensor
 
-from utils.files import replacing
+from models.base.assets import Assets
+from models.base.model import AcousticModel
+from models.base.task import Sample
+from modules.mel import MelSpectrogram
+from modules.waveform.griffin_lim import GriffinLim
+from processors.dataset.batch import TtsBatch, VocoderBatch
+from processors.records import timed_phones
+
+METADATA = "metadata.jsonl"  # stage 3: a line for each audio file
+SINGLE = "single"  # folder of what stage 3 wrote in this mode
+# stage 4 writes these next to it, or into its folder COMPARISON where several are compared
+SCORES = "scores.json"
+UTTERANCES = "scores.jsonl"
+PAGE = "report.html"
+COMPARISON = "comparison"
+
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,36 +44,33 @@ TITLE_CHARACTERS_PER_IN = 11  # at 9 points
 
 
 def plot_synthesis(
-    path: Path | None,
     mel: ArrayLike,
     phones: Sequence[str],
     durations: ArrayLike,
     f0: ArrayLike | None = None,
     energy: ArrayLike | None = None,
     *,
+    frame_s: float,
     title: str = "",
-    frame_s: float | None = None,
 ) -> "Figure":
     """Draws the mel with phone boundaries and names, and below it f0 and energy.
 
     Of speech too long for the names to fit, neither names nor boundaries are drawn.
 
     Args:
-        path: PNG file to write; None only returns the figure.
         mel: Log-mel, (M, T).
         phones: Phone names, N of them.
         durations: Frames per phone, (N,); their sum is T.
         f0: Hz, 0 where unvoiced, (T,); None leaves its panel out.
         energy: (T,); None leaves its panel out.
+        frame_s: Seconds per frame, for the time axis.
         title: Title, wrapped to the width of the figure; at most three lines.
-        frame_s: Seconds per frame, for the time axis; None counts frames.
 
     Returns:
         The figure, free of pyplot's global state.
     """
     mel = np.asarray(mel, dtype=np.float32)
-    frame = 1.0 if frame_s is None else frame_s
-    edges = np.concatenate([[0], np.cumsum(np.asarray(durations))]) * frame  # (N + 1,)
+    edges = np.concatenate([[0], np.cumsum(np.asarray(durations))]) * frame_s  # (N + 1,)
     curves = (("f0 (Hz)", f0), ("energy", energy))
     shown = {name: np.asarray(row, np.float32) for name, row in curves if row is not None}
 
@@ -64,39 +78,33 @@ def plot_synthesis(
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
     if max(rows, default=0) >= MAX_LABEL_ROWS:
         phones, edges, rows = [], edges[[0, -1]], []
-    panels = add_panels(width_in, PANEL_IN[: 1 + len(shown)], title, max(rows, default=0) + 1)
-    draw_mel(panels[0], mel, edges, colour_limits([mel]))
-    draw_labels(panels[0], phones, edges, rows)
+    panels = _add_panels(width_in, PANEL_IN[: 1 + len(shown)], title, max(rows, default=0) + 1)
+    _draw_mel(panels[0], mel, edges, colour_limits([mel]))
+    _draw_labels(panels[0], phones, edges, rows)
     for panel, (name, values) in zip(panels[1:], shown.items(), strict=True):
-        draw_curve(panel, values, edges, name, frame)
-    return _finished(panels, "frames" if frame_s is None else "seconds", path)
+        _draw_curve(panel, values, edges, name, frame_s)
+    return cast("Figure", panels[0].figure)
 
 
-def plot_mels(
-    path: Path | None, mels: Mapping[str, ArrayLike], *, title: str = "", frame_s: float
-) -> "Figure":
-    """Draws log-mels (M, T), by name, above one another, with the same colours and time axis.
-
-    Other arguments are those of `plot_synthesis`.
-    """
+def plot_mels(mels: Mapping[str, ArrayLike], *, frame_s: float, title: str = "") -> "Figure":
+    """Draws log-mels (M, T), by name, above one another, with the same colours and time axis."""
     arrays = {name: np.asarray(mel, dtype=np.float32) for name, mel in mels.items()}
     seconds = max(mel.shape[1] for mel in arrays.values()) * frame_s
-    panels = add_panels(figure_width(SECOND_IN * seconds), [PANEL_IN[0]] * len(arrays), title)
+    panels = _add_panels(figure_width(SECOND_IN * seconds), [PANEL_IN[0]] * len(arrays), title)
     for panel, (name, mel) in zip(panels, arrays.items(), strict=True):
-        draw_mel(panel, mel, np.array([0, mel.shape[1] * frame_s]), colour_limits(arrays.values()))
+        _draw_mel(panel, mel, np.array([0, mel.shape[1] * frame_s]), colour_limits(arrays.values()))
         panel.set_ylabel(f"{name} (mel band)", fontsize=8)
     panels[-1].set_xlim(0, seconds)
-    return _finished(panels, "seconds", path)
+    return cast("Figure", panels[0].figure)
 
 
 def plot_attention(
-    path: Path | None,
     attention: ArrayLike,
     phones: Sequence[str],
     gate: ArrayLike | None = None,
     *,
-    title: str = "",
     frame_s: float,
+    title: str = "",
 ) -> "Figure":
     """Draws how much each phone weighs in each frame: a good alignment is a rising line.
 
@@ -108,25 +116,15 @@ def plot_attention(
     seconds = weights.shape[1] * frame_s
     heights_in = [max(PANEL_IN[0], LABEL_ROW_IN * len(phones)), PANEL_IN[1]]
     n_panels = 1 if gate is None else 2
-    panels = add_panels(figure_width(SECOND_IN * seconds), heights_in[:n_panels], title)
-    draw_mel(panels[0], weights, np.array([0, seconds]), (0.0, 1.0))
+    panels = _add_panels(figure_width(SECOND_IN * seconds), heights_in[:n_panels], title)
+    _draw_mel(panels[0], weights, np.array([0, seconds]), (0.0, 1.0))
     ticks = np.arange(len(phones)) + 0.5
     panels[0].set_yticks(ticks, phones, fontsize=LABEL_POINTS, parse_math=False)
     panels[0].set_ylabel("")
     if gate is not None:
-        draw_curve(panels[1], np.asarray(gate), np.array([0, seconds]), "gate", frame_s)
+        _draw_curve(panels[1], np.asarray(gate), np.array([0, seconds]), "gate", frame_s)
         panels[1].set_ylim(0, 1)
-    return _finished(panels, "seconds", path)
-
-
-def _finished(panels: Sequence["Axes"], unit: str, path: Path | None) -> "Figure":
-    """Returns the figure of panels, written to a file if there is a path."""
-    panels[-1].set_xlabel(unit, fontsize=8)
-    figure = cast("Figure", panels[0].figure)
-    if path is not None:
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format="png")
-    return figure
+    return cast("Figure", panels[0].figure)
 
 
 def figure_width(content_in: float) -> float:
@@ -153,22 +151,17 @@ def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> lis
     return rows
 
 
-def wrap(title: str, width_in: float) -> str:
-    """Wraps any text to at most three lines of a figure; the rest becomes an ellipsis."""
-    import textwrap
-
-    title = "".join(char if char.isprintable() else " " for char in title)
-    columns = int(width_in * TITLE_CHARACTERS_PER_IN)
-    return textwrap.fill(title, columns, max_lines=3, placeholder=" …")
-
-
-def add_panels(
+def _add_panels(
     width_in: float, heights_in: Sequence[float], title: str, n_label_rows: int = 0
 ) -> list["Axes"]:
     """Makes a figure of panels below one another with a common time axis."""
+    import textwrap
+
     from matplotlib.figure import Figure
 
-    title, bottom_in, gap_in = wrap(title, width_in), 0.45, 0.12
+    title = "".join(char if char.isprintable() else " " for char in title)
+    columns, bottom_in, gap_in = int(width_in * TITLE_CHARACTERS_PER_IN), 0.45, 0.12
+    title = textwrap.fill(title, columns, max_lines=3, placeholder=" …")
     top_in = 0.16 * len(title.splitlines()) + n_label_rows * LABEL_ROW_IN + 0.18
     total_in = top_in + sum(heights_in) + gap_in * (len(heights_in) - 1) + bottom_in
     figure = Figure(figsize=(width_in, total_in), dpi=100)
@@ -181,6 +174,7 @@ def add_panels(
     figure.subplots_adjust(hspace=gap_in / np.mean(heights_in))
     for panel in grid[:, 0]:
         panel.tick_params(labelsize=7)
+    grid[-1, 0].set_xlabel("seconds", fontsize=8)
     return list(grid[:, 0])
 
 
@@ -191,7 +185,7 @@ def colour_limits(mels: Iterable[np.ndarray]) -> tuple[float, float]:
     return float(low), max(float(high), float(low) + 1.0)
 
 
-def draw_mel(
+def _draw_mel(
     panel: "Axes", mel: np.ndarray, edges: np.ndarray, limits: tuple[float, float]
 ) -> None:
     """Draws the mel (M, T) as an image, with a thin line at each phone boundary (N + 1,)."""
@@ -207,7 +201,7 @@ def _draw_boundaries(panel: "Axes", edges: np.ndarray, colour: str) -> None:
     panel.vlines(edges[1:-1], 0, 1, transform=height, colors=colour, linewidth=0.4, alpha=0.6)
 
 
-def draw_labels(
+def _draw_labels(
     panel: "Axes", phones: Sequence[str], edges: np.ndarray, rows: Sequence[int]
 ) -> None:
     """Writes the phone names above the panel, each linked to its phone by a thin line."""
@@ -228,7 +222,7 @@ def draw_labels(
         )
 
 
-def draw_curve(
+def _draw_curve(
     panel: "Axes", values: np.ndarray, edges: np.ndarray, name: str, frame: float
 ) -> None:
     """Draws one curve, (T,), over the phone boundaries; zeros of f0 (unvoiced) are gaps."""
@@ -238,3 +232,81 @@ def draw_curve(
     _draw_boundaries(panel, edges, "grey")
     panel.set_ylabel(name, fontsize=8)
     panel.margins(y=0.1)
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# times the recording: an untrained or diverged model can give every phone seconds
+_LONGEST_SAMPLE = 3
+
+
+def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> Iterator[Sample]:
+    """Synthesises utterances from their phones with Griffin-Lim; figures show mel, f0 and energy.
+
+    Speech of more than three times the length of the recording is cut off there.
+    """
+    out = network.infer(
+        batch.phone_ids,
+        batch.phone_lengths,
+        speaker_ids=batch.speaker_ids,
+        max_frames=_LONGEST_SAMPLE * batch.mel_lengths,
+    )
+    device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
+    vocoder = GriffinLim(assets.mel).to(device)
+    wavs = vocoder.infer(out.mel.float().to(device), out.mel_lengths.to(device)).cpu()  # (B, S)
+    contours = out.contours_per_frame()  # (B, T) each, or None
+    for item, id in enumerate(batch.ids):
+        T, N = int(out.mel_lengths[item]), int(batch.phone_lengths[item])
+        names, durations = _names(assets, batch.phone_ids[item, :N]), out.durations[item, :N]
+        wav = wavs[item, : T * assets.mel.hop_length]
+        phones = timed_phones(names, durations.tolist(), assets.mel.frame_s)
+        labels: dict[str, Any] = {"title": id, "frame_s": assets.mel.frame_s}
+        curves = (None if values is None else _plain(values[item, :T]) for values in contours)
+        spoken = _plain(out.mel[item, :, :T]), names, _plain(durations)
+        figures = {"mel": partial(plot_synthesis, *spoken, *curves, **labels)}
+        if out.alignment is not None:
+            weights = _plain(out.alignment[item, :T, :N])
+            gate = None if out.gate is None else _plain(out.gate[item, :T])
+            figures["attention"] = partial(plot_attention, weights, names, gate, **labels)
+        yield Sample(id, {"synthesised": wav}, figures, phones)
+
+
+def add_alignment_figures(
+    samples: Iterator[Sample], batch: TtsBatch, durations: Tensor, assets: Assets
+) -> Iterator[Sample]:
+    """Adds figures of the recordings with durations, (B, N) frames, that an aligner found."""
+    for item, sample in enumerate(samples):
+        T, N = int(batch.mel_lengths[item]), int(batch.phone_lengths[item])
+        names = _names(assets, batch.phone_ids[item, :N])
+        recorded = _plain(batch.mel[item, :, :T]), names, _plain(durations[item, :N])
+        curves = _plain(batch.f0[item, :T]), _plain(batch.energy[item, :T])
+        labels: dict[str, Any] = {"title": sample.id, "frame_s": assets.mel.frame_s}
+        draw = partial(plot_synthesis, *recorded, *curves, **labels)
+        yield sample._replace(figures={**sample.figures, "alignment": draw})
+
+
+def resynthesis_samples(
+    batch: VocoderBatch, wav_hat: Tensor, mel_of: MelSpectrogram
+) -> Iterator[Sample]:
+    """Yields recordings and their resynthesis, (B, S); a figure shows the mels of both."""
+    mel_of, mel = mel_of.to(wav_hat.device), mel_of.config
+    for item, id in enumerate(batch.ids):
+        S = int(batch.mel_lengths[item]) * mel.hop_length
+        wavs = {"recorded": batch.wav[item, :S], "synthesised": wav_hat[item, :S].float()}
+        draw = partial(_plot_mels_of, wavs, mel_of, title=id)
+        yield Sample(id, {name: wav.cpu() for name, wav in wavs.items()}, {"mels": draw})
+
+
+def _plot_mels_of(wavs: Mapping[str, Tensor], mel_of: MelSpectrogram, *, title: str) -> "Figure":
+    mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
+    return plot_mels(mels, title=title, frame_s=mel_of.config.frame_s)
+
+
+def _names(assets: Assets, phone_ids: Tensor) -> list[str]:
+    symbols = assets.required_vocabulary().symbols
+    return [symbols[phone] for phone in phone_ids.tolist()]
+
+
+def _plain(values: Tensor) -> np.ndarray:
+    return values.float().cpu().numpy()

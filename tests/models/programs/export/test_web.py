@@ -1,5 +1,3 @@
-"""What the folder of a voice for browsers holds, without a browser."""
-
 import base64
 import json
 import shutil
@@ -11,12 +9,11 @@ from zipfile import ZipFile
 import pytest
 from safetensors.numpy import load_file
 
-from models.programs.export.folder import open_voice
-from models.programs.export.web import folder as web
-from models.programs.export.web.folder import PACKAGES, export_web, fetch_packages
+from models.programs.export import folder as exports
+from models.programs.export.folder import PACKAGES, export_web, fetch_packages, open_voice
 from processors.text.letter_network import PATH, bundled_network, phones_of
 from processors.text.voice_phones import vocabulary_of
-from tests.models.programs.export.voices import RATES
+from tests.models.programs.export.voices import RATES, SPEAKERS
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
@@ -44,9 +41,10 @@ shutil.copy(f"{sys.argv[0]}.{package}.tgz", target)
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("web")
-    voice = open_voice(make_voice(folder / "voice"), make_vocoder(folder / "vocoder", rates=RATES))
+    home = make_voice(folder / "voice", *SPEAKERS)
+    voice = open_voice(home, make_vocoder(folder / "vocoder", rates=RATES))
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(web, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
+        monkeypatch.setattr(exports, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
         export_web(voice, folder / "out")
     return folder / "out"
 
@@ -58,7 +56,7 @@ def test_the_folder_has_all_that_its_files_load(exported):
         *("acoustic.onnx", "vocoder.onnx", "voice.json", "frontend.zip"),
         *("letter_to_sound.safetensors", "LICENSE", "cmudict.LICENSE", "THIRD_PARTY_LICENSES.txt"),
     }
-    assert json.loads((exported / "voice.json").read_text())["speakers"][0]["name"] == "one"
+    assert json.loads((exported / "voice.json").read_text())["speakers"][0]["name"] == "anna"
     stored = load_file(exported / "letter_to_sound.safetensors")
     assert stored.keys() == bundled_network().weights.keys()
 

@@ -1,5 +1,3 @@
-"""A voice in Chromium, from static files, without a network: run by `make test-page`."""
-
 import functools
 import http.server
 import json
@@ -11,8 +9,7 @@ import numpy as np
 import pytest
 
 from models.base.assets import Speaker
-from models.programs.export.folder import export_voice, open_voice
-from models.programs.export.web.folder import export_web
+from models.programs.export.folder import export_voice, export_web, open_voice
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.test_page_in_browser import wait_for

@@ -1,18 +1,26 @@
-"""Results folders of stage 3: sound files, and `metadata.jsonl` with a line for each."""
+"""Stage 3: synthesises items one by one into a folder of sound files and `metadata.jsonl`."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from models.base.results.files import COMPARISON, METADATA, PAGE, SCORES, SINGLE, UTTERANCES
+from models.base.registry import load_config
+from models.base.results import COMPARISON, METADATA, PAGE, SCORES, SINGLE, UTTERANCES
+from models.checkpoint.folders import step_folder
+from models.checkpoint.history import HISTORY, History
+from models.checkpoint.loading import CHECKPOINTS
 from models.synthesizer.settings import RECORDED, Settings
+from preprocessors.manifest import MANIFEST, Utterance, read_split
 from processors.durations.writing import WRITERS, AlignedSpeech
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones
-from utils.errors import InputError
-from utils.files import append_jsonl, read_jsonl, write_jsonl
+from utils.errors import InputError, counted, refuse
+from utils.files import append_jsonl, read_jsonl, user_path, write_jsonl
+from utils.locks import locked
+from utils.logging import get_logger, progress
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class CopyLine:
     n_bytes: int = 0  # size of the file; 0: not known
 
 
+TestingSet = Literal["train", "test", "golden_test"]
 L = TypeVar("L", TextLine, CopyLine)
 _TIMED: dict[str, tuple[type[Any], tuple[str, ...]]] = {  # the keys of timed records in the file
     "words": (TimedWord, ("word", "start_s", "end_s")),
@@ -251,3 +260,115 @@ def _aligned(line: TextLine) -> AlignedSpeech:
         sample_rate=line.sample_rate,
         marks=line.marks,
     )
+
+
+def default_output(reference: str | Path, folder: Path) -> Path:
+    """Returns `result` in the folder of a local experiment."""
+    if not user_path(reference).exists():
+        raise InputError(
+            f"{reference} is no folder here: choose one for the wavs by --infer_output_dir"
+        )
+    return folder / "result"
+
+
+def best_checkpoint(reference: str | Path) -> Path:
+    """Finds the checkpoint of an experiment here whose validation loss was the smallest."""
+    home = user_path(reference)
+    step = History.load(home).best_step
+    if step is None:
+        raise InputError(
+            f"{reference}: {HISTORY} there names no best checkpoint; --infer_best goes with the"
+            " folder of an experiment that was validated while it was trained"
+        )
+    return step_folder(home / CHECKPOINTS, step)
+
+
+def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
+    """Finds the folder of the experiment with this name, in `log_dir` of the configuration."""
+    folder = user_path(load_config(config_path, overrides).log_dir) / name
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such experiment; run stage 2, or give --infer_expt_dir")
+    return folder
+
+
+def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
+    """Reads the utterances of one split of a prepared dataset, sorted by id."""
+    prepared = sorted(path.parent.name for path in processed.glob(f"*/{MANIFEST}"))
+    if dataset not in prepared:
+        raise InputError(
+            f"{processed} holds no dataset {dataset!r} (prepared: {', '.join(prepared) or 'none'});"
+            " correct --infer_dataset or preprocess.processed_dir, or run stage 1"
+        )
+    folder = processed / dataset
+    utterances = read_split(folder, testing_set)
+    if not utterances:
+        raise InputError(f"{folder}: the split {testing_set} is empty; see preprocess.split")
+    return utterances
+
+
+@contextmanager
+def opened_results(folder: Path, kind: type[L]) -> Iterator[ResultFolder[L]]:
+    """Opens a folder of results; no other run may add to it before the end of the block."""
+    with locked(folder, "wait until it ends, or choose another --infer_output_dir"):
+        yield ResultFolder(folder, kind)
+
+
+def synthesise_each(
+    fingerprints: Mapping[str, str],
+    results: ResultFolder[L],
+    noun: str,
+    make: Callable[[str], tuple[L, float]],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Makes the files of texts or mels; keeps `metadata.jsonl` up to date.
+
+    Those that are finished, from the same text or mel with the same model and settings, are
+    skipped. At the end, an InputError lists those that failed with their reasons.
+
+    Args:
+        fingerprints: Digests of all that the sounds depend on, by id.
+        noun: Plural noun for messages, such as "texts".
+        make: Writes the file of an id; returns its line, and the seconds that the model worked.
+    """
+    todo = [id for id, digest in fingerprints.items() if overwrite or not results.holds(id, digest)]
+    if len(todo) < len(fingerprints):
+        get_logger(__name__).info(
+            "skipped %d of %s, finished with the same model and settings in %s; to repeat them,"
+            " remove them, or give stage 3 --overwrite",
+            len(fingerprints) - len(todo),
+            counted(len(fingerprints), noun),
+            _place(results.folder, list(fingerprints)),
+        )
+    made: dict[str, tuple[L, float]] = {}
+    faults: dict[str, str] = {}
+    if todo:
+        results.begin(todo)
+    try:
+        with progress(len(todo), f"synthesis: {noun}") as bar:
+            for id in todo:
+                try:
+                    made[id] = make(id)
+                    results.add(replace(made[id][0], fingerprint=fingerprints[id]))
+                except InputError as error:
+                    faults[id] = str(error)
+                bar.advance(0 if id in faults else 1)
+    finally:
+        results.save()
+    if made:
+        spoken_s = sum(line.seconds for line, _ in made.values())
+        work_s = sum(seconds for _, seconds in made.values())
+        get_logger(__name__).info(
+            "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
+            *(counted(len(made), noun), spoken_s, work_s, work_s / spoken_s),
+            _place(results.folder, list(made)),
+        )
+    refuse(
+        [f"{id}: {reason}" for id, reason in faults.items()],
+        f"{len(faults)} of {counted(len(todo), noun)} could not be synthesised",
+    )
+
+
+def _place(folder: Path, ids: Sequence[str]) -> Path:
+    """Returns the path of the wavs: the file of a single one, otherwise their folder."""
+    return folder / f"{ids[0]}.wav" if len(ids) == 1 else folder

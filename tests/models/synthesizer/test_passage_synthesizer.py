@@ -3,18 +3,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from models.base.assets import Assets, Speaker
 from models.base.model import TtsOutput
-from models.base.registry import find_model, load_config
-from models.synthesizer.attention_retries import infer_with_retries
+from models.synthesizer.passage_synthesizer import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.markup.ssml import Ssml
 from processors.text.voice_phones import arpabet_vocabulary
+from tests.worlds.untrained import save_weights, write_model
 from utils.errors import InputError
-from utils.files import write_json
 
 FLOOR = -9.0
 N_PHONES = 12
@@ -84,30 +82,16 @@ def test_attempts_are_bounded():
 def voice(tmp_path: Path) -> Synthesizer:
     """An untrained Tacotron 2 that says one frame of each sentence."""
     sizes = {"prenet_size": 8, "attention_lstm_size": 8, "decoder_lstm_size": 8}
-    config = {
-        "task": "tts",
-        "model_type": "Tacotron2",
-        "dataset": ["tiny"],
-        "dataset_path": {},
-        "log_dir": "ckpts/tts",
-        "model": {
-            "encoder": {"hidden": 8},
-            "decoder": {**sizes, "attention_size": 4},
-            "postnet": {"channels": 8},
-        },
-        "train": {"max_steps": 1},
-        "inference": {"griffin_lim_iterations": 1, "attention_attempts": 2},
+    sizes = {
+        "encoder": {"hidden": 8},
+        "decoder": {**sizes, "attention_size": 4},
+        "postnet": {"channels": 8},
     }
-    write_json(tmp_path / "config.json", config)
+    inference = {"griffin_lim_iterations": 1, "attention_attempts": 2}
     assets = Assets(MelConfig(), arpabet_vocabulary(), (Speaker("one", "en-us"),))
-    assets.save(tmp_path)
-    torch.manual_seed(0)
-    network = find_model("tts", "tacotron2").network.build(
-        load_config(tmp_path / "config.json").model, assets
-    )
+    network = write_model(tmp_path, "tts", "Tacotron2", sizes, assets, inference=inference)
     network.decoder.gate_linear.bias.data.fill_(9.0)
-    save_file(network.state_dict(), tmp_path / "model.safetensors")
-    return Synthesizer(tmp_path, "griffin_lim")
+    return Synthesizer(save_weights(network, tmp_path), "griffin_lim")
 
 
 def test_a_voice_with_attention_speaks_and_names_sentences_that_failed(voice, caplog):

@@ -1,5 +1,3 @@
-"""Each limit of the server."""
-
 import json
 import logging
 import time
@@ -8,7 +6,7 @@ import numpy as np
 import openai
 import pytest
 
-from models.programs.server.limits import Limits
+from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.programs.server.servers import running, wait_until
 

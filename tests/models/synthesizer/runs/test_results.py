@@ -1,20 +1,34 @@
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import parselmouth
 import pytest
 
-from models.synthesizer.runs.metadata import ResultFolder, TextLine, export_speech, read_rows
-from models.synthesizer.runs.text_files import InputText
-from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
+from models.checkpoint.history import History
+from models.synthesizer.runs.results import (
+    ResultFolder,
+    TextLine,
+    best_checkpoint,
+    default_output,
+    experiment_of,
+    export_speech,
+    read_rows,
+    synthesise_each,
+    utterances_of,
+)
+from models.synthesizer.runs.text_synthesis import InputText, Settings, TextItem, line_of
 from modules.mel import MelConfig
+from preprocessors.manifest import write_manifest
 from processors.durations import EXPORT_FORMATS
 from processors.durations.sources import durations_in
 from processors.durations.subtitles import sentences_of
 from processors.records import Word
 from tests.models.stage_3 import text_line
+from tests.models.synthesizer.runs.test_text_synthesis import prepare
 from tests.models.synthesizer.speeches import make_speech
+from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
 
 HOP, RATE = 256, 22050
@@ -79,18 +93,13 @@ def test_another_metadata_file_is_refused(tmp_path, content: str):
         folder_of(tmp_path)
 
 
-def test_a_file_is_held_if_it_was_made_from_the_same_and_is_still_there(tmp_path):
+def test_a_file_is_held_if_it_was_made_from_the_same_and_is_there_and_whole(tmp_path):
     keep(folder_of(tmp_path), "a", fingerprint="f")
-    assert folder_of(tmp_path).holds("a", "f")
-    assert not folder_of(tmp_path).holds("a", "g")
-    assert not folder_of(tmp_path).holds("b", "f")
-    (tmp_path / "a.wav").unlink()
+    held = [folder_of(tmp_path).holds(*one) for one in (("a", "f"), ("a", "g"), ("b", "f"))]
+    assert held == [True, False, False]
+    (tmp_path / "a.wav").write_bytes(b"")  # cut short
     assert not folder_of(tmp_path).holds("a", "f")
-
-
-def test_a_file_that_was_cut_short_is_not_held(tmp_path):
-    keep(folder_of(tmp_path), "a", fingerprint="f")
-    (tmp_path / "a.wav").write_bytes(b"")
+    (tmp_path / "a.wav").unlink()
     assert not folder_of(tmp_path).holds("a", "f")
 
 
@@ -253,3 +262,137 @@ def test_a_line_that_somebody_changed_is_named(tmp_path, changes, fault):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes) + "\n")
     with pytest.raises(InputError, match=f"metadata.jsonl {fault}"):
         export_speech(tmp_path, "json", None)
+
+
+def test_the_best_checkpoint_is_the_one_that_the_history_names(tmp_path):
+    with pytest.raises(
+        InputError, match=r"history\.json there names no best checkpoint; --infer_best"
+    ):
+        best_checkpoint(tmp_path)
+    History(step=6, best=0.5, best_step=4).save(tmp_path)
+    assert best_checkpoint(tmp_path) == tmp_path / "checkpoints" / "step-00000004"
+
+
+def test_a_dataset_without_the_utterances_that_are_asked_for_is_an_error(tmp_path):
+    prepare(tmp_path, "Anna", a="Aa.", b="Bb.")
+    prepare(tmp_path, "Bert", a="Aa.")
+    write_manifest(tmp_path / "data" / "Bert" / "manifest.jsonl", [])
+    for processed, dataset, split, message in (
+        ("data", "Ana", "test", r"no dataset 'Ana' \(prepared: Anna, Bert\)"),
+        ("none", "Anna", "test", r"no dataset 'Anna' \(prepared: none\); .*run stage 1"),
+        ("data", "Anna", "train", "the split train is empty"),
+        ("data", "Bert", "test", r"a is not in manifest.jsonl; run stage 1 again"),
+    ):
+        with pytest.raises(InputError, match=message):
+            utterances_of(tmp_path / processed, dataset, split)
+
+
+def test_output_goes_into_a_local_experiment_or_must_be_named(tmp_path):
+    assert default_output(tmp_path, tmp_path) == tmp_path / "result"
+    with pytest.raises(InputError, match=r"org/voice is no folder here.*--infer_output_dir"):
+        default_output("org/voice", tmp_path)
+
+
+def test_a_name_and_a_config_stand_for_an_experiment(tmp_path):
+    config = write_voice_config(tmp_path)
+    with pytest.raises(InputError, match=r"ckpts/anna: no such experiment; run stage 2"):
+        experiment_of(config, "anna", [])
+    (tmp_path / "ckpts" / "anna").mkdir(parents=True)
+    assert experiment_of(config, "anna", []) == tmp_path / "ckpts" / "anna"
+
+
+@dataclass(frozen=True)
+class NumberLine:
+    """What is known about a file of zeros."""
+
+    id: str
+    file: str
+    dataset: str
+    value: int
+    seconds: float = 2.0
+    fingerprint: str = ""
+    n_bytes: int = 0
+
+
+def write_number(folder: Path, id: str) -> NumberLine:
+    """The file of a number, which cannot be made if it is odd."""
+    value = int(id)
+    if value % 2:
+        raise InputError(f"{value} is odd")
+    folder.mkdir(exist_ok=True)
+    (folder / f"{id}.wav").write_bytes(b"0")
+    return NumberLine(id, f"{id}.wav", "", value)
+
+
+def synthesise_numbers(folder: Path, *ids: str, **options: bool) -> list[NumberLine]:
+    results = ResultFolder(folder, NumberLine)
+    fingerprints = dict.fromkeys(ids, "of this model")
+    synthesise_each(
+        fingerprints, results, "numbers", lambda id: (write_number(folder, id), 0.5), **options
+    )
+    return [results.lines[id] for id in ids]
+
+
+def test_what_was_made_is_logged_and_recorded(tmp_path, caplog):
+    with caplog.at_level("INFO", "arion"):
+        lines = synthesise_numbers(tmp_path / "out", "4", "2")
+    assert [line.value for line in lines] == [4, 2]
+    rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
+    assert [json.loads(row)["value"] for row in rows] == [2, 4]
+    assert "2 numbers, 4.0 s of speech in 1.0 s (real-time factor 0.250)" in caplog.text
+
+
+def test_one_is_not_many(tmp_path, caplog):
+    with caplog.at_level("INFO", "arion"):
+        synthesise_numbers(tmp_path / "out", "4")
+        synthesise_numbers(tmp_path / "out", "4")
+    log = " ".join(caplog.text.split())
+    assert f"(real-time factor 0.250): {tmp_path}/out/4.wav" in log
+    assert f"same model and settings in {tmp_path}/out/4.wav; to repeat them, remove" in log
+    assert "1 number, 2.0 s of speech" in log
+    with pytest.raises(InputError, match=r"^1 of 1 number could .*:\n  3: 3 is odd$"):
+        synthesise_numbers(tmp_path / "out", "3")
+
+
+def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, caplog):
+    synthesise_numbers(tmp_path / "out", "2", "4")
+    (tmp_path / "out" / "2.wav").write_bytes(b"9")
+    with caplog.at_level("INFO", "arion"):
+        lines = synthesise_numbers(tmp_path / "out", "4", "6", "2")
+    assert [line.value for line in lines] == [4, 6, 2]
+    assert "skipped 2 of 3 numbers, finished with the same model and" in caplog.text
+    assert "or give stage 3 --overwrite" in caplog.text
+    assert "1 number, 2.0 s of speech in 0.5 s" in caplog.text
+    assert "1/1 (100 %)" in caplog.text
+    assert (tmp_path / "out" / "2.wav").read_bytes() == b"9"
+
+
+def test_all_is_spoken_again_if_asked_for(tmp_path, caplog):
+    synthesise_numbers(tmp_path / "out", "2")
+    (tmp_path / "out" / "2.wav").write_bytes(b"9")
+    with caplog.at_level("INFO", "arion"):
+        synthesise_numbers(tmp_path / "out", "2", overwrite=True)
+    assert (tmp_path / "out" / "2.wav").read_bytes() == b"0"
+    assert "skipped" not in caplog.text
+
+
+def test_scores_do_not_outlive_what_they_are_of(tmp_path):
+    scores = tmp_path / "out" / "scores.json"
+    scores.parent.mkdir()
+    scores.write_text("{}")
+    synthesise_numbers(tmp_path / "out", "4")
+    assert not scores.exists()
+    scores.write_text("{}")
+    synthesise_numbers(tmp_path / "out", "4")  # nothing is made
+    assert scores.exists()
+
+
+def test_failures_are_counted_and_the_first_of_them_listed_at_the_end(tmp_path, caplog):
+    odd = [str(number) for number in range(1, 47, 2)]
+    with caplog.at_level("INFO", "arion"), pytest.raises(InputError) as failure:
+        synthesise_numbers(tmp_path / "out", "2", *odd)
+    lines = str(failure.value).splitlines()
+    assert lines[:2] == ["23 of 24 numbers could not be synthesised:", "  1: 1 is odd"]
+    assert lines[-1] == "  and 3 more"
+    assert len(lines) == 22
+    assert "100 %" not in caplog.text

@@ -1,0 +1,57 @@
+"""Cuts long recordings into clips with their texts: arion corpus RECORDINGS OUT [flags]."""
+
+from pathlib import Path
+
+from bins._flags.parsers import program_arguments
+from utils.cli import run
+from utils.errors import InputError
+
+
+def main() -> None:
+    """Reads the texts, and writes the corpus."""
+    flags = program_arguments(
+        "corpus",
+        "Cuts long recordings at pauses into clips of 1 to 15 s, as a corpus for stage 1, and finds"
+        " the text of each in a book, a script or subtitles. What does not fit is left out:"
+        " left_out.csv lists it, report.html plays the worst clips. After an interruption, the same"
+        " command goes on. docs/corpus.md has examples.",
+    )
+
+    from models.programs.corpus.checking import text_config
+    from models.programs.corpus.texts import TEXT_SUFFIXES, read_source
+    from models.programs.corpus.writing import CorpusWriter, list_recordings
+    from processors.metrics.recognition.user_models import load_function
+    from processors.text.frontend import TextFrontend
+    from processors.text.normalisation.english import is_english
+    from utils.files import sha256_of, size_and_time
+    from utils.logging import setup_logging
+
+    setup_logging()
+    recogniser = load_function(flags.recogniser) if flags.recogniser else None
+    recordings = list_recordings(flags.recordings, flags.out)
+    texts: dict[str, Path] = {}
+    for recording in recordings:
+        beside = map(recording.audio.with_suffix, TEXT_SUFFIXES)
+        path = flags.text or next((path for path in beside if path.is_file()), None)
+        if path:
+            texts[recording.id] = path
+    if recogniser is None and (lacking := [r.audio.name for r in recordings if r.id not in texts]):
+        fault = f"{lacking[0]} has no text; give --text, a text next to it, or --recogniser"
+        raise InputError(f"{flags.recordings}: {fault}")
+    if recogniser is None and not is_english(flags.language):
+        raise InputError(
+            f"--language {flags.language}: the built-in recogniser knows English only; give"
+            " --recogniser module:function (docs/corpus.md has an example)"
+        )
+    frontend = TextFrontend(text_config(flags.language), flags.language, "skip")
+    read = {path: read_source(path, frontend) for path in {*texts.values()}}
+    made_of = {f"text {path.name}": sha256_of(path)[:16] for path in read}
+    made_of |= {f"recording {r.id}": str(size_and_time(r.audio)) for r in recordings}
+    made_of |= {"--language": flags.language, "--recogniser": str(flags.recogniser)}
+    sources = {id: read[path] for id, path in texts.items()}
+    writer = CorpusWriter(flags.out, flags.language, sources, recogniser, flags.num_workers)
+    writer.write(recordings, made_of)
+
+
+if __name__ == "__main__":
+    run(main)

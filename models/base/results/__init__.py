@@ -1,1 +1,0 @@
-"""Results for people: names of their files, plots, samples during training."""

@@ -1,0 +1,191 @@
+"""Finds recognised words in a text, and chooses clips that are cut at pauses.
+
+The words follow the text, with words that are wrong, missing or added, or continue at any other
+place at a fixed price: a local alignment (Smith and Waterman 1981) with jumps, so that passages
+that the recording skips, repeats or has in another order cost no more than their edges. A clip
+begins and ends only where the words on both sides of a pause, or the ends of sentences, leave no
+doubt about which words of the text belong to it.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf, log
+from typing import NamedTuple
+
+import numpy as np
+
+from models.programs.corpus.recognition import HeardWord
+from models.programs.corpus.texts import SourceText
+from modules.compiled import compiled
+
+SHORTEST_S, LONGEST_S = 1.0, 15.0
+PAUSE_S = 0.15  # the shortest at which a clip is cut
+MAX_MISFIT = 0.35  # share of words that are recognised otherwise, where no aligner checks a clip
+_LARGEST_MISFIT = 0.6  # where one does
+_LONGEST_PAUSE_S = 0.6  # inside a clip; longer ones may hold noise, by which a clip would be lost
+_MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
+_WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
+# a jump to the middle of a clause costs 1 more
+_NEXT, _EXTRA, _SKIPPED, _JUMPED = range(4)  # moves
+_BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
+USUAL_S = 5.0  # of a clip, to which others are compared
+_CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
+_FAR = 30  # words: what is nearer may be a slip and its repetition, or a missed word
+_CLAUSE_COST = 0.05  # after a comma
+
+
+class Claim(NamedTuple):
+    """A stretch of a recording and the words of the text that it should hold."""
+
+    first: int  # recognised words
+    past: int
+    text_first: int  # words of the text; -1 where none was found
+    text_last: int
+    misfit: float  # share of words that are recognised otherwise
+
+
+def match(heard: Sequence[str], text: Sequence[str], jumps: np.ndarray) -> np.ndarray:
+    """Returns the place in the text of each recognised word, -1 for added words, (N,).
+
+    `jumps` are the prices of a jump to each word of the text, (M,).
+    """
+    numbers = {name: n for n, name in enumerate(dict.fromkeys(text))}
+    words = np.array([numbers.get(name, -1) for name in heard], dtype=np.int64)
+    wanted = np.array([numbers[name] for name in text], dtype=np.int64)
+    blocks = [words[n : n + _BLOCK] for n in range(0, len(words), _BLOCK)]
+    return np.concatenate(
+        [*(_best_path(block, wanted, jumps) for block in blocks), np.zeros(0, int)]
+    )
+
+
+@compiled
+def _best_path(words: np.ndarray, text: np.ndarray, jumps: np.ndarray) -> np.ndarray:
+    N, M = len(words), len(text)
+    moves = np.zeros((N, M), dtype=np.int8)
+    origins = np.zeros(N, dtype=np.int64)
+    before, scores = np.zeros(M), np.zeros(M)
+    for n in range(N):
+        origins[n] = np.argmax(before)
+        for m in range(M):
+            gain = 1.0 if words[n] == text[m] else -_WRONG
+            best, move = before[origins[n]] - (jumps[m] if n else 0.0) + gain, _JUMPED
+            if m and before[m - 1] + gain >= best:
+                best, move = before[m - 1] + gain, _NEXT
+            if before[m] - _ADDED > best:
+                best, move = before[m] - _ADDED, _EXTRA
+            if m and scores[m - 1] - _MISSING > best:
+                best, move = scores[m - 1] - _MISSING, _SKIPPED
+            scores[m], moves[n, m] = best, move
+        before, scores = scores, before
+    return _trace(moves, origins, int(np.argmax(before)))
+
+
+@compiled
+def _trace(moves: np.ndarray, origins: np.ndarray, last: int) -> np.ndarray:
+    places = np.full(len(moves), -1)
+    n, m = len(moves) - 1, last
+    while n >= 0:
+        move = moves[n, m]
+        if move == _SKIPPED:
+            m -= 1
+            continue
+        if move != _EXTRA:
+            places[n] = m
+        if move == _JUMPED:
+            m = origins[n]
+        elif move == _NEXT:
+            m -= 1
+        n -= 1
+    return places
+
+
+class Matched:
+    """Recognised words with their places in a text."""
+
+    def __init__(self, heard: Sequence[HeardWord], source: SourceText) -> None:
+        names = [word.name for word in source.words]
+        self.heard, self.source = heard, source
+        costs = np.array([0.0, *(word.cut_cost for word in source.words[:-1])])
+        jumps = _JUMP + 4 * np.minimum(costs, 0.25)
+        self.places = match([word.name for word in heard], names, jumps)
+        pairs = zip(heard, self.places.tolist(), strict=True)
+        self.is_right = [place >= 0 and word.name == names[place] for word, place in pairs]
+        gaps = (after.start_s - before.end_s for before, after in pairwise(heard))
+        cuts = [0, *(n for n, gap in enumerate(gaps, 1) if gap >= PAUSE_S), len(heard)]
+        self.pieces = [span for span in pairwise(cuts) if span[1] > span[0]]
+
+    def claim(self, first: int, past: int) -> Claim:
+        """Returns which words of the text a stretch should hold."""
+        places = self.places[first:past]
+        found = places[places >= 0]
+        if not len(found) or (np.diff(found) <= 0).any():
+            return Claim(first, past, -1, -1, 1.0)
+        n_text = int(found[-1] - found[0]) + 1
+        wrong = past - first - sum(self.is_right[first:past]) + n_text - len(found)
+        right = np.flatnonzero(self.is_right[first:past])
+        gained = np.diff(right) - np.diff(places[right])  # words, between two that are right
+        misfit = 1.0 if np.abs(gained).max(initial=0) > _MOST_GAINED else wrong / n_text
+        return Claim(first, past, int(found[0]), int(found[-1]), misfit)
+
+    def is_sure(self, inside: int, outside: range) -> bool:
+        """Returns whether a clip may begin or end with a word, before or after which others are.
+
+        Inside a clause it may if the next word of the text follows there, and one of both words is
+        right. A single word next to a pause or to the end of a clause may be misheard noise.
+        """
+        place, step, words = int(self.places[inside]), outside.step, self.source.words
+        if place < 0:
+            return False
+        edge = place - (step < 0)  # the cut is after this word of the text
+        near = range(max(edge - 1, 0), min(edge + 2, len(words)))
+        costs = {n: words[n].cut_cost for n in near}
+        cost = costs.get(edge, 0.0)
+        if cost == inf or cost > min(costs.values()):
+            return False
+        other = next((n for n in outside if self.places[n] >= 0), None)
+        follows = other is not None and step * (self.places[other] - place) == 1
+        if cost == 0 or follows:
+            witnesses = (inside, inside - step, other if follows and other is not None else inside)
+            return any(self.is_right[n] for n in witnesses if 0 <= n < len(self.heard))
+        return cost <= _CLAUSE_COST and self.is_right[inside] and not self._is_near(place, other)
+
+    def _is_near(self, place: int, other: int | None) -> bool:
+        """Returns whether words may be missing between a place and a word, or are repeated."""
+        return other is not None and abs(int(self.places[other]) - place) < _FAR
+
+    def seconds(self, first: int, past: int) -> float:
+        """Returns the time from the start of a word to the end of another."""
+        return self.heard[past - 1].end_s - self.heard[first].start_s
+
+
+def choose_clips(matched: Matched) -> tuple[list[Claim], list[Claim]]:
+    """Returns clips, and the pieces that are in none, in order."""
+    pieces, N = matched.pieces, len(matched.heard)
+    starts = [matched.is_sure(first, range(first - 1, -1, -1)) for first, _ in pieces]
+    ends = [matched.is_sure(past - 1, range(past, N)) for _, past in pieces]
+    # price of the first n pieces, and the first piece of the last clip; -1: its piece is left out
+    prices, choices = [0.0], [-1]
+    for n, (last, past) in enumerate(pieces):
+        best, choice = prices[n] + _LEFT_OUT * max(matched.seconds(last, past), 0.3), -1
+        for k in range(n, -1, -1):
+            seconds = matched.seconds(pieces[k][0], past)
+            after = pieces[k][1]
+            if seconds > LONGEST_S or (k < n and matched.seconds(after, after) < -_LONGEST_PAUSE_S):
+                break
+            if seconds < SHORTEST_S or not (starts[k] and ends[n]):
+                continue
+            claim = matched.claim(pieces[k][0], past)
+            if claim.misfit <= _LARGEST_MISFIT:
+                cost = _CUT * matched.source.words[claim.text_last].cut_cost
+                cost += log(seconds / USUAL_S) ** 2 + seconds * claim.misfit
+                if prices[k] + cost < best:
+                    best, choice = prices[k] + cost, k
+        prices.append(best)
+        choices.append(choice)
+    clips, others, n = list[Claim](), list[Claim](), len(pieces)
+    while n:
+        k = choices[n]
+        chosen, first = (others, n - 1) if k < 0 else (clips, k)
+        chosen.append(matched.claim(pieces[first][0], pieces[n - 1][1]))
+        n = first
+    return clips[::-1], others[::-1]
