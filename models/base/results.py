@@ -17,6 +17,10 @@ from modules.waveform.griffin_lim import GriffinLim
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.records import timed_phones
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 METADATA = "metadata.jsonl"  # stage 3: a line for each audio file
 SINGLE = "single"  # folder of what stage 3 wrote in this mode
 # stage 4 writes these next to it, or into its folder COMPARISON where several are compared
@@ -24,11 +28,6 @@ SCORES = "scores.json"
 UTTERANCES = "scores.jsonl"
 PAGE = "report.html"
 COMPARISON = "comparison"
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LABEL_POINTS = 7.0  # font size of the phone names
 CHARACTER_IN = 0.075  # width of a character at that size, inches
@@ -41,6 +40,8 @@ MAX_LABEL_ROWS = 6  # of more, in speech of minutes, none can be read, and drawi
 MARGIN_IN = (0.75, 0.15)  # left and right of the panels
 PANEL_IN = (2.6, 1.0, 0.8)  # heights: mel, f0, energy
 TITLE_CHARACTERS_PER_IN = 11  # at 9 points
+# times the recording: an untrained or diverged model can give every phone seconds
+_LONGEST_SAMPLE = 3
 
 
 def plot_synthesis(
@@ -232,13 +233,6 @@ def _draw_curve(
     _draw_boundaries(panel, edges, "grey")
     panel.set_ylabel(name, fontsize=8)
     panel.margins(y=0.1)
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# times the recording: an untrained or diverged model can give every phone seconds
-_LONGEST_SAMPLE = 3
 
 
 def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> Iterator[Sample]:

@@ -28,6 +28,7 @@ from utils.logging import get_logger
 from utils.seed import derived_seed
 
 Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model
+_CHUNK_FRAMES = 64  # of a piece of a wav, 0.7 s: playback starts early
 
 
 def infer_with_retries(
@@ -77,9 +78,6 @@ def infer_with_retries(
     padded = pad_sequence([*mels], batch_first=True, padding_value=log_floor).mT  # (B, M, T)
     lengths = torch.tensor([len(mel) for mel in mels], device=padded.device)
     return TtsOutput(padded, lengths, torch.stack(durations)), list(chosen)
-
-
-_CHUNK_FRAMES = 64  # of a piece of a wav, 0.7 s: playback starts early
 
 
 class PassageSynthesizer:

@@ -20,6 +20,10 @@ from utils.errors import InputError
 from utils.logging import get_logger
 
 ALIGNMENT_FORMATS = ("json", "srt", "textgrid", "vtt")  # that `Speech.save_alignment` writes
+FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
+AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
+MAX_PHONES_PER_S = 40  # hurried speech has 20
+PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 
 
 @dataclass(frozen=True)
@@ -117,11 +121,6 @@ class Speech:
         wav = base64.b64encode(file.getvalue()).decode()
         return f'<audio controls src="data:audio/wav;base64,{wav}"></audio>'
 
-
-FADE_S = 0.005  # at both ends of a clause: an edge that is not at zero would click
-AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
-MAX_PHONES_PER_S = 40  # hurried speech has 20
-PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 
 # What is spoken in one pass, or silence: all of it but its wav, and the pieces of that, (n,)
 Clause = tuple[Speech, Iterable[np.ndarray]]
@@ -271,7 +270,7 @@ def amplified(
 def faded_pieces(
     pieces: Iterable[np.ndarray], n_samples: int, sample_rate: int
 ) -> Iterator[np.ndarray]:
-    """Fades a wav that comes in pieces, (n,) each, as `faded` does."""
+    """Fades both ends of a wav, which comes in pieces, (n,) each, by half cosines of 5 ms."""
     n = min(round(FADE_S * sample_rate), n_samples // 2)
     start = 0
     for piece in pieces:

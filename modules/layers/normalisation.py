@@ -17,6 +17,8 @@ _WEIGHT = ".weight"
 # suffixes of a magnitude and a direction
 _STORED = (".parametrizations.weight.original0", ".parametrizations.weight.original1")
 _OLD = (".weight_g", ".weight_v")  # torch.nn.utils.weight_norm, before torch 2.0
+Module = TypeVar("Module", bound=nn.Module)
+_FIRST_ITERATIONS = 15  # from random vectors; later one per update
 
 
 def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) -> dict[str, Tensor]:
@@ -71,10 +73,6 @@ def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
         )
     # the kernel that training uses, so that folding is bit-exact
     return torch._weight_norm(direction, magnitude, 0)
-
-
-Module = TypeVar("Module", bound=nn.Module)
-_FIRST_ITERATIONS = 15  # from random vectors; later one per update
 
 
 class SpectralNorm(nn.Module):

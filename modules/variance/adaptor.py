@@ -139,7 +139,7 @@ class TtsOutput(NamedTuple):
     alignment: Tensor | None = None  # attention, (B, T, N): weights of the phones in each frame
     gate: Tensor | None = None  # (B, T), probability that speech ends with this frame
     stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
-    prior: Tensor | None = None  # (B, M, T), the mean mel beside which a flow drew the mel
+    prior: Tensor | None = None  # (B, M, T), the mean mel that a flow drew the mel from
 
     def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
         """Returns pitch and energy per frame, (B, T) each; values of phones are repeated."""

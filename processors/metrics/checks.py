@@ -35,12 +35,26 @@ from utils.errors import InputError
 if TYPE_CHECKING:
     from processors.metrics.recognition.labelled_speech import LabelledSpeech, RecognisedWord
 
+# clipping
 N_TOPS = 3
 LONG_S = 1e-3  # of a peak that is flagged by itself
 _TOLERANCE = 1.5 / 32768
 _SHORTEST = 2  # samples
 _STEEPER = 1.5  # than the steepest round peak
 _QUIETEST = 100 / 32768  # quieter peaks are flat for lack of finer steps
+# silence
+MARGIN_S = 0.5  # by which silence may be longer than recorded
+EDGE_S = 0.5  # never flagged
+PAUSE_S = 0.8
+_USUAL_EDGE_S = 0.3  # assumed without a recording
+_USUAL_PAUSE_S = 0.7
+# words
+SHOWN = 3  # faults, of those found
+FEWEST = 2  # words, with free recognition
+_LISTED = 6  # words of a fault
+_NEAR = 2  # words between jumps that belong together
+_FEWEST_LETTERS = 3
+_FOUND_LETTERS = 0.5  # of the letters of missing words: with more, they were misread
 
 
 class FlatTop(NamedTuple):
@@ -94,13 +108,6 @@ def _upper(wav: np.ndarray) -> Iterator[FlatTop]:
             yield FlatTop(start, n, height)
 
 
-MARGIN_S = 0.5  # by which silence may be longer than recorded
-EDGE_S = 0.5  # never flagged
-PAUSE_S = 0.8
-_USUAL_EDGE_S = 0.3  # assumed without a recording
-_USUAL_PAUSE_S = 0.7
-
-
 def check_silence(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
     """Describes silence that is too long, by the rules of the module."""
     seconds = len(speech.wav) / speech.sample_rate
@@ -134,14 +141,6 @@ def _silence_note(
 
 def _longest(activity: SpeechActivity) -> Pause:
     return max(activity.pauses, key=lambda pause: pause.seconds, default=Pause(0.0, 0.0))
-
-
-SHOWN = 3  # faults, of those found
-FEWEST = 2  # words, with free recognition
-_LISTED = 6  # words of a fault
-_NEAR = 2  # words between jumps that belong together
-_FEWEST_LETTERS = 3
-_FOUND_LETTERS = 0.5  # of the letters of missing words: with more, they were misread
 
 
 class Fault(NamedTuple):

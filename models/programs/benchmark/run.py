@@ -40,6 +40,11 @@ TEXTS = (
     " hand, have a long history.",
 )
 _VOCODER_PRECISIONS = get_args(VocoderPrecision)
+ROOT = Path(__file__).parents[3]
+MODES = ("training", "inference", "speech", "start-up")
+VOICE = ROOT / "egs" / "_voices" / "choir"
+_STATEMENTS = ("import torch", "import models.synthesizer.synthesizer")
+_log = get_logger(__name__)
 
 
 class PrecisionError(InputError):
@@ -197,15 +202,6 @@ def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     return step
 
 
-ROOT = Path(__file__).parents[3]
-
-MODES = ("training", "inference", "speech", "start-up")
-VOICE = ROOT / "egs" / "_voices" / "choir"
-_STATEMENTS = ("import torch", "import models.synthesizer.synthesizer")
-
-log = get_logger(__name__)
-
-
 def known_models() -> dict[str, str]:
     """Returns the task of each model that has a recipe, by its name."""
     names = {name: task for task in ("tts", "vocoder") for name in model_names(task)}
@@ -269,7 +265,7 @@ def run_benchmark(options: Options) -> Iterator[Result]:
             except PrecisionError as error:
                 if len(groups) == 1:
                     raise
-                log.info("left out: %s", error)
+                _log.info("left out: %s", error)
             else:
                 yield from _measured(options, mode, model, by_setting)
     device = torch.device(options.device)
@@ -353,7 +349,7 @@ def _measured(
         # CPU seconds of several threads add up
         on_cpu = options.device == "cpu" and subject.threads == 1
         figures = figures_of(measurement, on_cpu=on_cpu)
-        log.info("%s of %s, %s: %.3g s", mode, model, setting, figures["p50, s"])
+        _log.info("%s of %s, %s: %.3g s", mode, model, setting, figures["p50, s"])
         yield Result(mode, model, setting, figures)
     if options.compare:
         first, second = measurements

@@ -20,6 +20,37 @@ from processors.text.reading import has_word
 from utils.errors import InputError
 from utils.files import read_text
 
+_MAX_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
+_MAX_TAGS = 500_000  # of a file
+_MAX_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
+_TYPE = "{http://www.idpf.org/2007/ops}type"
+_FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError
+)  # fmt: skip
+_Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
+
+# Headings of plain text: a word with a number and perhaps a title, or another word alone
+_NUMBER = (
+    r"(?:\d+|[ivxlc]+|(?:the )?(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|\w+teen|twenty|thirty|forty|fifty|first|second|third|fourth|fifth|sixth|seventh|eighth"
+    r"|ninth|tenth|last)(?:-\w+)?)"
+)
+_HEADING = re.compile(
+    rf"(?i:chapter|book|part|volume|letter|stave|canto|act|kapitel|chapitre|cap[ií]tulo|capitolo"
+    rf"|hoofdstuk|teil|partie|parte) (?i:{_NUMBER})(?:\s*[.:—–-].*|\s+[^a-z\s].*)?"
+    r"|(?i:preface|foreword|introduction|prologue|epilogue|afterword|conclusion|appendix"
+    r"|vorwort|prolog|epilog|nachwort|pr[ée]face|[ée]pilogue)[.:]?"
+)
+_CONTENTS = re.compile(r"(?:table of )?contents[.:]?", re.IGNORECASE)
+_LONGEST_HEADING = 100  # characters
+_LONGEST_LINE = 200  # of a text with line breaks inside paragraphs
+_GUTENBERG_START = re.compile(r"\*\*\* ?START OF TH.*?\*\*\*", re.DOTALL)
+_GUTENBERG_END = re.compile(r"\*\*\* ?END OF TH")
+_GUTENBERG_TITLE = re.compile(r"^Title: *(.+)$", re.MULTILINE)
+_PICTURE = re.compile(r"\[Illustration[^\]]*\]")
+_EMPHASIS = re.compile(r"(?<!\w)_([^_]+)_(?!\w)")
+
 
 class Chapter(NamedTuple):
     """What becomes one file of sound."""
@@ -66,36 +97,18 @@ def book_of(title: str, blocks: Sequence[Block]) -> Book:
     return Book(title, tuple(Chapter(name, tuple(texts)) for name, texts in chapters))
 
 
-_MAX_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
-_MAX_TAGS = 500_000  # of a file
-_MAX_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
-_TYPE = "{http://www.idpf.org/2007/ops}type"
-_FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError
-)  # fmt: skip
-_Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
-
-# Headings of plain text: a word with a number and perhaps a title, or another word alone
-_NUMBER = (
-    r"(?:\d+|[ivxlc]+|(?:the )?(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    r"|\w+teen|twenty|thirty|forty|fifty|first|second|third|fourth|fifth|sixth|seventh|eighth"
-    r"|ninth|tenth|last)(?:-\w+)?)"
-)
-_HEADING = re.compile(
-    rf"(?i:chapter|book|part|volume|letter|stave|canto|act|kapitel|chapitre|cap[ií]tulo|capitolo"
-    rf"|hoofdstuk|teil|partie|parte) (?i:{_NUMBER})(?:\s*[.:—–-].*|\s+[^a-z\s].*)?"
-    r"|(?i:preface|foreword|introduction|prologue|epilogue|afterword|conclusion|appendix"
-    r"|vorwort|prolog|epilog|nachwort|pr[ée]face|[ée]pilogue)[.:]?"
-)
-_CONTENTS = re.compile(r"(?:table of )?contents[.:]?", re.IGNORECASE)
-_LONGEST_HEADING = 100  # characters
-_LONGEST_LINE = 200  # of a text with line breaks inside paragraphs
-_GUTENBERG_START = re.compile(r"\*\*\* ?START OF TH.*?\*\*\*", re.DOTALL)
-_GUTENBERG_END = re.compile(r"\*\*\* ?END OF TH")
-_GUTENBERG_TITLE = re.compile(r"^Title: *(.+)$", re.MULTILINE)
-_PICTURE = re.compile(r"\[Illustration[^\]]*\]")
-_EMPHASIS = re.compile(r"(?<!\w)_([^_]+)_(?!\w)")
+def read_book(path: Path) -> Book:
+    """Reads a book, .epub, .md or plain text; an InputError if it is damaged or has no word."""
+    try:
+        if path.suffix.lower() == ".epub":
+            with zipfile.ZipFile(path) as archive:
+                return _read_epub(_Files(archive), path.stem)
+        divide = _divide_markdown if path.suffix.lower() == ".md" else _divide_text
+        return divide(read_text(path), path.stem)
+    except InputError as error:
+        raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    except _DAMAGE as error:
+        raise InputError(f"{path}: not an EPUB file, or a damaged one ({error})") from error
 
 
 class _Files:
@@ -139,7 +152,7 @@ class _Files:
         return root
 
 
-def _of_epub(files: _Files, stem: str) -> Book:
+def _read_epub(files: _Files, stem: str) -> Book:
     """Reads the documents in reading order, divided by the table of contents."""
     encryption = "META-INF/encryption.xml"
     methods = ".//{*}EncryptionMethod"
@@ -234,21 +247,7 @@ def _documents(files: _Files, paths: list[str], starts: _Starts) -> Iterator[Blo
             waiting += (e for id, titled in entries.items() if id for e in titled)
 
 
-def read_book(path: Path) -> Book:
-    """Reads a book."""
-    try:
-        if path.suffix.lower() != ".epub":
-            text = read_text(path)
-            return (_of_markdown if path.suffix.lower() == ".md" else _of_text)(text, path.stem)
-        with zipfile.ZipFile(path) as archive:
-            return _of_epub(_Files(archive), path.stem)
-    except InputError as error:
-        raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
-    except _DAMAGE as error:
-        raise InputError(f"{path}: not an EPUB file, or a damaged one ({error})") from error
-
-
-def _of_text(text: str, name: str) -> Book:
+def _divide_text(text: str, name: str) -> Book:
     """Divides a plain text; removes header and licence of Project Gutenberg."""
     title, start = _GUTENBERG_TITLE.search(text), _GUTENBERG_START.search(text)
     if start is not None:
@@ -278,7 +277,7 @@ def _blocks(lines: list[str]) -> list[Block]:
     return [Block(" ".join(" ".join(lines).split()))]
 
 
-def _of_markdown(text: str, name: str) -> Book:
+def _divide_markdown(text: str, name: str) -> Book:
     blocks = markdown_blocks(text)
     top = [block.text for block in blocks if block.level == 1]
     return book_of(top[0] if len(top) == 1 else name, blocks)

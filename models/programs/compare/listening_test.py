@@ -18,7 +18,7 @@ import soundfile
 from scipy.stats import binomtest, t
 
 from preprocessors.audio_folder import SUFFIXES
-from processors.audio.loudness import loudness
+from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
 from processors.audio.streams import write_audio
 from utils.config import build_complete
 from utils.errors import InputError, counted, listed
@@ -27,9 +27,10 @@ from utils.logging import get_logger
 
 KEY = "key.json"
 ANSWERS = {"preference": "012", "opinion": "12345"}  # 0: no preference
+COLUMNS = ("test", "listener", "trial", "answer", "seconds")  # of the page
+_CONFIDENCE = 0.95
+Answers = dict[tuple[str, int], int]  # by listener and number of the trial
 _PAGE = Path(__file__).with_name("page.html")
-_LOUDNESS_LUFS = -23.0  # EBU R128; lower if a clip would exceed the peak
-_PEAK_DB = -1.0  # of samples, re full scale
 
 
 @dataclass(frozen=True)
@@ -131,20 +132,15 @@ def _read(path: Path) -> tuple[np.ndarray, int]:
 
 
 def _gains(clips: dict[tuple[str, str], Path]) -> dict[tuple[str, str], float]:
-    """Computes the factors that give all clips one loudness, with no peak above -1 dB."""
-    levels, target = {}, _LOUDNESS_LUFS
+    """Computes the factors that give all clips -23 LUFS, or less if a peak would exceed -1 dB."""
+    levels, target = {}, LOUDNESS_LUFS
     for key, path in clips.items():
         wav, rate = _read(path)
         levels[key], peak = loudness([wav], rate)
         if not math.isfinite(levels[key]):
             raise InputError(f"{path} is silent or shorter than 0.4 s; remove it")
-        target = min(target, levels[key] + _PEAK_DB - 20 * math.log10(peak))
+        target = min(target, levels[key] + PEAK_DB - 20 * math.log10(peak))
     return {key: 10 ** ((target - level) / 20) for key, level in levels.items()}
-
-
-COLUMNS = ("test", "listener", "trial", "answer", "seconds")  # of the page
-_CONFIDENCE = 0.95
-Answers = dict[tuple[str, int], int]  # by listener and number of the trial
 
 
 def read_answers(paths: Sequence[Path], key: Key) -> Answers:

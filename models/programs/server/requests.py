@@ -1,7 +1,4 @@
-"""Requests for speech: fields as of OpenAI, errors in its JSON shape, limits, and counters.
-
-uvicorn reads a body of any size and waits for a slow client without end.
-"""
+"""Requests for speech: fields as of OpenAI, errors in its JSON shape, limits, and counters."""
 
 import asyncio
 import json
@@ -30,6 +27,10 @@ Request = TypeVar("Request", bound=BaseModel)
 _Word = Annotated[str, Field(min_length=1, max_length=100)]
 _Said = Annotated[str, Field(min_length=1, max_length=300)]
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
+_OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
+_RETRY_AFTER_S = 2
+_SWITCHED = 101  # to a WebSocket
+CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
 
 
 class ApiError(Exception):
@@ -113,18 +114,12 @@ def explained(faults: list[Any], body: object) -> ApiError:
     if fault["type"] == "json_invalid":
         error = json.JSONDecodeError(fault["ctx"]["error"], str(body), fault["loc"][-1])
         return ApiError(400, f"the body is not JSON: {error}")
-    field = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
+    name = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
     value = fault.get("input")
     shown = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
-    remedy = "; the voice decides how it sounds, so send 'arion'" if field == "model" else ""
-    message = f"{field or 'the body'}: {fault['msg']}{shown}{remedy}"
-    return ApiError(400, message, param=field)
-
-
-_OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
-_RETRY_AFTER_S = 2
-_SWITCHED = 101  # to a WebSocket
-CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
+    remedy = "; the voice decides how it sounds, so send 'arion'" if name == "model" else ""
+    message = f"{name or 'the body'}: {fault['msg']}{shown}{remedy}"
+    return ApiError(400, message, param=name)
 
 
 @dataclass(frozen=True)
@@ -175,7 +170,10 @@ class Counters:
 
 
 class Guard:
-    """ASGI middleware that refuses what exceeds the limits, and ends work that nobody waits for."""
+    """ASGI middleware that refuses what exceeds the limits, and ends work that no client awaits.
+
+    uvicorn itself reads a body of any size, and waits for a slow client without end.
+    """
 
     def __init__(self, app: ASGIApp, limits: Limits, counters: Counters) -> None:
         self._app = app

@@ -22,6 +22,14 @@ from utils.files import append_jsonl, read_jsonl, user_path, write_jsonl
 from utils.locks import locked
 from utils.logging import get_logger, progress
 
+TestingSet = Literal["train", "test", "golden_test"]
+_TIMED: dict[str, tuple[type[Any], tuple[str, ...]]] = {  # the keys of timed records in the file
+    "words": (TimedWord, ("word", "start_s", "end_s")),
+    "phones": (TimedPhone, ("phone", "start_s", "duration_s")),
+    "sentences": (TimedSentence, ("sentence", "start_s", "end_s")),
+    "marks": (TimedMark, ("mark", "time_s")),
+}
+
 
 @dataclass(frozen=True)
 class TextLine:
@@ -70,14 +78,7 @@ class CopyLine:
     n_bytes: int = 0  # size of the file; 0: not known
 
 
-TestingSet = Literal["train", "test", "golden_test"]
 L = TypeVar("L", TextLine, CopyLine)
-_TIMED: dict[str, tuple[type[Any], tuple[str, ...]]] = {  # the keys of timed records in the file
-    "words": (TimedWord, ("word", "start_s", "end_s")),
-    "phones": (TimedPhone, ("phone", "start_s", "duration_s")),
-    "sentences": (TimedSentence, ("sentence", "start_s", "end_s")),
-    "marks": (TimedMark, ("mark", "time_s")),
-}
 
 
 class ResultFolder(Generic[L]):
@@ -108,9 +109,9 @@ class ResultFolder(Generic[L]):
                 )
 
     def holds(self, id: str, fingerprint: str) -> bool:
-        """Tells whether the file of an utterance is whole and was made from the same inputs."""
+        """Returns whether the file of an utterance is whole and was made from the same inputs."""
         line = self.lines.get(id)
-        if line is None or not line.fingerprint == fingerprint != "":
+        if line is None or not fingerprint or line.fingerprint != fingerprint:
             return False
         return (self.folder / line.file).stat().st_size == line.n_bytes
 
@@ -180,7 +181,7 @@ def _values_of_text(row: dict[str, Any]) -> dict[str, Any]:
     settings = {name: row[name] for name in RECORDED if name in row}
     values["settings"] = Settings().record() | settings
     for key, (kind, (text, *times)) in _TIMED.items():
-        records = [(one[text], *(_number(one, name) for name in times)) for one in row[key]]
+        records = [(item[text], *(_number(item, name) for name in times)) for item in row[key]]
         if kind is TimedPhone:
             records = [(name, start, start + seconds) for name, start, seconds in records]
         values[key] = tuple(kind(*record) for record in records)

@@ -5,7 +5,7 @@ drawn from their distribution. Phones, durations, pitch and energy are those of 
 al. 2021, arXiv:2006.04558) with `variance_predictor.own_encoder`; the decoder is conditional flow
 matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from Matcha-TTS in that
 - durations are known in training, and pitch and energy are predicted and can be controlled;
-- the estimator is a stack of ConvNeXt blocks at frame rate (estimator.py), not a U-Net with
+- the estimator is a stack of ConvNeXt blocks at frame rate (network.py), not a U-Net with
   attention: it costs a fifth, and long mels are computed in windows;
 - the estimator also reads the hidden vectors of the frames and the ripple that the harmonics of F0
   have in the mel (modules/harmonics.py); the mean mel ("prior") is one more condition, detached
@@ -16,7 +16,7 @@ matching as in Matcha-TTS (Mehta et al. 2024, arXiv:2309.03199). It departs from
 - mels are scaled by fixed numbers, not by statistics of the corpus;
 - synthesis takes 4 steps with noise of standard deviation 0.3 by default, not 10 with 0.667;
 - a second part of the training (`model.lambda_adversarial`) trains the estimator alone, also by
-  discriminators of the mels that it synthesises in these steps (discriminators.py).
+  discriminators of the mels that it synthesises in these steps.
 """
 
 from collections.abc import Iterator
@@ -49,6 +49,7 @@ from processors.dataset.batch import TtsBatch
 _SHARES = ((0.0, 0.35), (0.25, 0.7), (0.6, 1.0))  # of the bands, from and to
 _CHANNELS = 48
 _LAYERS = (((5, 3), (2, 1)), ((5, 3), (2, 1)), ((3, 3), (2, 2)), ((3, 3), (1, 1)))
+_SEGMENT_FRAMES = 128  # 1.5 s, of each utterance, for the discriminators
 
 
 class MelDiscriminator(Discriminators):
@@ -57,9 +58,6 @@ class MelDiscriminator(Discriminators):
     def __init__(self, n_mels: int) -> None:
         parts = (slice(int(low * n_mels), int(high * n_mels)) for low, high in _SHARES)
         super().__init__(BandDiscriminator(part, _CHANNELS, _LAYERS, 0.0, 1.0) for part in parts)
-
-
-_SEGMENT_FRAMES = 128  # 1.5 s, of each utterance, for the discriminators
 
 
 class FlowSpeechTask(AcousticTask[FlowSpeech]):

@@ -24,6 +24,9 @@ from modules.variance.contours import Contour, ContourStats, binned_contour
 from modules.variance.prosody_encoder import ProsodyEncoder
 
 _N_MODULATIONS = 3  # scale, shift and gate
+MEL_MEAN, MEL_STD = -5.5, 2.2  # of log-mels of speech, nearly
+_TYPICAL_F0_HZ = 150.0
+_WINDOW_FRAMES = 512  # of the estimator: what it computes stays in the cache
 
 
 class DilatedDepthwise(nn.Module):
@@ -119,11 +122,6 @@ class Estimator(nn.Module):
         for block in self.blocks:
             frames = block(frames, mask, modulation.squeeze(1))
         return self.velocity(F.layer_norm(frames, frames.shape[2:]))
-
-
-MEL_MEAN, MEL_STD = -5.5, 2.2  # of log-mels of speech, nearly
-_TYPICAL_F0_HZ = 150.0
-_WINDOW_FRAMES = 512  # of the estimator: what it computes stays in the cache
 
 
 class FlowOutput(NamedTuple):
@@ -255,7 +253,7 @@ class FlowSpeech(FeedForwardNetwork):
         return velocity
 
     def _in_windows(self, point: Tensor, mask: Tensor, condition: Tensor, times: Tensor) -> Tensor:
-        """As `_velocity`; long mels in windows, with what the estimator reads on either side."""
+        """Computes `_velocity`, of long mels in windows with what it reads on either side."""
         _, T, _ = point.shape
         if torch.compiler.is_exporting() or T <= _WINDOW_FRAMES:
             return self._velocity(point, mask, condition, times)

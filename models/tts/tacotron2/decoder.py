@@ -23,6 +23,8 @@ from models.tts.tacotron2.config import DecoderConfig
 from modules.layers.basic import drop
 
 GradientOf = Callable[[Tensor], Tensor]
+PRENET_DROPOUT = 0.5  # in training, validation and synthesis
+_BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
 
 
 class _Deferred(torch.autograd.Function):
@@ -103,7 +105,7 @@ class StepMixture:
         self._weights: list[Tensor] = []
 
     def bind(self, n_steps: int) -> Tensor:
-        """Zeros (T, B, H) that the loop must add to its sums, for the gradient of the memory."""
+        """Returns zeros (T, B, H) to add to the sums of the loop, for the memory's gradient."""
         B, _, H = self._memory.shape
         offsets = self._fixed.new_zeros(n_steps, B, H)
         bound: Tensor = _Deferred.apply(offsets, self._memory, self._gradient)
@@ -129,10 +131,6 @@ def lstm_state(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     enter, keep, candidate, leave = gates.chunk(4, dim=1)
     cell = keep.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
     return leave.sigmoid() * cell.tanh(), cell
-
-
-PRENET_DROPOUT = 0.5  # in training, validation and synthesis
-_BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
 
 
 class LocationAttention(nn.Module):

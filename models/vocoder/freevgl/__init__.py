@@ -46,7 +46,12 @@ from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
 
-_MEL_MEAN, _MEL_STD = -5.0, 2.0  # approximate mean and standard deviation of log-mels of speech
+# approximate means and standard deviations of log-mels and of log magnitudes of speech
+_MEL_MEAN, _MEL_STD = -5.0, 2.0
+_LOG_SCALE = -4.0, 2.5
+_QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
+_LAYERS = (((7, 3), (2, 1)), ((7, 3), (2, 1)), ((5, 3), (2, 2)), ((3, 3), (1, 1)))
+_BLUR_REACH = 5  # frames or bands on either side
 _FIRST_SCALE = 0.2  # of the residual branches
 
 
@@ -99,10 +104,6 @@ class FreeVGL(MagnitudeVocoder):
         return fit_mel(magnitude, mel.exp(), self.filters, self.config.mel_updates)
 
 
-_MEAN, _STD = -4.0, 2.5  # approximate mean and standard deviation of log magnitudes of speech
-_LAYERS = (((7, 3), (2, 1)), ((7, 3), (2, 1)), ((5, 3), (2, 2)), ((3, 3), (1, 1)))
-
-
 class MagnitudeDiscriminator(Discriminators):
     """One `BandDiscriminator` for each band of frequencies.
 
@@ -114,11 +115,7 @@ class MagnitudeDiscriminator(Discriminators):
     def __init__(self, bands: Sequence[tuple[float, float]], channels: int, mel: MelConfig) -> None:
         last = mel.n_fft // 2
         bins = (slice(int(low * last), int(high * last) + 1) for low, high in bands)
-        super().__init__(BandDiscriminator(part, channels, _LAYERS, _MEAN, _STD) for part in bins)
-
-
-_QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
-_BLUR_REACH = 5  # frames or bands on either side
+        super().__init__(BandDiscriminator(part, channels, _LAYERS, *_LOG_SCALE) for part in bins)
 
 
 class Spectra(NamedTuple):
@@ -206,8 +203,8 @@ class FreeVGLTask:
         magnitude = mel_of.magnitude(wav)
         log_spread = spread_mel(mel.exp(), mel_of.filters).log()
         inner = slice(edge, magnitude.shape[2] - edge)
-        found = (self.network(mel).float(), magnitude, log_spread)
-        return Spectra(*(values[..., inner] for values in found))
+        all_frames = self.network(mel).float(), magnitude, log_spread
+        return Spectra(*(values[..., inner] for values in all_frames))
 
     def reconstruction_losses(self, spectra: Spectra) -> dict[str, LossTerm]:
         """Computes the L1 of log magnitudes, of magnitudes relative to the frame, and of mels."""

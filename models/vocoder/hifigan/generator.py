@@ -206,7 +206,7 @@ class HiFiGAN(nn.Module):
 
 
 def reach_of(config: GeneratorConfig) -> tuple[int, ...]:
-    """Positions on either side that an output depends on: half of the receptive field.
+    """Returns the positions on either side that an output reads: half of the receptive field.
 
     In frames of the mel, in frames after the first layer, then in samples after each stage.
     """

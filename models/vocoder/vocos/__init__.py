@@ -50,6 +50,10 @@ from processors.dataset.batch import VocoderBatch
 _BANDS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # edges, as shares of half the sample rate
 _BIN_KERNELS, _BIN_STRIDES = (9, 9, 9, 9, 3), (1, 2, 2, 2, 1)
 _PEAK = 0.8  # of the waveform before its STFT
+_KERNEL, _EPS = 7, 1e-6
+_LARGEST = 100.0  # magnitude
+_CHUNK_FRAMES = 512
+_BATCH_FRAMES = 65536  # of all items at a time on a GPU
 
 
 class ResolutionDiscriminator(SubDiscriminator):
@@ -116,12 +120,6 @@ class WaveDiscriminator(nn.Module):
             scored = group(wav, recorded)
             outputs += [output._replace(weight=weight / len(scored)) for output in scored]
         return outputs
-
-
-_KERNEL, _EPS = 7, 1e-6
-_LARGEST = 100.0  # magnitude
-_CHUNK_FRAMES = 512
-_BATCH_FRAMES = 65536  # of all items at a time on a GPU
 
 
 class Vocos(nn.Module):
