@@ -116,14 +116,14 @@ def _hz_of_mel(mel: Tensor, scale: MelScale) -> Tensor:
 
 
 def mel_band_edges(config: MelConfig) -> Tensor:
-    """Edges of the bands in Hz, (M + 2,) float64; band m reaches from m to m + 2, around m + 1."""
+    """Returns the edges of bands in Hz, (M + 2,) float64; band m reaches from edge m to m + 2."""
     low, high = (_mel_of_hz(hz, config.scale) for hz in (config.f_min, config.f_max))
     mels = torch.linspace(low, high, config.n_mels + 2, dtype=torch.float64)
     return _hz_of_mel(mels, config.scale)
 
 
 def mel_filter_bank(config: MelConfig) -> Tensor:
-    """Triangular filters, (M, n_fft // 2 + 1) float32: of equal area, or of height 1 with "htk".
+    """Builds triangular filters, (M, n_fft // 2 + 1) float32, of equal area or, "htk", height.
 
     Raises:
         ValueError: If a band is narrower than the distance of the STFT's bins and stays empty.
@@ -205,7 +205,7 @@ class MelSpectrogram(nn.Module):
 
 
 def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
-    """STFT magnitudes, (B, K, T), with the nearest mel bands, 0 outside the band of the mel.
+    """Computes STFT magnitudes, (B, K, T), with the nearest mel bands, 0 outside their range.
 
     Bands, (B, M, T), are not logarithmic; filters are (M, K).
     """
@@ -245,7 +245,7 @@ def fit_mel(magnitude: Tensor, bands: Tensor, filters: Tensor, updates: int) -> 
 
 
 def _covered(filters: Tensor) -> Tensor:
-    """Whether a bin is in the band of the mel, (M, K) -> (K, 1)."""
+    """Returns whether each bin is in the range of the bands, (M, K) -> (K, 1)."""
     return (filters.sum(dim=0) > _UNCOVERED)[:, None]
 
 
@@ -301,7 +301,7 @@ class MelConverter(nn.Module):
 
 
 def _centre(mel: MelConfig) -> float:
-    """The sample that the first frame is centred on."""
+    """Returns the sample that the first frame is centred on."""
     return mel.n_fft / 2 - mel.edge_samples[0]
 
 

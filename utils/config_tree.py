@@ -28,13 +28,13 @@ class Tree:
     path: Path  # the file at the end of the chain
 
     def origin(self, keys: Keys) -> str:
-        """The file that set a key; for a missing key, that of its section."""
+        """Returns the file that set a key; for a missing key, that of its section."""
         while keys and keys not in self.origins:
             keys = keys[:-1]
         return self.origins.get(keys, _shown(self.path))
 
     def only(self, *names: str) -> "Tree":
-        """The tree with these top-level keys alone."""
+        """Returns the tree with these top-level keys alone."""
         values = {name: self.values[name] for name in names if name in self.values}
         return Tree(values, self.origins, self.path)
 
@@ -62,7 +62,7 @@ def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
 
 
 def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
-    """The tree with values replaced by overrides, as for `read_tree`."""
+    """Returns the tree with values replaced by overrides, as for `read_tree`."""
     values, origins = dict(tree.values), dict(tree.origins)
     for override in overrides:
         _merge(values, origins, _parse_override(override), SET)
@@ -70,14 +70,14 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
 
 
 def plain_tree(values: Mapping[str, object], path: Path) -> Tree:
-    """A tree of sections, lists and plain values from a file of another format."""
+    """Builds a tree of sections, lists and plain values from a file of another format."""
     return Tree(values, dict.fromkeys(_key_paths(values), _shown(path)), path)
 
 
 def _read_chain(
     path: Path, seen: tuple[Path, ...], applied: set[Path]
 ) -> Iterator[tuple[str, dict[str, object]]]:
-    """Name and values of the files below this one in the chain, then of this one, each once."""
+    """Yields name and values of the files below in the chain, then of this one, each once."""
     name, resolved = _shown(path), path.resolve()
     if resolved in seen:
         chain = " -> ".join(_shown(p) for p in (*seen, resolved))

@@ -43,12 +43,12 @@ class ScriptError(InputError):
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters as `\x1b`, since a terminal obeys those in a file name."""
+    r"""Writes control characters as `\x1b`, since a terminal obeys those in a file name."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def control_characters(text: str) -> str:
-    """The part of a text around its first control character; empty if there is none.
+    """Returns the part of a text around its first control character; empty if there is none.
 
     Readers of corpora and synthesis refuse them: they are traces of a wrong encoding or of a
     terminal. Tabs, line breaks and form feeds are allowed.
@@ -58,7 +58,7 @@ def control_characters(text: str) -> str:
 
 
 def described(error: BaseException) -> str:
-    """An error as one line, like the last line of a traceback."""
+    """Writes an error as one line, like the last line of a traceback."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}"
 
@@ -70,7 +70,7 @@ def listed(names: Sequence[str], n: int = 5) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun, given in the plural: "1 text"."""
+    """Writes a number with its noun, given in the plural: "1 text"."""
     return f"{n} {noun.removesuffix('s') if n == 1 else noun}"
 
 
@@ -85,12 +85,12 @@ def refuse(faults: Sequence[str], message: str, total: int | None = None) -> Non
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Text `; did you mean ...?` with the most similar known name; empty if none is similar."""
+    """Writes `; did you mean ...?` with the most similar known name; empty if none is."""
     return "".join(f"; did you mean {close}?" for close in closest(name, names))
 
 
 def closest(name: str, names: Iterable[str]) -> list[str]:
-    """The most similar known name in a list; an empty list if none is similar.
+    """Returns the most similar known name in a list; an empty list if none is similar.
 
     Case and the dashes of flags do not count.
     """

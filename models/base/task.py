@@ -59,7 +59,7 @@ class Scheduled(Protocol):
     """A task or a network whose losses change while it trains."""
 
     def begin_update(self, step: int) -> None:
-        """Called before each update, with the number of updates done."""
+        """Prepares the update after `step` completed updates."""
 
 
 class Task(Protocol, Generic[Batch]):
@@ -84,7 +84,7 @@ class Task(Protocol, Generic[Batch]):
         """Yields one Update per optimizer step, in order."""
 
     def validation_step(self, batch: Batch) -> Mapping[str, LossTerm | MetricTerm]:
-        """Losses and metrics without gradients; the losses' weighted sum chooses the best step."""
+        """Computes losses and metrics without gradients; the losses choose the best step."""
 
     def samples(self, batch: Batch) -> Iterator[Sample]:
         """Synthesises a validation batch for tracker and metrics; called in evaluation mode."""

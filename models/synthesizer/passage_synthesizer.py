@@ -239,7 +239,7 @@ class PassageSynthesizer:
     def _prosody(
         self, passages: Sequence[Passage], settings: Settings, spans: Sequence[tuple[float, float]]
     ) -> dict[str, Any]:
-        """Arguments of `infer` for the controls that are asked for."""
+        """Builds the arguments of `infer` for the controls that are asked for."""
         asked = settings.changed_controls()
         if "pitch" in asked:
             asked["pitch"] = self._padded([passage.pitch or () for passage in passages])

@@ -24,7 +24,7 @@ _LEAST_ATTENTION = 1e-6  # less is no evidence: a path may cross it
 def monotonic_durations(
     log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor
 ) -> Tensor:
-    """Frames of each phone in the most likely alignment, by the faster implementation.
+    """Finds the frames of each phone in the most likely alignment, by the faster implementation.
 
     From `AlignmentEncoder`, (B, T, N) -> (B, N) int64, at least 1, 0 for padding; they sum to the
     mel_lengths. An item without a phone, or with more phones than frames, is a ValueError.
@@ -35,7 +35,7 @@ def monotonic_durations(
 
 
 def _search_by_item(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """`monotonic_durations` for CPUs, compiled by numba at the first call (some seconds, once)."""
+    """Finds them on CPUs, item by item; numba compiles the loop at the first call (seconds)."""
     B, _, N = log_attention.shape
     durations = np.zeros((B, N), dtype=np.int64)
     _compiled()(
@@ -80,7 +80,7 @@ def _fill(
 
 @torch.no_grad()
 def _search_batched(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """`monotonic_durations` for GPUs: all items of the batch at once, frame by frame."""
+    """Finds them on GPUs: of all items of the batch at once, frame by frame."""
     B, T, N = log_attention.shape
     # column 0 is before the first phone, where only the first frame may be
     scores = log_attention.new_full((T, B, N + 1), -math.inf)
@@ -128,7 +128,7 @@ def attended_durations(attention: Tensor, phone_lengths: Tensor, mel_lengths: Te
 
 
 def argmax_durations(attention: Tensor) -> Tensor:
-    """Number of frames in which each phone has the largest weight, (T, N) -> (N,) int64.
+    """Counts the frames in which each phone has the largest weight, (T, N) -> (N,) int64.
 
     The durations of NVIDIA's FastPitch 1.0 (Łańcucki 2021, arXiv:2006.06873, section 2.1); 0 is
     allowed, and phones may be in any order.

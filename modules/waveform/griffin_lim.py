@@ -73,7 +73,7 @@ class PhaseSteps(NamedTuple):
 
 
 def phase_steps(log_magnitude: Tensor, slope: Tensor, mel: MelConfig) -> PhaseSteps:
-    """Derivatives of the phases, integrated within frames and between neighbours; all (T, K)."""
+    """Integrates derivatives of the phases within frames and between neighbours; all (T, K)."""
     # gradient of the phase, in steps of one frame and of one bin
     scale = _HANN * mel.win_length**2 / (mel.hop_length * mel.n_fft)
     bins = torch.arange(log_magnitude.shape[1], device=log_magnitude.device)
@@ -87,19 +87,19 @@ def phase_steps(log_magnitude: Tensor, slope: Tensor, mel: MelConfig) -> PhaseSt
 
 
 def first_phases(log_magnitude: Tensor, from_lowest: Tensor) -> Tensor:
-    """Phases of a frame without a past: 0 at its loudest bin; all (K,)."""
+    """Returns the phases of a frame without a past: 0 at its loudest bin; all (K,)."""
     return from_lowest - from_lowest[log_magnitude.argmax(dim=0, keepdim=True)]
 
 
 def _slope(values: Tensor, dim: int) -> Tensor:
-    """Central differences along a dimension, one-sided at its ends."""
+    """Computes central differences along a dimension, one-sided at its ends."""
     if values.shape[dim] == 1:
         return torch.zeros_like(values)
     return torch.gradient(values, dim=dim)[0]
 
 
 def _peaks(log_magnitude: Tensor) -> Tensor:
-    """The peak that steepest ascent leads to from each bin, (T, K) -> (T, K) int64."""
+    """Finds the peak that steepest ascent leads to from each bin, (T, K) -> (T, K) int64."""
     around = F.pad(log_magnitude, (1, 1), value=-math.inf).unfold(1, 3, 1)  # (T, K, 3)
     bins = torch.arange(log_magnitude.shape[1], device=log_magnitude.device)
     higher = bins + around.argmax(dim=2) - 1
@@ -169,7 +169,7 @@ class MagnitudeVocoder(nn.Module):
             n_skipped = 0
 
     def _continued(self, magnitude: Tensor, n: int, past: _Past | None) -> tuple[Tensor, _Past]:
-        """The sound of `n` frames; the first of the magnitudes (T, K) is of the past, if any."""
+        """Synthesises `n` frames; the first of the magnitudes (T, K) is of the past, if any."""
         log_magnitude = magnitude.clamp(min=SMALLEST_MAGNITUDE).log()
         phases = integrate_phase(log_magnitude, self.mel, None if past is None else past.phases)
         if past is not None:
@@ -186,7 +186,7 @@ class MagnitudeVocoder(nn.Module):
     def _consistent(
         self, magnitude: Tensor, phases: Tensor, weight: Tensor, before: Tensor | None
     ) -> Tensor:
-        """Iterates from the given phases: the spectrum, (T, K) complex."""
+        """Iterates from the given phases; returns the spectrum, (T, K) complex."""
         n_fft, hop = self.mel.n_fft, self.mel.hop_length
         n_samples = (len(magnitude) - 1) * hop + n_fft
         weight = weight.clamp(min=LEAST_WEIGHT)
@@ -208,7 +208,7 @@ class MagnitudeVocoder(nn.Module):
         return spectrum
 
     def _added(self, frames: Tensor, before: Tensor | None) -> Tensor:
-        """Overlapping frames and the sum of those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
+        """Adds frames to the sum of those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
         T, n_fft = frames.shape
         hop = self.mel.hop_length
         n_blocks = -(-n_fft // hop)

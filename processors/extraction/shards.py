@@ -172,7 +172,7 @@ def once_per_process(make: Callable[[], Made], key: str) -> Made:
 
 
 def shard_path(folder: Path, name: str) -> Path:
-    """The file of a shard in the folder of a dataset."""
+    """Returns the file of a shard in the folder of a dataset."""
     return folder / FEATURES / f"{name}.safetensors"
 
 

@@ -174,7 +174,7 @@ def share_phones(
 
 
 def _cuts(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[tuple[int, int]]:
-    """Indices of words and of groups at which both can be cut, each part with words and groups."""
+    """Finds indices of words and of groups at which both can be cut, so that no part is empty."""
     bare_groups, bare_words = map(_without_stress, groups), map(_without_stress, alone)
     matcher = SequenceMatcher(None, [*bare_words], [*bare_groups], autojunk=False)
     blocks = matcher.get_matching_blocks()

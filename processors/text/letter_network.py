@@ -54,7 +54,7 @@ def bundled_network() -> LetterNetwork:
 
 
 def _recurrent(inputs: np.ndarray, weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    """States (N, H) after each of the inputs (N, C). The gates are ordered as in PyTorch."""
+    """Returns states (N, H) after each of the inputs (N, C); gates are ordered as in PyTorch."""
     rows = inputs @ weights[f"weight_ih_{name}"].T + weights[f"bias_ih_{name}"]  # (N, 3 H)
     of_state, bias = weights[f"weight_hh_{name}"], weights[f"bias_hh_{name}"]
     hidden = of_state.shape[1]

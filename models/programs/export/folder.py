@@ -37,7 +37,7 @@ _ROOT = Path(__file__).parents[3]
 _PACKAGE = "frontend"
 _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MULTILINE)
 ONE_PASS = ("acoustic", "vocoder")  # names of graphs
-_PAGE = Path(__file__).with_name("web")
+_WEB_FILES = Path(__file__).with_name("web")
 # in place of the file that needs NumPy; worker.js defines the module
 _LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
 # of each package, by its name and version: the files that are needed
@@ -202,7 +202,7 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
 
     Raises:
         InputError: If the voice cannot speak in a browser, as one with phones of espeak-ng, a
-            package cannot be got, or `target` is not empty.
+            package cannot be downloaded, or `target` is not empty.
     """
     check_one_pass(voice)
     if voice.model.config.preprocess.text.has_espeak:
@@ -213,14 +213,14 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
     with new_folder(target) as folder:
         fetch_packages(folder)
         write_networks(voice, folder, weight_type)
-        _write_frontend(voice, folder)
-        for path in _PAGE.iterdir():
+        _write_frontend_archive(voice, folder)
+        for path in _WEB_FILES.iterdir():
             shutil.copyfile(path, folder / path.name)
         shutil.copyfile(PAGE, folder / "index.html")
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
 
 
-def _write_frontend(voice: ExportedVoice, folder: Path) -> None:
+def _write_frontend_archive(voice: ExportedVoice, folder: Path) -> None:
     """Writes the front end as an archive, and its letter-to-sound network apart, in 32 bits."""
     with TemporaryDirectory() as temporary:
         package = Path(temporary) / "frontend" / "processors" / "text"
@@ -235,10 +235,10 @@ def _write_frontend(voice: ExportedVoice, folder: Path) -> None:
 
 
 def fetch_packages(folder: Path) -> None:
-    """Gets the packages with npm, which checks them, and writes their files, a folder for each.
+    """Downloads the packages with npm, which checks them; writes their files, a folder for each.
 
     Raises:
-        InputError: If npm is missing, or cannot get a package.
+        InputError: If npm is missing, or cannot download a package.
     """
     npm = shutil.which("npm")
     if npm is None:

@@ -126,7 +126,7 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
 
 
 def _before(voice: ExportedVoice) -> onnx.GraphProto:
-    """Returns the inputs of the acoustic model from those of the whole."""
+    """Builds the graph from the inputs of programs to those of the acoustic model."""
     symbols = voice.model.assets.required_vocabulary().symbols
     several = len(voice.model.speakers) > 1
     graph = parse_graph(

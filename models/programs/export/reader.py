@@ -42,7 +42,7 @@ class Reader:
         self._vocabulary = Vocabulary(settings["symbols"])
 
     def __call__(self, text: str, language: str) -> list[list[Clause]]:
-        """The clauses of each sentence.
+        """Reads the clauses of each sentence.
 
         Args:
             text: Any text; it may contain phones as `{HH AH0 L OW1}`.

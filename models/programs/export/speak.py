@@ -109,7 +109,7 @@ class Voice:
         controls: dict[str, np.ndarray],
         noise: np.random.Generator,
     ) -> np.ndarray:
-        """The acoustic model on a clause.
+        """Runs the acoustic model on a clause.
 
         Args:
             phone_ids: N of them.
@@ -129,7 +129,7 @@ class Voice:
         return mel
 
     def wav(self, mel: np.ndarray, noise: np.random.Generator) -> np.ndarray:
-        """The vocoder on a mel, (1, n_mels, T) -> (T * hop_length,)."""
+        """Runs the vocoder on a mel, (1, n_mels, T) -> (T * hop_length,)."""
         inputs = {"mel": mel}
         vocoder = self._graphs["vocoder"]
         if "noise" in (tensor.name for tensor in vocoder.get_inputs()):
@@ -156,7 +156,7 @@ class Voice:
         return {name: np.full((1, 1), factors[name], np.float32) for name in known}
 
     def _flow(self, temperature: float | None, seed: int) -> dict[str, np.ndarray]:
-        """Inputs of a flow; none of a voice without one."""
+        """Returns the inputs of a flow; none of a voice without one."""
         if not 0 <= seed < 2**63:
             raise ValueError(f"the seed {seed} is not from 0 to 2^63 - 1")
         own = self.facts["temperature"]
@@ -170,7 +170,7 @@ class Voice:
         return {"temperature": np.array([temperature], np.float32), "seed": np.array([seed])}
 
     def _pause_samples(self, slower: float) -> int:
-        """Silence between sentences, in whole frames."""
+        """Returns the samples of the pause between sentences, in whole frames."""
         hop_length: int = self.facts["hop_length"]
         seconds = self.facts["sentence_pause_s"] * slower
         return round(seconds * self.sample_rate / hop_length) * hop_length

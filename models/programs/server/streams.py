@@ -159,7 +159,7 @@ async def wyoming_server(
 
 
 class _LimitedReader(asyncio.StreamReader):
-    """Reads events that are not longer than the body of a request."""
+    """A reader of events that are no longer than the body of a request."""
 
     def __init__(self, reader: asyncio.StreamReader, limit: int) -> None:
         self._reader, self._most = reader, limit

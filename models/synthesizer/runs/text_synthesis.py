@@ -74,14 +74,14 @@ def read_input_texts(path: Path, *, strict: bool = False) -> list[InputText]:
         f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))
     }
     if path.suffix.lower() == ".tsv":
-        return _of_table(path, rows)
+        return _parse_table(path, rows)
     texts = [InputText(line.strip(), place) for place, line in rows.items() if line.strip()]
     if not texts:
         raise InputError(f"{path}: no text in it; expected one a line")
     return texts
 
 
-def _of_table(path: Path, rows: dict[str, str]) -> list[InputText]:
+def _parse_table(path: Path, rows: dict[str, str]) -> list[InputText]:
     if not rows:
         raise InputError(f"{path}: empty; expected a header line with the column text")
     (_, header), *lines = rows.items()
@@ -96,7 +96,7 @@ def _of_table(path: Path, rows: dict[str, str]) -> list[InputText]:
     if fault:
         rule = f"the columns are {', '.join(COLUMNS)}, separated by tabs"
         raise InputError(f"{path}, line 1: {fault}; {rule}")
-    texts = [_of_row(path.parent, place, columns, line) for place, line in lines]
+    texts = [_parse_row(path.parent, place, columns, line) for place, line in lines]
     if not texts:
         raise InputError(f"{path}: no text in it; expected one in each line after the header")
     seen: dict[str, InputText] = {}  # on some file systems case makes no difference
@@ -109,7 +109,7 @@ def _of_table(path: Path, rows: dict[str, str]) -> list[InputText]:
     return texts
 
 
-def _of_row(folder: Path, place: str, columns: Sequence[str], line: str) -> InputText:
+def _parse_row(folder: Path, place: str, columns: Sequence[str], line: str) -> InputText:
     cells = [cell.strip() for cell in line.split("\t")]
     if len(cells) > len(columns):
         raise InputError(f"{place}: {len(cells)} cells, the header has {len(columns)}")
@@ -212,9 +212,8 @@ def synthesise_dataset(
 ) -> None:
     """Synthesises the texts of a prepared dataset into `<output>/<id>.wav`, mode `batch`.
 
-    The phones of a corpus are spoken in place of its texts.
-
-    Each has the speaker of its recording, unless the settings name one.
+    Each has the speaker of its recording, unless the settings name one. The phones of a corpus are
+    spoken in place of its texts.
     """
     speaker = settings.speaker
     if speaker is not None:

@@ -264,7 +264,7 @@ def _prenet_masks(
     seed: int = 0,
     dropout: float = PRENET_DROPOUT,
 ) -> PrenetMasks | None:
-    """Masks that depend on the seed and the phones of an item; None without dropout."""
+    """Builds masks that depend on the seed and the phones of an item; None without dropout."""
     if dropout == 0:
         return None
     texts = zip(phone_ids.tolist(), phone_lengths.tolist(), strict=True)

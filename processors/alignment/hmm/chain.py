@@ -42,7 +42,7 @@ class Chain(NamedTuple):
 
 
 def segments_of(words: Sequence[Sequence[int]], punctuated: Sequence[bool]) -> tuple[Segment, ...]:
-    """Phones, by the units of each word, with optional silences before, between and after words."""
+    """Lists phones, by the units of each word, and optional silences around each word."""
     segments = [Segment(SILENCE_UNIT, "edge")]
     for word, marked in zip(words, punctuated, strict=True):
         segments += [Segment(unit) for unit in word]
@@ -57,7 +57,7 @@ def chain_of(
     stay: np.ndarray,
     silence_shares: dict[SilencePlace, float],
 ) -> Chain:
-    """The states of segments, from the distribution of each of them, (S,).
+    """Builds the states of segments, from the distribution of each of them, (S,).
 
     Args:
         stay: Probability of staying in a state, by distribution, (P,).
@@ -193,7 +193,7 @@ class Posteriors(NamedTuple):
 
 
 def forward_backward(emissions: np.ndarray, columns: np.ndarray, chain: Chain) -> Posteriors:
-    """State posteriors over all paths through a chain, with scaled variables and pruning.
+    """Computes state posteriors over all paths through a chain, with scaled variables and pruning.
 
     Args:
         emissions: Log-likelihood of the frames under each distribution, (T, U).
