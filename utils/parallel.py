@@ -66,7 +66,8 @@ def run_chunks(
     If a worker dies (a crash in native code, or the out-of-memory killer of the kernel), the chunks
     in work are bisected: items that crash a process on their own are left out. The unfinished
     chunks then run without them in new processes. The function may therefore get a chunk, or a part
-    of it, several times; only its last call counts. What it raises ends the run.
+    of it, several times; only its last call counts. What it raises ends the run. It must be
+    importable by name.
 
     `dask` and `ray` run the same work on a cluster that shares the file system. Their schedulers
     execute whatever they receive: use them on a trusted network only. `sequential` runs in this

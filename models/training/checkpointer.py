@@ -10,13 +10,11 @@ holds the weights themselves. Learning rates are functions of the step and need 
 import io
 import json
 import math
-import random
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
 from accelerate.utils import gather_object
 from safetensors.torch import save
@@ -29,6 +27,7 @@ from models.checkpoint.tensors import not_finite, read_tensors
 from models.training.observing.scoring import ScoringResult
 from models.training.observing.tracker import Validation
 from models.training.optimizers import WeightAverage
+from models.training.processes import random_states, restore_random_states
 from models.training.run import Run
 from utils.arrays import read_pickled
 from utils.config import build
@@ -64,28 +63,6 @@ def weight_files(
     if average is None:
         return {WEIGHTS: networks[exported], **others}
     return {WEIGHTS: average, RAW_WEIGHTS: networks[exported], **others}
-
-
-def random_states() -> dict[str, Any]:
-    """Returns the states of this process's global generators."""
-    generator, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
-    return {
-        "python": random.getstate(),
-        "numpy": [generator, cast("np.ndarray", keys).tolist(), position, has_gauss, gauss],
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
-    }
-
-
-def restore_random_states(states: Mapping[str, Any]) -> None:
-    """Sets this process's global generators to what `random_states` gave."""
-    version, numbers, gauss = states["python"]
-    random.setstate((version, tuple(numbers), gauss))
-    generator, keys, *rest = states["numpy"]
-    np.random.set_state((generator, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
-    torch.set_rng_state(states["torch"])
-    if states["cuda"] is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
 
 
 def pack(

@@ -1,4 +1,4 @@
-"""Exchange between the processes of a training run; the signals that end them.
+"""Exchange between the processes of a training run; their random generators and signals.
 
 Gradients are added up here, once per update, and not by DistributedDataParallel: its hooks expect
 one forward and one backward pass per network and step, and a GAN task that accumulates gradients
@@ -6,12 +6,14 @@ has several of both.
 """
 
 import os
+import random
 import signal
 import threading
 from collections.abc import Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor, distributed, nn
@@ -52,6 +54,28 @@ def take_from_first(network: nn.Module) -> None:
         with torch.no_grad():
             for tensor in (*network.parameters(), *network.buffers()):
                 distributed.broadcast(tensor, src=0)
+
+
+def random_states() -> dict[str, Any]:
+    """Returns the states of this process's global generators."""
+    generator, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    return {
+        "python": random.getstate(),
+        "numpy": [generator, cast("np.ndarray", keys).tolist(), position, has_gauss, gauss],
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+    }
+
+
+def restore_random_states(states: Mapping[str, Any]) -> None:
+    """Sets this process's global generators to what `random_states` gave."""
+    version, numbers, gauss = states["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    generator, keys, *rest = states["numpy"]
+    np.random.set_state((generator, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
+    torch.set_rng_state(states["torch"])
+    if states["cuda"] is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
 
 
 def _several() -> bool:

@@ -1,7 +1,7 @@
 """All metrics and checks by name.
 
 A metric says how good a voice is; a check finds the sentences that failed. Limits of checks are set
-so that good recordings are hardly ever flagged; each file gives the measurements behind its own.
+so that good recordings are hardly ever flagged; docs/evaluation.md has what was measured with them.
 """
 
 from collections.abc import Iterable

@@ -115,10 +115,9 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
         renamed = {}  # spectral normalisation has other names here
         for name, tensor in stored.items():
             layer, _, end = name.rpartition(".")
-            is_spectral = end in _SPECTRAL and f"{layer}.weight_orig" in stored
-            renamed[f"{part}.{layer}.{_SPECTRAL[end]}" if is_spectral else f"{part}.{name}"] = (
-                tensor
-            )
+            if end in _SPECTRAL and f"{layer}.weight_orig" in stored:
+                name = f"{layer}.{_SPECTRAL[end]}"
+            renamed[f"{part}.{name}"] = tensor
         tensors = adapt_weight_norm(renamed, shapes)
         wanted = {name: shape for name, shape in shapes.items() if name.startswith(f"{part}.")}
         if {name: tensor.shape for name, tensor in tensors.items()} == wanted:

@@ -11,10 +11,9 @@ from accelerate.utils import gather_object, send_to_device
 from torch import nn
 
 from models.base.task import LossTerm, MetricTerm, Task, Unit
-from models.training.checkpointer import random_states, restore_random_states
 from models.training.observing.scoring import ScoringResult
 from models.training.observing.tracker import Validation
-from models.training.processes import take_from_first
+from models.training.processes import random_states, restore_random_states, take_from_first
 from models.training.run import Run
 
 

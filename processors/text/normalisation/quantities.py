@@ -180,9 +180,8 @@ def _inches(match: re.Match[str]) -> str:
 UNITS = (
     rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT}){_PER_UNIT}(?![\w^/]|'\w)", _measured),
-    rule(
-        rf"(?<![\w.,/])({QUANTITIES})\s(s){_PER_UNIT}(?![\w^/'.])", _measured
-    ),  # "10s" is a decade
+    # "10s" is a decade
+    rule(rf"(?<![\w.,/])({QUANTITIES})\s(s){_PER_UNIT}(?![\w^/'.])", _measured),
     rule(r"(?<![\w.,/])(\d+\.\d+)(s)(?P<per>)\b(?![\^/'])", _measured),
     rule(rf"\b(\d+)-({_LONG})\b", lambda m: f"{quantity(m[1])} {_NAMES[m[2]]}"),
     rule(r"(?<![\w'.])(\d{1,2})'\s?(\d{1,2}(?:\.5)?)(?:\"|'')?(?!\w)", _feet),

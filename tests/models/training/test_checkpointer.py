@@ -13,8 +13,8 @@ from accelerate.state import AcceleratorState
 from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.checkpointer import random_states, restore_random_states
 from models.training.observing.scoring import PeriodicScoring
+from models.training.processes import random_states, restore_random_states
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
