@@ -17,7 +17,7 @@ from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel
 from models.synthesizer.settings import PitchContour, RangeWarning, Settings
-from models.synthesizer.speech import Clause, Speech, place
+from models.synthesizer.speech import Clause, Speech, arrange
 from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.text.passages import PLAIN, Passage
@@ -138,7 +138,7 @@ class PassageSynthesizer:
         spoken = [passage for passage in passages if passage.spoken.phones]
         clauses = self._clauses(spoken, speaker, settings, streamed=streamed)
         n_pause = self.pause_frames(settings.duration_control)
-        return place(passages, clauses, partial(self._silence, speaker), n_pause, n_before)
+        return arrange(passages, clauses, partial(self._silence, speaker), n_pause, n_before)
 
     def _clauses(
         self, passages: Sequence[Passage], speaker: int, settings: Settings, *, streamed: bool
@@ -172,7 +172,7 @@ class PassageSynthesizer:
         """Synthesises passages without their times; spans are their places in the text, 0 to 1."""
         out, attention = self._infer(passages, speaker, settings, spans)
         if not streamed:
-            whole = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)
+            wavs = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)
         f0, energy = (None if c is None else _array(c) for c in out.contours_per_frame())
         mels, durations = _array(out.mel), _array(out.durations).astype(np.int64)
         empty, _ = self._silence(speaker, 0)
@@ -197,7 +197,7 @@ class PassageSynthesizer:
                 mel = out.mel[i : i + 1, :, :T]
                 pieces = self.vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
             else:
-                pieces = iter([whole[i : i + 1, : T * self._mel.hop_length]])
+                pieces = iter([wavs[i : i + 1, : T * self._mel.hop_length]])
             clauses.append((clause, _finite(spoken.text, clause.mel, pieces)))
         return clauses
 
@@ -240,24 +240,24 @@ class PassageSynthesizer:
         self, passages: Sequence[Passage], settings: Settings, spans: Sequence[tuple[float, float]]
     ) -> dict[str, Any]:
         """Builds the arguments of `infer` for the controls that are asked for."""
-        asked = settings.changed_controls()
-        if "pitch" in asked:
-            asked["pitch"] = self._padded([passage.pitch or () for passage in passages])
+        arguments = settings.changed_controls()
+        if "pitch" in arguments:
+            arguments["pitch"] = self._padded([passage.pitch or () for passage in passages])
         for name in ("duration", "pitch") if any(p.prosody for p in passages) else ():
             if name in self.controls:
                 prosodies = [p.prosody or [PLAIN] * len(p.spoken.phones) for p in passages]
                 rows = [[getattr(phone, name) for phone in prosody] for prosody in prosodies]
                 factors = self._padded(rows, 1.0)  # (B, N)
-                asked[f"{name}_control"] = factors * asked.get(f"{name}_control", 1.0)
-        if "pitch_transform" in asked:
+                arguments[f"{name}_control"] = factors * arguments.get(f"{name}_control", 1.0)
+        if "pitch_transform" in arguments:
             transform = settings.transform
             if isinstance(transform, PitchContour):
                 transform = transform.over(torch.tensor(spans))
-            asked["pitch_transform"] = transform
+            arguments["pitch_transform"] = transform
         if "pitch_transform" in self.controls:
             rows = [[name in self._voiced for name in p.spoken.phones] for p in passages]
-            asked["voiced"] = self._padded(rows)
-        return asked
+            arguments["voiced"] = self._padded(rows)
+        return arguments
 
     def _padded(self, rows: Sequence[Sequence[float]], padding: float = 0.0) -> Tensor:
         """Pads rows of different lengths to one tensor on the device, (B, N)."""

@@ -242,8 +242,8 @@ class Settings:
             seed=_whole("seed", self.seed, MAX_SEED),
         )
         changed = settings.changed_controls()
-        asked = {field.metadata["control"] for field in fields(settings) if field.name in changed}
-        if lacking := sorted(asked - set(controls)):
+        needed = {field.metadata["control"] for field in fields(settings) if field.name in changed}
+        if lacking := sorted(needed - set(controls)):
             raise InputError(
                 f"{model} has no control of {', '.join(lacking)} (it has:"
                 f" {', '.join(sorted(controls)) or 'none'}); leave it out, or choose another model"

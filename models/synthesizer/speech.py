@@ -161,7 +161,7 @@ class SpeechStream(Iterator[np.ndarray]):
                 yield piece.clip(-1, 1)
 
 
-def place(
+def arrange(
     passages: Sequence[Passage],
     clauses: Iterator[Clause],
     silence: Callable[[int], Clause],
@@ -247,12 +247,12 @@ def _placed(clause: Speech, passage: Passage, start: int, end: int, first_frame:
 
 def cut_pieces(pieces: Iterable[np.ndarray], start: int, end: int) -> Iterator[np.ndarray]:
     """Yields the samples from `start` to `end` of a wav that comes in pieces, (n,) each."""
-    place = 0
+    position = 0
     for piece in pieces:
-        kept = piece[max(0, start - place) : max(0, end - place)]
-        place += len(piece)
-        if len(kept) > 0:
-            yield kept
+        part = piece[max(0, start - position) : max(0, end - position)]
+        position += len(piece)
+        if len(part) > 0:
+            yield part
 
 
 def amplified(
@@ -262,9 +262,9 @@ def amplified(
     middles = (np.arange(len(gains)) + 0.5) * hop_length
     start = 0
     for piece in pieces:
-        places = np.arange(start, start + len(piece))
+        positions = np.arange(start, start + len(piece))
         start += len(piece)
-        yield (piece * np.interp(places, middles, gains)).astype(np.float32)
+        yield (piece * np.interp(positions, middles, gains)).astype(np.float32)
 
 
 def faded_pieces(
@@ -289,20 +289,20 @@ def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarr
     if n_samples == 0:
         yield from pieces
         return
-    held, whole = np.zeros(0, dtype=np.float32), 0
+    tail, n_total = np.zeros(0, dtype=np.float32), 0
     for piece in pieces:
-        whole += len(piece)
-        held = np.concatenate([held, piece])
-        if len(held) > n_samples:
-            yield held[:-n_samples]
-            held = held[-n_samples:]
-    if whole < n_samples:
+        n_total += len(piece)
+        tail = np.concatenate([tail, piece])
+        if len(tail) > n_samples:
+            yield tail[:-n_samples]
+            tail = tail[-n_samples:]
+    if n_total < n_samples:
         get_logger(__name__).warning(
             "the fade at the end is %.1f times as long as the speech, all of which fades; use a"
             " smaller --fade_out",
-            n_samples / max(whole, 1),
+            n_samples / max(n_total, 1),
         )
-    yield (held * np.linspace(1, 0, len(held))).astype(np.float32)
+    yield (tail * np.linspace(1, 0, len(tail))).astype(np.float32)
 
 
 def limiting_gain(peak: float) -> float:

@@ -115,12 +115,12 @@ def _infer(network: Any, items: Sequence[TtsItem], device: torch.device) -> TtsO
     lengths = torch.tensor([len(item.phone_ids) for item in items], device=device)
     if network.controls:
         durations = pad_sequence([durations_of(item) for item in items], batch_first=True)
-        given: dict[str, Any] = {"durations": durations.to(device)}
+        limits: dict[str, Any] = {"durations": durations.to(device)}
     else:
         n_frames = torch.tensor([item.mel.shape[1] for item in items], device=device)
-        given = {"gate_threshold": 1.0, "max_frames": n_frames}
+        limits = {"gate_threshold": 1.0, "max_frames": n_frames}
     out: TtsOutput = network.infer(
-        phone_ids, lengths, speaker_ids=torch.zeros_like(lengths), **given
+        phone_ids, lengths, speaker_ids=torch.zeros_like(lengths), **limits
     )
     return out
 

@@ -209,11 +209,11 @@ def _opinions(answers: Answers, key: Key) -> Iterator[str]:
     scores: dict[str, list[int]] = {system: [] for system in key.systems}
     for (_, number), answer in answers.items():
         scores[key.trials[number - 1][1]].append(answer)
-    for system, given in scores.items():
-        line, n = f"{system}: {counted(len(given), 'opinions')}", len(given)
+    for system, values in scores.items():
+        line, n = f"{system}: {counted(len(values), 'opinions')}", len(values)
         if n:
-            line += f", mean {np.mean(given):.2f}"
+            line += f", mean {np.mean(values):.2f}"
         if n > 1:
-            half = t.ppf((1 + _CONFIDENCE) / 2, n - 1) * np.std(given, ddof=1) / np.sqrt(n)
-            line += f" ({np.mean(given) - half:.2f} to {np.mean(given) + half:.2f})"
+            half = t.ppf((1 + _CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n)
+            line += f" ({np.mean(values) - half:.2f} to {np.mean(values) + half:.2f})"
         yield line

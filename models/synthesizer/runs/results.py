@@ -341,7 +341,7 @@ def synthesise_each(
             counted(len(fingerprints), noun),
             _place(results.folder, list(fingerprints)),
         )
-    made: dict[str, tuple[L, float]] = {}
+    written: dict[str, tuple[L, float]] = {}
     faults: dict[str, str] = {}
     if todo:
         results.begin(todo)
@@ -349,20 +349,20 @@ def synthesise_each(
         with progress(len(todo), f"synthesis: {noun}") as bar:
             for id in todo:
                 try:
-                    made[id] = make(id)
-                    results.add(replace(made[id][0], fingerprint=fingerprints[id]))
+                    written[id] = make(id)
+                    results.add(replace(written[id][0], fingerprint=fingerprints[id]))
                 except InputError as error:
                     faults[id] = str(error)
                 bar.advance(0 if id in faults else 1)
     finally:
         results.save()
-    if made:
-        spoken_s = sum(line.seconds for line, _ in made.values())
-        work_s = sum(seconds for _, seconds in made.values())
+    if written:
+        spoken_s = sum(line.seconds for line, _ in written.values())
+        work_s = sum(seconds for _, seconds in written.values())
         get_logger(__name__).info(
             "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
-            *(counted(len(made), noun), spoken_s, work_s, work_s / spoken_s),
-            _place(results.folder, list(made)),
+            *(counted(len(written), noun), spoken_s, work_s, work_s / spoken_s),
+            _place(results.folder, list(written)),
         )
     refuse(
         [f"{id}: {reason}" for id, reason in faults.items()],

@@ -148,15 +148,15 @@ class TextItem(NamedTuple):
     """One text to be synthesised into one file."""
 
     id: str
-    given: InputText  # with the name of its speaker
+    source: InputText  # with the name of its speaker
     dataset: str = ""  # of a recorded sentence; empty for the user's own text
-    recorded: str = ""  # its text, if `given` holds phones of the corpus
+    recorded: str = ""  # its text, if `source` holds phones of the corpus
 
     def described(self) -> tuple[object, ...]:
         """Lists what its sound depends on."""
-        given = self.given
-        known = self.id, given.text, given.speaker, self.dataset, given.pitch_file, given.pitch
-        return known if given.ssml is None else (*known, given.ssml)
+        text = self.source
+        facts = self.id, text.text, text.speaker, self.dataset, text.pitch_file, text.pitch
+        return facts if text.ssml is None else (*facts, text.ssml)
 
 
 class TextSynthesis(NamedTuple):
@@ -285,10 +285,10 @@ def _synthesise_all(
     def make(id: str) -> tuple[TextLine, float]:
         """Synthesises and writes one text; returns its line, and the seconds of the synthesis."""
         item, start = by_id[id], time.perf_counter()
-        given = item.given
-        with naming(given.place):
-            text = given.ssml or given.text
-            speech = voice(text, settings, speaker=given.speaker, pitch=given.pitch)
+        source = item.source
+        with naming(source.place):
+            text = source.ssml or source.text
+            speech = voice(text, settings, speaker=source.speaker, pitch=source.pitch)
         work_s = time.perf_counter() - start
         line = line_of(item, speech, settings, vocoder=voice.vocoder_name, work_s=work_s)
         results.announce(line)
@@ -329,11 +329,11 @@ def line_of(
         hop_length=round(speech.frame_s * speech.sample_rate),
         sample_rate=speech.sample_rate,
         settings=settings.record(),
-        pitch_file=item.given.pitch_file,
+        pitch_file=item.source.pitch_file,
         attention=_worst(speech.attention),
         sentences=speech.sentences,
         marks=speech.marks,
-        ssml="" if item.given.ssml is None else item.given.ssml.source,
+        ssml="" if item.source.ssml is None else item.source.ssml.source,
     )
 
 

@@ -193,8 +193,8 @@ class PrenetMasks:
         shape = (_BLOCK_STEPS, 2, self._size)
         while True:
             drawn = [torch.rand(shape, generator=generator) for generator in self._generators]
-            kept = torch.stack(drawn, dim=2) >= self._dropout  # (steps, 2, B, P)
-            yield from (kept.float() / (1 - self._dropout)).to(device)
+            is_kept = torch.stack(drawn, dim=2) >= self._dropout  # (steps, 2, B, P)
+            yield from (is_kept.float() / (1 - self._dropout)).to(device)
 
 
 class DecoderOutput(NamedTuple):
@@ -252,12 +252,12 @@ class Decoder(nn.Module):
     def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
         """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on."""
         _, K, _ = frames.shape
-        given: Tensor | None = None
+        drawn: Tensor | None = None
         if masks is not None:
-            given = torch.stack([*islice(masks.steps(frames.device), K)], dim=2)  # (2, B, K, P)
+            drawn = torch.stack([*islice(masks.steps(frames.device), K)], dim=2)  # (2, B, K, P)
         for index, layer in enumerate(self.prenet):
             frames = layer(frames).relu()
-            frames = drop(frames, PRENET_DROPOUT) if given is None else frames * given[index]
+            frames = drop(frames, PRENET_DROPOUT) if drawn is None else frames * drawn[index]
         return frames
 
     def _previous_frames(self, mel: Tensor) -> Tensor:

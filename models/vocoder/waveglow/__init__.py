@@ -71,8 +71,8 @@ class WaveGlowGraph(nn.Module):
         gain = (magnitude - removed[:, None]).clamp(min=0) / magnitude
         cleaned = self.dft.inverse(spectrum * torch.cat([gain, gain], 2)) * window
         weight = overlapped(window.square().expand(frames.shape[0], -1), hop)
-        whole = (overlapped(cleaned, hop) / weight.clamp(min=1e-12)).flatten()
-        return whole[margin : margin + S]
+        padded = (overlapped(cleaned, hop) / weight.clamp(min=1e-12)).flatten()
+        return padded[margin : margin + S]
 
 
 def waveglow_graphs(network: WaveGlow) -> Graphs:

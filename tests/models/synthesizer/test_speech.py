@@ -12,10 +12,10 @@ from models.synthesizer.speech import (
     Clause,
     Speech,
     SpeechStream,
+    arrange,
     faded_out,
     faded_pieces,
     join,
-    place,
     warn_if_rushed,
     warn_if_silent,
 )
@@ -88,7 +88,7 @@ def hello(level: float = 0.5) -> Clause:
 
 def placed(*passages: Passage, n_pause: int = 0) -> list[Clause]:
     clauses = (hello() for passage in passages if passage.spoken.phones)
-    return [*place(passages, clauses, silence, n_pause)]
+    return [*arrange(passages, clauses, silence, n_pause)]
 
 
 def frames_of(clauses: list[Clause]) -> list[int]:
@@ -139,7 +139,7 @@ def test_gains_of_phones_are_those_of_the_wav():
 
 
 def test_times_of_a_clause_are_known_before_the_next_one_is_made():
-    stream = SpeechStream(place([HI, HI], iter([hello()]), silence, 0), 0)
+    stream = SpeechStream(arrange([HI, HI], iter([hello()]), silence, 0), 0)
     assert stream.words == []
     assert len(next(stream)) == 15
     assert [word.text for word in stream.words] == ["hi"]
@@ -147,9 +147,9 @@ def test_times_of_a_clause_are_known_before_the_next_one_is_made():
 
 
 def test_pieces_are_those_of_the_whole_cut_at_full_scale():
-    clauses = [*place([HI, HI], iter([hello(2.0), hello(0.5)]), silence, 3)]
+    clauses = [*arrange([HI, HI], iter([hello(2.0), hello(0.5)]), silence, 3)]
     wav = np.concatenate([*SpeechStream(clauses, 0)])
-    clauses = [*place([HI, HI], iter([hello(2.0), hello(0.5)]), silence, 3)]
+    clauses = [*arrange([HI, HI], iter([hello(2.0), hello(0.5)]), silence, 3)]
     speech = join([clause for clause, _ in clauses], [p for _, row in clauses for p in row])
     assert speech.gain == pytest.approx(PEAK / 2)
     assert wav == pytest.approx((speech.wav / speech.gain).clip(-1, 1), abs=1e-6)
