@@ -64,7 +64,6 @@ def plot_synthesis(
         durations: Frames per phone, (N,); their sum is T.
         f0: Hz, 0 where unvoiced, (T,); None leaves its panel out.
         energy: (T,); None leaves its panel out.
-        frame_s: Seconds per frame, for the time axis.
         title: Title, wrapped to the width of the figure; at most three lines.
 
     Returns:

@@ -188,9 +188,7 @@ class Synthesizer:
         settings: Settings | None = None,
         **changes: Any,  # noqa: ANN401
     ) -> SpeechStream:
-        """Synthesises a text piece by piece, for playback that starts at once.
-
-        Every vocoder gives pieces of a sentence.
+        """Synthesises a text in pieces of its sentences, for playback that starts at once.
 
         Args:
             text: Text as in `__call__`, or an iterator of the parts of a plain text, such as the

@@ -72,7 +72,6 @@ def synthesis_step(
     frames), since they would predict nonsense.
 
     Args:
-        batch_size: Utterances of a batch.
         longest: Frames at most; 0: whole utterances.
         repeated: Synthesise one batch of middle length again and again.
     """

@@ -98,7 +98,7 @@ _N_NUMBERS = 10_000  # in a lexicon, read as years where they can be
 
 
 def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx.ModelProto:
-    """Builds the graph.
+    """Builds the graph of a voice with both networks, as Piper and sherpa-onnx take it.
 
     Its inputs are `input` (1, N) ids, `input_lengths` (1,) which is not used, `scales` (3,) of
     which the first, over 0.667, is a factor on the temperature of a flow and the second one on
