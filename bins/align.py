@@ -3,7 +3,7 @@
 import shutil
 
 from bins._flags.parsers import program_arguments
-from bins.check_corpus import DATASET, corpus_config, run_stage_1
+from bins.check_corpus import DATASET, corpus_config, read_scores
 from utils.cli import run
 from utils.errors import InputError
 from utils.files import write_text
@@ -26,7 +26,7 @@ def main() -> None:
     output = flags.output
 
     from processors.durations.writing import export_store
-    from processors.extraction.run import REJECTED
+    from processors.extraction.run import REJECTED, prepare_datasets
     from utils.logging import get_logger
 
     folder = output / "stage_1"
@@ -39,7 +39,8 @@ def main() -> None:
             " stay; choose another OUT, or remove it first"
         )
     config = corpus_config(flags, flags.aligner, folder)
-    misfits = run_stage_1(config, flags.num_workers)
+    prepare_datasets(config, flags.num_workers)
+    misfits = read_scores(config)
     export_store(config.preprocess, folder / DATASET, flags.format, output)
     if misfits:
         rows = [[" ".join(str(row[name]).split()) for name in _COLUMNS] for row in misfits]

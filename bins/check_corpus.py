@@ -46,9 +46,9 @@ def main() -> None:
 def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "CorpusCheck":
     """Adds what aligning the recordings shows to a check."""
     from preprocessors.manifest import Rejection
-    from processors.alignment.fit import SCORES_FILE, SUSPECT
+    from processors.alignment.fit import SUSPECT
     from processors.extraction.checking import Finding
-    from processors.extraction.run import REJECTED
+    from processors.extraction.run import REJECTED, prepare_datasets
     from utils.files import read_jsonl
     from utils.logging import get_logger
 
@@ -56,13 +56,12 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
         get_logger(f"processors.{room}").setLevel(logging.ERROR)
     folder, fault = Path(config.preprocess.processed_dir) / DATASET, ""
     try:
-        run_stage_1(config, n_jobs)
+        prepare_datasets(config, n_jobs)
     except InputError as error:  # after it has compared them, too
         fault = f"recordings and texts were not compared: {error}"
     if (folder / REJECTED).is_file():
         rows = cast("list[dict[str, Any]]", read_jsonl(folder / REJECTED))
         check, fault = replace(check, rejected=[Rejection(**row) for row in rows]), ""
-    scores = read_jsonl(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else []
     rejected = {rejection.id for rejection in check.rejected}
     misfits = [
         Finding(
@@ -72,7 +71,7 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
             f" as written: {row['text']}",
             row["misfit"],
         )
-        for row in cast("list[dict[str, Any]]", scores)
+        for row in read_scores(config)
         if row["misfit"] > SUSPECT and row["id"] not in rejected
     ]
     return replace(check, fault=fault, misfits=tuple(misfits))
@@ -99,14 +98,12 @@ def corpus_config(flags: Namespace, aligner: str, processed: Path) -> "Config":
     return config
 
 
-def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:
-    """Prepares the corpus; returns how well each recording fits its text, if the aligner is hmm."""
-    from processors.alignment import fit
-    from processors.extraction.run import prepare_datasets
+def read_scores(config: "Config") -> list[dict[str, Any]]:
+    """Reads how well each recording of a prepared corpus fits its text, if the aligner is hmm."""
+    from processors.alignment.fit import SCORES_FILE
     from utils.files import read_jsonl
 
-    prepare_datasets(config, n_jobs)
-    path = Path(config.preprocess.processed_dir) / DATASET / fit.SCORES_FILE
+    path = Path(config.preprocess.processed_dir) / DATASET / SCORES_FILE
     return cast("list[dict[str, Any]]", read_jsonl(path)) if path.is_file() else []
 
 

@@ -50,6 +50,12 @@ _MEANINGS_ELSEWHERE = {
 _MARKS = {".": "dot", ",": "comma", "-": "dash", "_": "underscore", ":": "colon", ";": "semicolon",
           "!": "exclamation mark", "?": "question mark", "'": "apostrophe", '"': "quote",
           "(": "open bracket", ")": "close bracket", "*": "star", "|": "bar"}  # fmt: skip
+_FORMS = {
+    "digits": r"[\d\s.,/-]*\d[\d\s.,/-]*",
+    "telephone": r"\+?[\d\s().,/-]*\d[\d\s().,/-]*",
+    "cardinal": r"-?\d[\d,]*(?:\.\d+)?",
+    "ordinal": r"\d[\d,]*(?:st|nd|rd|th)?",
+}
 
 
 def prosody(attribute: str, text: str) -> ProsodyFactors:
@@ -199,12 +205,6 @@ def _date_in_figures(text: str, format: str) -> str:
     return ", ".join(filter(None, [head, year(parts["y"]) if "y" in parts else ""]))
 
 
-_FORMS = {
-    "digits": r"[\d\s.,/-]*\d[\d\s.,/-]*",
-    "telephone": r"\+?[\d\s().,/-]*\d[\d\s().,/-]*",
-    "cardinal": r"-?\d[\d,]*(?:\.\d+)?",
-    "ordinal": r"\d[\d,]*(?:st|nd|rd|th)?",
-}
 _ENGLISH = {
     "characters": _in_words(_characters),
     "digits": _in_words(_digits),
