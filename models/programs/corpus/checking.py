@@ -24,6 +24,7 @@ from utils.seed import derived_seed
 LEAST_S = 120.0  # of speech, to train a model; of less, clips are as they are recognised
 MARGIN_S = 0.1  # of silence before and after the speech of a clip
 _LOOK_S = 0.2  # before and after it, where the aligner learns silence and looks for its ends
+_NOISE_S = 0.5  # at an end of a clip, that is cut off
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
@@ -40,6 +41,7 @@ class Clip(NamedTuple):
     room_end_s: float = 0.0
     first: int = -1  # words of the text
     last: int = -1
+    parts: Sequence["Clip"] = ()  # to which it may be divided; lists, as a table is read
 
 
 def text_config(language: str) -> TextConfig:
@@ -81,10 +83,19 @@ class Checker:
         return samples.astype(np.float32) / 32768, start_s
 
     def __call__(self, _key: str, clips: Sequence[Clip]) -> list[Clip]:
-        """Returns clips with their misfit and the ends of their speech, and why they do not fit."""
-        return [self._checked(clip) for clip in clips]
+        """Returns clips with their misfit and the ends of their speech, and why they do not fit.
 
-    def _checked(self, clip: Clip) -> Clip:
+        Of a clip that does not fit, its parts are checked.
+        """
+        return [checked for clip in clips for checked in self._checked(clip)]
+
+    def _checked(self, clip: Clip) -> list[Clip]:
+        whole = self._aligned(clip)
+        if whole.reason and clip.parts:
+            return [checked for part in clip.parts for checked in self._checked(Clip(*part))]
+        return [whole]
+
+    def _aligned(self, clip: Clip, can_trim: bool = True) -> Clip:
         wav, start_s = self._wav(clip)
         utterance = Utterance(
             "clip", Path(clip.recording), clip.text, clip.recording, self.language
@@ -97,20 +108,30 @@ class Checker:
         except AlignmentError as error:
             return clip._replace(reason=str(error).partition(";")[0])
         phones = [n for n, phone in enumerate(alignment.phones) if phone not in PAUSES]
-        edges = alignment.boundaries_s
+        edges = start_s + alignment.boundaries_s
         score = alignment.score
         misfit = score.misfit if score else 0.0
         found = clip._replace(
-            start_s=round(start_s + float(edges[phones[0]]), 3),
-            end_s=round(start_s + float(edges[phones[-1] + 1]), 3),
+            start_s=round(float(edges[phones[0]]), 3),
+            end_s=round(float(edges[phones[-1] + 1]), 3),
             misfit=misfit,
         )
-        if score and misfit > SUSPECT:
-            place = f"'{score.words}' at {start_s + score.start_s:.2f} s"
-            return found._replace(
-                reason=f"misfit {misfit:.0f} above {SUSPECT:g}: {place} is not spoken as written"
-            )
-        return found
+        if score is None or misfit <= SUSPECT:
+            return found
+        # noise at an end: without it, all words must fit again
+        first_s, past_s = start_s + score.start_s, start_s + score.end_s
+        if can_trim and past_s < found.start_s + _NOISE_S:
+            rest = clip._replace(start_s=past_s, room_start_s=past_s)
+        elif can_trim and first_s > found.end_s - _NOISE_S:
+            rest = clip._replace(end_s=first_s, room_end_s=first_s)
+        else:
+            rest = clip
+        if rest is not clip and not (trimmed := self._aligned(rest, can_trim=False)).reason:
+            return trimmed
+        place = f"'{score.words}' at {first_s:.2f} s"
+        return found._replace(
+            reason=f"misfit {misfit:.0f} above {SUSPECT:g}: {place} is not spoken as written"
+        )
 
 
 @cache

@@ -30,6 +30,7 @@ _NEXT, _EXTRA, _SKIPPED, _JUMPED = range(4)  # moves
 _BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
 USUAL_S = 5.0  # of a clip, to which others are compared
 _CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
+_MOST_WIDENED = 2
 _FAR = 30  # words: what is nearer may be a slip and its repetition, or a missed word
 _CLAUSE_COST = 0.05  # after a comma
 
@@ -42,6 +43,7 @@ class Claim(NamedTuple):
     text_first: int  # words of the text; -1 where none was found
     text_last: int
     misfit: float  # share of words that are recognised otherwise
+    parts: tuple["Claim", ...] = ()  # at the best pause inside, if the whole does not fit
 
 
 def match(heard: Sequence[str], text: Sequence[str], jumps: np.ndarray) -> np.ndarray:
@@ -114,44 +116,65 @@ class Matched:
         cuts = [0, *(n for n, gap in enumerate(gaps, 1) if gap >= PAUSE_S), len(heard)]
         self.pieces = [span for span in pairwise(cuts) if span[1] > span[0]]
 
-    def claim(self, first: int, past: int) -> Claim:
-        """Returns which words of the text a stretch should hold."""
+    def claim(self, first: int, past: int, edges: tuple[int, int] = (-1, -1)) -> Claim:
+        """Returns which words of the text a stretch should hold, from its edges if they are sure."""
         places = self.places[first:past]
         found = places[places >= 0]
         if not len(found) or (np.diff(found) <= 0).any():
             return Claim(first, past, -1, -1, 1.0)
-        n_text = int(found[-1] - found[0]) + 1
+        text_first, text_last = (
+            sure if sure >= 0 else int(place)
+            for sure, place in zip(edges, found[[0, -1]], strict=True)
+        )
+        n_text = text_last - text_first + 1
         wrong = past - first - sum(self.is_right[first:past]) + n_text - len(found)
         right = np.flatnonzero(self.is_right[first:past])
         gained = np.diff(right) - np.diff(places[right])  # words, between two that are right
         misfit = 1.0 if np.abs(gained).max(initial=0) > _MOST_GAINED else wrong / n_text
-        return Claim(first, past, int(found[0]), int(found[-1]), misfit)
+        return Claim(first, past, text_first, text_last, misfit)
 
-    def is_sure(self, inside: int, outside: range) -> bool:
-        """Returns whether a clip may begin or end with a word, before or after which others are.
+    def edge(self, inside: int, outside: range) -> int:
+        """Returns the word of the text with which a clip begins or ends, -1 where it is not sure.
 
-        Inside a clause it may if the next word of the text follows there, and one of both words is
-        right. A single word next to a pause or to the end of a clause may be misheard noise.
+        `inside` is the recognised word there, and `outside` are those before or after it. Inside a
+        clause the next word of the text must follow, and one of both must be right. A single word
+        next to a pause or to the end of a clause may be misheard noise. Up to `_MOST_WIDENED` words
+        that were not recognised are added at the edge of a sentence.
         """
-        place, step, words = int(self.places[inside]), outside.step, self.source.words
+        place, step = int(self.places[inside]), outside.step
         if place < 0:
-            return False
-        edge = place - (step < 0)  # the cut is after this word of the text
-        near = range(max(edge - 1, 0), min(edge + 2, len(words)))
-        costs = {n: words[n].cut_cost for n in near}
-        cost = costs.get(edge, 0.0)
-        if cost == inf or cost > min(costs.values()):
-            return False
+            return -1
         other = next((n for n in outside if self.places[n] >= 0), None)
-        follows = other is not None and step * (self.places[other] - place) == 1
+        distance = step * (int(self.places[other]) - place) if other is not None else 0
+        if self._is_sure(inside, place, step, other, distance):
+            return place
+        nearest = distance if distance > 0 else _FAR
+        for n in range(1, min(_MOST_WIDENED, nearest - 1) + 1):
+            cut = place + n * step - (step < 0)
+            is_end = -1 <= cut < len(self.source.words) and self._cost(cut) == 0
+            if is_end and (self.is_right[inside] or self.is_right[inside - step]):
+                return place + n * step
+        return -1
+
+    def _cost(self, cut: int) -> float:
+        """Returns the price of a cut after a word of the text; -1 is before the first."""
+        return self.source.words[cut].cut_cost if cut >= 0 else 0.0
+
+    def _is_sure(
+        self, inside: int, place: int, step: int, other: int | None, distance: int
+    ) -> bool:
+        """Returns whether a clip may begin or end with the place of a recognised word."""
+        edge = place - (step < 0)  # the cut is after this word of the text
+        near = range(max(edge - 1, -1), min(edge + 2, len(self.source.words)))
+        cost = self._cost(edge)
+        if cost == inf or cost > min(map(self._cost, near)):
+            return False
+        follows = distance == 1
         if cost == 0 or follows:
             witnesses = (inside, inside - step, other if follows and other is not None else inside)
             return any(self.is_right[n] for n in witnesses if 0 <= n < len(self.heard))
-        return cost <= _CLAUSE_COST and self.is_right[inside] and not self._is_near(place, other)
-
-    def _is_near(self, place: int, other: int | None) -> bool:
-        """Returns whether words may be missing between a place and a word, or are repeated."""
-        return other is not None and abs(int(self.places[other]) - place) < _FAR
+        is_near = other is not None and abs(distance) < _FAR  # words may be missing or repeated
+        return cost <= _CLAUSE_COST and self.is_right[inside] and not is_near
 
     def seconds(self, first: int, past: int) -> float:
         """Returns the time from the start of a word to the end of another."""
@@ -161,8 +184,30 @@ class Matched:
 def choose_clips(matched: Matched) -> tuple[list[Claim], list[Claim]]:
     """Returns clips, and the pieces that are in none, in order."""
     pieces, N = matched.pieces, len(matched.heard)
-    starts = [matched.is_sure(first, range(first - 1, -1, -1)) for first, _ in pieces]
-    ends = [matched.is_sure(past - 1, range(past, N)) for _, past in pieces]
+    starts = [matched.edge(first, range(first - 1, -1, -1)) for first, _ in pieces]
+    ends = [matched.edge(past - 1, range(past, N)) for _, past in pieces]
+
+    def claim(k: int, n: int) -> Claim | None:
+        """Returns the claim of pieces, if they may be a clip."""
+        first, past = pieces[k][0], pieces[n][1]
+        if matched.seconds(first, past) < SHORTEST_S or min(starts[k], ends[n]) < 0:
+            return None
+        claim = matched.claim(first, past, (starts[k], ends[n]))
+        return claim if claim.misfit <= _LARGEST_MISFIT else None
+
+    def divided(k: int, n: int) -> tuple[Claim, ...]:
+        """Returns two parts at the best pause inside, with their parts, if there is one."""
+        cuts = []
+        for m in range(k, n):
+            before, after = claim(k, m), claim(m + 1, n)
+            if before and after:
+                gap_s = -matched.seconds(pieces[m + 1][0], pieces[m][1])
+                cuts.append((matched.source.words[before.text_last].cut_cost, -gap_s, m, before, after))
+        if not cuts:
+            return ()
+        *_, m, before, after = min(cuts)
+        return before._replace(parts=divided(k, m)), after._replace(parts=divided(m + 1, n))
+
     # price of the first n pieces, and the first piece of the last clip; -1: its piece is left out
     prices, choices = [0.0], [-1]
     for n, (last, past) in enumerate(pieces):
@@ -172,12 +217,9 @@ def choose_clips(matched: Matched) -> tuple[list[Claim], list[Claim]]:
             after = pieces[k][1]
             if seconds > LONGEST_S or (k < n and matched.seconds(after, after) < -_LONGEST_PAUSE_S):
                 break
-            if seconds < SHORTEST_S or not (starts[k] and ends[n]):
-                continue
-            claim = matched.claim(pieces[k][0], past)
-            if claim.misfit <= _LARGEST_MISFIT:
-                cost = _CUT * matched.source.words[claim.text_last].cut_cost
-                cost += log(seconds / USUAL_S) ** 2 + seconds * claim.misfit
+            if found := claim(k, n):
+                cost = _CUT * matched.source.words[found.text_last].cut_cost
+                cost += log(seconds / USUAL_S) ** 2 + seconds * found.misfit
                 if prices[k] + cost < best:
                     best, choice = prices[k] + cost, k
         prices.append(best)
@@ -185,7 +227,10 @@ def choose_clips(matched: Matched) -> tuple[list[Claim], list[Claim]]:
     clips, others, n = list[Claim](), list[Claim](), len(pieces)
     while n:
         k = choices[n]
-        chosen, first = (others, n - 1) if k < 0 else (clips, k)
-        chosen.append(matched.claim(pieces[first][0], pieces[n - 1][1]))
-        n = first
+        if k < 0:
+            k = n - 1
+            others.append(matched.claim(*pieces[k]))
+        elif found := claim(k, n - 1):
+            clips.append(found._replace(parts=divided(k, n - 1)))
+        n = k
     return clips[::-1], others[::-1]

@@ -266,7 +266,7 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
-    heard, (first, past, text_first, text_last, misfit) = matched.heard, claim
+    heard, (first, past, text_first, text_last, misfit, parts) = matched.heard, claim
     text = f"({' '.join(word.name for word in heard[first:past])})"
     if text_first >= 0:
         text = matched.source.between(text_first, text_last)
@@ -274,7 +274,8 @@ def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
     before_s = heard[first - 1].end_s if first else 0.0
     after_s = heard[past].start_s if past < len(heard) else end_s
     clip = Clip(recording, *times, text, round(100 * misfit, 1), "", before_s, after_s)
-    return clip._replace(first=text_first, last=text_last)
+    divided = tuple(_clip(recording, matched, end_s, part) for part in parts)
+    return clip._replace(first=text_first, last=text_last, parts=divided)
 
 
 def _why(misfit: float) -> str:
