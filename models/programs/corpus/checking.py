@@ -17,6 +17,7 @@ from processors.alignment.aligner import AlignmentError
 from processors.alignment.fit import SUSPECT, check_coverage
 from processors.alignment.hmm import align, model
 from processors.alignment.hmm.training import Example, train
+from processors.audio.speech_level import FRAME_S, speech_frames
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
 from utils.seed import derived_seed
@@ -25,6 +26,7 @@ LEAST_S = 120.0  # of speech, to train a model; of less, clips are as they are r
 MARGIN_S = 0.1  # of silence before and after the speech of a clip
 _LOOK_S = 0.2  # before and after it, where the aligner learns silence and looks for its ends
 _NOISE_S = 0.5  # at an end of a clip, that is cut off
+_SOFT_S = (0.03, 0.08)  # of speech, before and after what is as loud as speech
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
@@ -90,7 +92,7 @@ class Checker:
         return [checked for clip in clips for checked in self._checked(clip)]
 
     def _checked(self, clip: Clip) -> list[Clip]:
-        whole = self._aligned(clip)
+        whole = clip if clip.reason else self._aligned(clip)
         if whole.reason and clip.parts:
             return [checked for part in clip.parts for checked in self._checked(Clip(*part))]
         return [whole]
@@ -108,12 +110,18 @@ class Checker:
         except AlignmentError as error:
             return clip._replace(reason=str(error).partition(";")[0])
         phones = [n for n, phone in enumerate(alignment.phones) if phone not in PAUSES]
-        edges = start_s + alignment.boundaries_s
+        first_s, past_s = alignment.boundaries_s[[phones[0], phones[-1] + 1]].tolist()
+        span = slice(round(first_s / FRAME_S), round(past_s / FRAME_S))
+        # phones may extend over silence; the first and the last are softer than others
+        loud = span.start + np.flatnonzero(speech_frames(wav, RATE)[0][span])
+        if len(loud):
+            first_s = max(first_s, loud[0] * FRAME_S - _SOFT_S[0])
+            past_s = min(past_s, (loud[-1] + 1) * FRAME_S + _SOFT_S[1])
         score = alignment.score
         misfit = score.misfit if score else 0.0
         found = clip._replace(
-            start_s=round(float(edges[phones[0]]), 3),
-            end_s=round(float(edges[phones[-1] + 1]), 3),
+            start_s=round(start_s + first_s, 3),
+            end_s=round(start_s + past_s, 3),
             misfit=misfit,
         )
         if score is None or misfit <= SUSPECT:
