@@ -25,8 +25,9 @@ from utils.seed import derived_seed
 LEAST_S = 120.0  # of speech, to train a model; of less, clips are as they are recognised
 MARGIN_S = 0.1  # of silence before and after the speech of a clip
 _LOOK_S = 0.2  # before and after it, where the aligner learns silence and looks for its ends
+_NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
 _NOISE_S = 0.5  # at an end of a clip, that is cut off
-_SOFT_S = (0.03, 0.08)  # of speech, before and after what is as loud as speech
+_SOFT_S = (0.06, 0.12)  # of speech, before and after what is as loud as speech
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
@@ -124,22 +125,22 @@ class Checker:
             end_s=round(start_s + past_s, 3),
             misfit=misfit,
         )
-        if score is None or misfit <= SUSPECT:
+        if score is None or misfit <= _NOISY:
             return found
-        # noise at an end: without it, all words must fit again
+        # noise at an end: without it, all words must fit better
         first_s, past_s = start_s + score.start_s, start_s + score.end_s
         if can_trim and past_s < found.start_s + _NOISE_S:
-            rest = clip._replace(start_s=past_s, room_start_s=past_s)
+            rest = self._aligned(clip._replace(start_s=past_s, room_start_s=past_s), can_trim=False)
         elif can_trim and first_s > found.end_s - _NOISE_S:
-            rest = clip._replace(end_s=first_s, room_end_s=first_s)
+            rest = self._aligned(clip._replace(end_s=first_s, room_end_s=first_s), can_trim=False)
         else:
-            rest = clip
-        if rest is not clip and not (trimmed := self._aligned(rest, can_trim=False)).reason:
-            return trimmed
-        place = f"'{score.words}' at {first_s:.2f} s"
-        return found._replace(
-            reason=f"misfit {misfit:.0f} above {SUSPECT:g}: {place} is not spoken as written"
-        )
+            rest = found
+        if not rest.reason and rest.misfit < misfit:
+            return rest
+        if misfit <= SUSPECT:
+            return found
+        fault = f"'{score.words}' at {first_s:.2f} s is not spoken as written"
+        return found._replace(reason=f"misfit {misfit:.0f} above {SUSPECT:g}: {fault}")
 
 
 @cache

@@ -164,35 +164,26 @@ class Matched:
             return -1
         other = next((n for n in outside if self.places[n] >= 0), None)
         distance = step * (int(self.places[other]) - place) if other is not None else 0
-        if self._is_sure(inside, place, step, other, distance):
-            return place
-        nearest = distance if distance > 0 else _FAR
-        for n in range(1, min(_MOST_WIDENED, nearest - 1) + 1):
-            cut = place + n * step - (step < 0)
-            is_end = -1 <= cut < len(self.source.words) and self._cost(cut) == 0
-            if is_end and (self.is_right[inside] or self.is_right[inside - step]):
-                return place + n * step
-        return -1
+        right = [0 <= n < len(self.heard) and self.is_right[n] for n in (inside, inside - step)]
+        costs = [
+            self._cut_cost(place + n * step - (step < 0)) for n in range(-1, 1 + _MOST_WIDENED)
+        ]
+        cost = costs[1]
+        if cost < inf and cost <= min(costs[:3]):
+            follows = distance == 1
+            if (cost == 0 or follows) and (any(right) or (follows and self.is_right[other or 0])):
+                return place
+            is_near = other is not None and abs(distance) < _FAR  # words are missing or repeated
+            if cost > 0 and not follows and cost <= _CLAUSE_COST and right[0] and not is_near:
+                return place
+        n_free = distance - 1 if distance > 0 else _MOST_WIDENED  # words up to the other's
+        ends = [n for n, cost in enumerate(costs[2:], 1) if cost == 0 and n <= n_free]
+        return place + step * ends[0] if ends and any(right) else -1
 
-    def _cost(self, cut: int) -> float:
+    def _cut_cost(self, cut: int) -> float:
         """Returns the price of a cut after a word of the text; -1 is before the first."""
-        return self.source.words[cut].cut_cost if cut >= 0 else 0.0
-
-    def _is_sure(
-        self, inside: int, place: int, step: int, other: int | None, distance: int
-    ) -> bool:
-        """Returns whether a clip may begin or end with the place of a recognised word."""
-        edge = place - (step < 0)  # the cut is after this word of the text
-        near = range(max(edge - 1, -1), min(edge + 2, len(self.source.words)))
-        cost = self._cost(edge)
-        if cost == inf or cost > min(map(self._cost, near)):
-            return False
-        follows = distance == 1
-        if cost == 0 or follows:
-            witnesses = (inside, inside - step, other if follows and other is not None else inside)
-            return any(self.is_right[n] for n in witnesses if 0 <= n < len(self.heard))
-        is_near = other is not None and abs(distance) < _FAR  # words may be missing or repeated
-        return cost <= _CLAUSE_COST and self.is_right[inside] and not is_near
+        words = self.source.words
+        return 0.0 if cut == -1 else words[cut].cut_cost if 0 <= cut < len(words) else inf
 
     def seconds(self, first: int, past: int) -> float:
         """Returns the time from the start of a word to the end of another."""

@@ -269,6 +269,11 @@ def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
     heard, first, past = matched.heard, claim.first, claim.past
     before_s = heard[first - 1].end_s if first else 0.0
     after_s = heard[past].start_s if past < len(heard) else end_s
+    # noise next to a word that was not recognised may hold it
+    if claim.start_s < heard[first].start_s and first and matched.is_noise[first - 1]:
+        before_s = heard[first - 1].start_s
+    if claim.end_s > heard[past - 1].end_s and past < len(heard) and matched.is_noise[past]:
+        after_s = heard[past].end_s
     text = f"({' '.join(word.name for word in heard[first:past])})"
     if claim.text_first >= 0:
         text = matched.source.between(claim.text_first, claim.text_last)
