@@ -96,7 +96,7 @@ class Checker:
         whole = clip if clip.reason else self._aligned(clip)
         if whole.reason and clip.parts:
             return [checked for part in clip.parts for checked in self._checked(Clip(*part))]
-        return [whole]
+        return [whole._replace(parts=())]
 
     def _aligned(self, clip: Clip, can_trim: bool = True) -> Clip:
         wav, start_s = self._wav(clip)

@@ -22,7 +22,7 @@ SHORTEST_S, LONGEST_S = 1.0, 15.0
 PAUSE_S = 0.15  # the shortest at which a clip is cut
 MAX_MISFIT = 0.35  # share of words that are recognised otherwise, where no aligner checks a clip
 _LARGEST_MISFIT = 0.6  # where one does
-_LONGEST_PAUSE_S = 1.0  # inside a clip
+_LONGEST_PAUSE_S = 1.0  # inside a clip; longer ones may hold noise
 _MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
 # a jump to the middle of a clause costs 1 more
@@ -30,8 +30,8 @@ _NEXT, _EXTRA, _SKIPPED, _JUMPED = range(4)  # moves
 _BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
 USUAL_S = 5.0  # of a clip, to which others are compared
 _CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
-_MOST_WIDENED = 2
-_UNHEARD_S = 0.4  # of such a word
+_MOST_WIDENED = 2  # words at the edge of a sentence that were not recognised
+_UNHEARD_S = 0.4  # of such a word, in which the aligner looks for it
 _FAR = 30  # words: what is nearer may be a slip and its repetition, or a missed word
 # a word that is longer than this, and this for each phone, is noise
 _SLOW_S, _SLOW_PHONE_S = 0.5, 0.15
@@ -46,7 +46,7 @@ class Claim(NamedTuple):
     text_first: int  # words of the text; -1 where none was found
     text_last: int
     misfit: float  # share of words that are recognised otherwise
-    start_s: float
+    start_s: float  # with room for words at its edges that were not recognised
     end_s: float
     parts: tuple["Claim", ...] = ()  # at the best pause inside, if the whole does not fit
 
