@@ -5,7 +5,7 @@ never changes a result, and sentences are put back in order.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -123,7 +123,9 @@ class Synthesizer:
         reader = TextReader(config.preprocess.text, asked.max_phones, phones, p_arpabet, unknown)
         self._lexicon = dictionary_of(lexicon)
         self._reader = reader.using(self._lexicon, self.speakers[0].language)
-        reader.load(self.speakers[self._default_id or 0].language)
+        # what the front end lacks is an error of the first text; phones are spoken without it
+        with suppress(InputError):
+            reader.load(self.speakers[self._default_id or 0].language)
 
     @overload
     def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401

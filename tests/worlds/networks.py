@@ -42,6 +42,12 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
         "learned durations": ('preprocess.aligner="learned"',),
         "discriminators": ("model.lambda_adversarial=0.02", "model.adversarial_start=0"),
     },
+    "matcha": {
+        "three lengths": (
+            *("model.decoder.channels=[16,8,24]", "model.decoder.n_blocks=2"),
+            "model.encoder.prenet=false",
+        ),
+    },
     "tacotron2": {
         "one frame per step": ("model.decoder.n_frames_per_step=1",),
         "guided attention": ("model.guided_attention=2.0",),

@@ -85,7 +85,7 @@ _NAMES = TensorNames(
 _QKV = re.compile(r"(.+\.attention\.)q(\.\w+)")
 # linear maps, which are convolutions of one frame there
 _LINEAR = re.compile(r".+\.(linear|qkv|fc|prior|residual\.residual|velocity)\.weight")
-_HALVING = "unet.halving.0.linear.weight"
+_HALVING = re.compile(r"unet\.halving\.\d\.linear\.weight")
 _SETTINGS = {
     "preprocess.n_mels": "n_feats",
     "model.speaker_size": "spk_emb_dim",
@@ -96,17 +96,24 @@ _SETTINGS = {
             "n_layers": "n_layers",
             "heads": "n_heads",
             "filter_size": "filter_channels",
+            "kernel_size": "kernel_size",
             "dropout": "p_dropout",
+            "prenet": "prenet",
         },
     ),
     **_tables.below(
         {"model.encoder.duration_": "encoder.duration_predictor_params."},
-        {"filter_size": "filter_channels_dp", "dropout": "p_dropout"},
+        {
+            "filter_size": "filter_channels_dp",
+            "kernel_size": "kernel_size",
+            "dropout": "p_dropout",
+        },
     ),
     **_tables.below(
         {"model.decoder.": "decoder."},
         {
             "channels": "channels",
+            "n_blocks": "n_blocks",
             "n_middle_stages": "num_mid_blocks",
             "heads": "num_heads",
             "head_size": "attention_head_dim",
@@ -127,10 +134,6 @@ _FIXED = {  # of its code and its data
     "preprocess.text.phone_extractor": "espeak_characters",
 }
 _PARTS = {  # of the authors' networks, which their code can also build otherwise
-    "encoder.encoder_params.prenet": True,
-    "encoder.encoder_params.kernel_size": 3,
-    "encoder.duration_predictor_params.kernel_size": 3,
-    "decoder.n_blocks": 1,
     "decoder.act_fn": "snakebeta",
     "decoder.down_block_type": "transformer",
     "decoder.mid_block_type": "transformer",
@@ -233,7 +236,7 @@ def _translated(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         before, after = match.groups()
         _tables.join(tensors, [f"{before}{part}{after}" for part in "qkv"], f"{before}qkv{after}")
     for name, tensor in tensors.items():
-        if name == _HALVING and tensor.ndim == 3:  # by frames, then channels
+        if _HALVING.fullmatch(name) and tensor.ndim == 3:  # by frames, then channels
             tensors[name] = tensor.mT.flatten(1)
         elif _LINEAR.fullmatch(name) and tensor.shape[2:] == (1,):
             tensors[name] = tensor.squeeze(2)

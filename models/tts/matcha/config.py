@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from config.checks import require_at_least, require_flow, require_share
+from config.checks import require_at_least, require_flow, require_odd, require_share
 
 GROUPS = 8  # of group normalisation
 FRAMES_AT_ONCE = 4  # lengths in the U-Net are multiples of it
@@ -16,13 +16,17 @@ class EncoderConfig:
     n_layers: int = 6
     heads: int = 2
     filter_size: int = 768  # channels between the two convolutions of a block
+    kernel_size: int = 3  # of both, odd
     dropout: float = 0.1
+    prenet: bool = True  # three convolutions before the blocks
     duration_filter_size: int = 256
+    duration_kernel_size: int = 3
     duration_dropout: float = 0.1
 
     def __post_init__(self) -> None:
         sizes = "hidden", "n_layers", "heads", "filter_size", "duration_filter_size"
         require_at_least(self, 1, *sizes)
+        require_odd(self, "kernel_size", "duration_kernel_size")
         require_share(self, "dropout", "duration_dropout")
 
 
@@ -30,7 +34,8 @@ class EncoderConfig:
 class DecoderConfig:
     """The U-Net that estimates velocities."""
 
-    channels: tuple[int, int] = (256, 256)  # in full and in half length
+    channels: tuple[int, ...] = (256, 256)  # in full length, in half, and so on
+    n_blocks: int = 1  # transformer blocks of a stage
     n_middle_stages: int = 2
     heads: int = 2
     head_size: int = 64
@@ -38,10 +43,13 @@ class DecoderConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "heads", "head_size")
-        require_at_least(self, 0, "n_middle_stages")
+        require_at_least(self, 0, "n_blocks", "n_middle_stages")
         require_share(self, "dropout")
-        if any(n < 1 or n % GROUPS for n in self.channels):
-            raise ValueError(f"channels are {list(self.channels)}, expected multiples of {GROUPS}")
+        # a third length is a quarter of the first, which is a multiple of 4
+        if not 1 <= len(self.channels) <= 3 or any(n < 1 or n % GROUPS for n in self.channels):
+            raise ValueError(
+                f"channels are {list(self.channels)}, expected one to three multiples of {GROUPS}"
+            )
 
 
 @dataclass(frozen=True)

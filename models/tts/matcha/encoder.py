@@ -15,7 +15,6 @@ from modules.layers.basic import Dropout, Linear, MaskedConv1d, PhoneEmbedding, 
 from modules.layers.transformer import FFTBlock, SelfAttention
 from modules.variance.adaptor import VariancePredictor
 
-_KERNEL_SIZE = 3
 _PRENET_LAYERS, _PRENET_KERNEL_SIZE, _PRENET_DROPOUT = 3, 5, 0.5
 _NORM_EPS = 1e-4
 
@@ -51,10 +50,10 @@ class TextEncoder(nn.Module):
         super().__init__()
         self.phone_embedding = PhoneEmbedding(n_phones, config.hidden)
         nn.init.normal_(self.phone_embedding.weight, std=config.hidden**-0.5)
-        self.prenet = Prenet(config.hidden)
+        self.prenet = Prenet(config.hidden) if config.prenet else None
         hidden, heads, dropout = config.hidden + speaker_size, config.heads, config.dropout
         rotary = hidden // heads // 4 * 2  # half of the channels, or one less: an even number
-        kernels = _KERNEL_SIZE, _KERNEL_SIZE
+        kernels = config.kernel_size, config.kernel_size
         self.layers = nn.ModuleList(
             FFTBlock(
                 SelfAttention(hidden, heads, dropout=dropout, rotary_channels=rotary),
@@ -67,7 +66,10 @@ class TextEncoder(nn.Module):
         )
         self.prior = Linear(hidden, n_mels)
         self.duration_predictor = VariancePredictor(
-            hidden, config.duration_filter_size, _KERNEL_SIZE, config.duration_dropout
+            hidden,
+            config.duration_filter_size,
+            config.duration_kernel_size,
+            config.duration_dropout,
         )
         for norm in self.modules():
             if isinstance(norm, nn.LayerNorm):
@@ -84,7 +86,8 @@ class TextEncoder(nn.Module):
         """
         _, hidden_size = self.phone_embedding.weight.shape
         phones = clear_padding(self.phone_embedding(phone_ids) * math.sqrt(hidden_size), mask)
-        phones = self.prenet(phones, mask)
+        if self.prenet is not None:
+            phones = self.prenet(phones, mask)
         if speakers is not None:
             _, N, _ = phones.shape
             phones = torch.cat([phones, speakers[:, None].expand(-1, N, -1)], dim=2)

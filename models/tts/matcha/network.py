@@ -22,6 +22,7 @@ from modules.variance.adaptor import regulate, round_durations
 from processors.dataset.batch import TtsBatch
 
 _SEGMENTS = 2**32  # added to the seed of an update for the positions of its segments
+_PARTS = 2**32  # of a frame, in which a product of float32 is a whole number
 
 
 class Drawn(NamedTuple):
@@ -261,9 +262,11 @@ def _aligned(prior: Tensor, mel: Tensor, phone_lengths: Tensor, mel_lengths: Ten
 
 def _paced(durations: Tensor, control: float | Tensor) -> Tensor:
     """Multiplies frames, (B, N), by a factor and rounds the end of each phone up to a frame."""
-    slowed = durations * control
-    total = slowed.sum(dim=1, keepdim=True).floor().clamp(min=1)
-    ends = slowed.cumsum(dim=1).ceil().minimum(total)
+    # sums of whole numbers are exact; onnxruntime's of floats end some phones a frame off
+    slowed = (durations * control * _PARTS).long()
+    ends = slowed.cumsum(dim=1).float() / _PARTS  # (B, N)
+    total = ends[:, -1:].floor().clamp(min=1)
+    ends = ends.ceil().minimum(total)
     return ends.diff(dim=1, prepend=torch.zeros_like(total))
 
 

@@ -4,6 +4,7 @@ Group normalisation and attention of the authors' code also read the frames by w
 to a multiple of 4. Here they read the same frames, and no further padding.
 """
 
+from itertools import pairwise
 from typing import NamedTuple, cast
 
 import torch
@@ -126,18 +127,23 @@ class TransformerBlock(nn.Module):
 
 
 class Stage(nn.Module):
-    """A residual block and a transformer block."""
+    """A residual block and transformer blocks."""
 
     def __init__(self, config: DecoderConfig, in_channels: int, channels: int) -> None:
         super().__init__()
         time_channels = _TIME_EXPANSION * config.channels[0]
         self.residual = ResidualBlock(in_channels, channels, time_channels)
-        self.blocks = nn.ModuleList([TransformerBlock(config, channels)])
+        self.blocks = nn.ModuleList(
+            TransformerBlock(config, channels) for _ in range(config.n_blocks)
+        )
 
     def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
         """Transforms (B, T, C_in) -> (B, T, C), padding not cleared."""
         frames = self.residual(frames, masks, time)
-        return cast("Tensor", self.blocks[0](frames, masks.scores()))
+        scores = masks.scores()
+        for block in self.blocks:
+            frames = block(frames, scores)
+        return frames
 
 
 class Halving(nn.Module):
@@ -173,19 +179,18 @@ class UNet(nn.Module):
     def __init__(self, config: DecoderConfig, n_conditions: int, n_mels: int) -> None:
         super().__init__()
         self.n_inputs = n_mels + n_conditions
-        first, second = config.channels
+        channels, first, last = config.channels, config.channels[0], config.channels[-1]
         time_channels = _TIME_EXPANSION * first
         self.time_1 = Linear(self.n_inputs, time_channels)
         self.time_2 = Linear(time_channels, time_channels)
-        self.down = nn.ModuleList(
-            [Stage(config, self.n_inputs, first), Stage(config, first, second)]
-        )
-        self.halving = nn.ModuleList([Halving(first), MaskedConv1d(second, second, 3)])
-        self.mid = nn.ModuleList(
-            Stage(config, second, second) for _ in range(config.n_middle_stages)
-        )
-        self.up = nn.ModuleList([Stage(config, 2 * second, first), Stage(config, 2 * first, first)])
-        self.doubling = nn.ModuleList([Doubling(first), MaskedConv1d(first, first, 3)])
+        # by length, the longest first on the way down; the shortest first on the way up
+        down, up = pairwise((self.n_inputs, *channels)), [*pairwise(channels[::-1]), (first, first)]
+        self.down = nn.ModuleList(Stage(config, *sizes) for sizes in down)
+        self.halving = nn.ModuleList([*map(Halving, channels[:-1]), MaskedConv1d(last, last, 3)])
+        self.mid = nn.ModuleList(Stage(config, last, last) for _ in range(config.n_middle_stages))
+        self.up = nn.ModuleList(Stage(config, 2 * inputs, size) for inputs, size in up)
+        self.doubling = nn.ModuleList([Doubling(size) for _, size in up[:-1]])
+        self.doubling.append(MaskedConv1d(first, first, 3))
         self.final_block = ConvBlock(first, first)
         self.velocity = Linear(first, n_mels)
         for layer in self.modules():
@@ -202,16 +207,16 @@ class UNet(nn.Module):
         """
         features = time_features(times, self.n_inputs)[:, None]  # (B, 1, C)
         time = F.mish(self.time_2(F.silu(self.time_1(features)))).float()
-        half = masks.halved()
-        fine = self.down[0](torch.cat([noisy, condition], dim=2), masks, time)  # (B, T, C)
-        frames = self.halving[0](fine, masks.valid).float()  # (B, T / 2, C)
-        coarse = self.down[1](frames, half, time)
-        frames = self.halving[1](coarse, half.valid).float()
+        frames, skipped, levels = torch.cat([noisy, condition], dim=2), [], [masks]
+        for _ in range(len(self.down) - 1):
+            levels.append(levels[-1].halved())
+        for stage, halving, level in zip(self.down, self.halving, levels, strict=True):
+            skipped.append(stage(frames, level, time))
+            frames = halving(skipped[-1], level.valid).float()  # (B, T / 2, C), the last (B, T, C)
         for stage in self.mid:
-            frames = stage(frames, half, time)
-        frames = self.up[0](torch.cat([frames, coarse], dim=2), half, time)
-        frames = self.doubling[0](frames, half.valid).float()  # (B, T, C)
-        frames = self.up[1](torch.cat([frames, fine], dim=2), masks, time)
-        frames = self.doubling[1](frames, masks.valid).float()
+            frames = stage(frames, levels[-1], time)
+        for stage, doubling, level in zip(self.up, self.doubling, levels[::-1], strict=True):
+            frames = stage(torch.cat([frames, skipped.pop()], dim=2), level, time)
+            frames = doubling(frames, level.valid).float()  # (B, 2 T, C), the last (B, T, C)
         frames = self.final_block(clear_padding(frames, masks.valid), masks)
         return cast("Tensor", self.velocity(frames))

@@ -193,7 +193,9 @@ def test_samples_show_the_alignment(task, batch):
         (MatchaConfig, {"mel_std": 0.0}, "mel_std is 0, expected more than 0"),
         (MatchaConfig, {"encoder": EncoderConfig(hidden=33)}, "hidden is 33, expected a multiple"),
         (MatchaConfig, {"speaker_size": 3}, "speaker_size is 3, expected a multiple of .*, 2"),
-        (DecoderConfig, {"channels": (12, 8)}, r"channels are \[12, 8\], expected multiples of 8"),
+        (EncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (DecoderConfig, {"channels": (12,)}, r"channels are \[12\], expected .* multiples of 8"),
+        (DecoderConfig, {"channels": (8,) * 4}, r"channels are .*, expected one to three"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(section, keys, message):

@@ -7,24 +7,40 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 from torch import Tensor
 
-N_SYMBOLS, N_MELS, HIDDEN, FILTER, CHANNELS, SPEAKER = 178, 4, 8, 12, 16, 64
+N_SYMBOLS, N_MELS, HIDDEN, FILTER, SPEAKER = 178, 4, 8, 12, 64
 HEADS, HEAD_SIZE = 2, 4
 Shapes = dict[str, tuple[int, ...]]
 
 
-def shapes_of(n_speakers: int) -> Shapes:
-    """The shapes of the tensors by their names: two blocks in the encoder, two levels."""
-    size = SPEAKER if n_speakers > 1 else 0
-    speakers: Shapes = {"spk_emb.weight": (n_speakers, SPEAKER)} if size else {}
+class Parts(NamedTuple):
+    """What differs between the networks of the tests; the values here are the published ones."""
+
+    n_speakers: int = 1
+    channels: tuple[int, ...] = (16, 16)
+    n_blocks: int = 1
+    prenet: bool = True
+    kernel_size: int = 3
+    duration_kernel_size: int = 3
+
+
+PUBLISHED = Parts()
+
+
+def shapes_of(parts: Parts) -> Shapes:
+    """The shapes of the tensors by their names: two blocks in the encoder."""
+    size = SPEAKER if parts.n_speakers > 1 else 0
+    speakers: Shapes = {"spk_emb.weight": (parts.n_speakers, SPEAKER)} if size else {}
     scales: Shapes = {"mel_mean": (), "mel_std": ()}
-    return scales | speakers | _of_encoder(HIDDEN + size) | _of_decoder(2 * N_MELS + size)
+    encoder, decoder = _of_encoder(parts, HIDDEN + size), _of_decoder(parts, 2 * N_MELS + size)
+    return scales | speakers | encoder | decoder
 
 
 def _layer(name: str, *shape: int) -> Shapes:
@@ -35,61 +51,69 @@ def _norm(name: str, size: int) -> Shapes:
     return {f"{name}.gamma": (size,), f"{name}.beta": (size,)}
 
 
-def _of_encoder(hidden: int) -> Shapes:
+def _of_encoder(parts: Parts, hidden: int) -> Shapes:
     shapes: Shapes = {"encoder.emb.weight": (N_SYMBOLS, HIDDEN)}
-    for n in range(3):
-        shapes |= _layer(f"encoder.prenet.conv_layers.{n}", HIDDEN, HIDDEN, 5)
-        shapes |= _norm(f"encoder.prenet.norm_layers.{n}", HIDDEN)
-    shapes |= _layer("encoder.prenet.proj", HIDDEN, HIDDEN, 1)
+    if parts.prenet:
+        for n in range(3):
+            shapes |= _layer(f"encoder.prenet.conv_layers.{n}", HIDDEN, HIDDEN, 5)
+            shapes |= _norm(f"encoder.prenet.norm_layers.{n}", HIDDEN)
+        shapes |= _layer("encoder.prenet.proj", HIDDEN, HIDDEN, 1)
+    kernel = parts.kernel_size
     for n in range(2):
         for part in "qkvo":
             shapes |= _layer(f"encoder.encoder.attn_layers.{n}.conv_{part}", hidden, hidden, 1)
         shapes |= _norm(f"encoder.encoder.norm_layers_1.{n}", hidden)
-        shapes |= _layer(f"encoder.encoder.ffn_layers.{n}.conv_1", FILTER, hidden, 3)
-        shapes |= _layer(f"encoder.encoder.ffn_layers.{n}.conv_2", hidden, FILTER, 3)
+        shapes |= _layer(f"encoder.encoder.ffn_layers.{n}.conv_1", FILTER, hidden, kernel)
+        shapes |= _layer(f"encoder.encoder.ffn_layers.{n}.conv_2", hidden, FILTER, kernel)
         shapes |= _norm(f"encoder.encoder.norm_layers_2.{n}", hidden)
     shapes |= _layer("encoder.proj_m", N_MELS, hidden, 1)
     for n, size in ((1, hidden), (2, FILTER)):
-        shapes |= _layer(f"encoder.proj_w.conv_{n}", FILTER, size, 3)
+        kernel = parts.duration_kernel_size
+        shapes |= _layer(f"encoder.proj_w.conv_{n}", FILTER, size, kernel)
         shapes |= _norm(f"encoder.proj_w.norm_{n}", FILTER)
     return shapes | _layer("encoder.proj_w.proj", 1, FILTER, 1)
 
 
-def _of_decoder(inputs: int) -> Shapes:
-    unet, time = "decoder.estimator", 4 * CHANNELS
+def _of_decoder(parts: Parts, inputs: int) -> Shapes:
+    unet, channels, last = "decoder.estimator", parts.channels, len(parts.channels) - 1
+    first, time = channels[0], 4 * channels[0]
     shapes = _layer(f"{unet}.time_mlp.linear_1", time, inputs)
     shapes |= _layer(f"{unet}.time_mlp.linear_2", time, time)
-    stages = {"down_blocks.0": inputs, "down_blocks.1": CHANNELS, "mid_blocks.0": CHANNELS}
-    stages |= {"up_blocks.0": 2 * CHANNELS, "up_blocks.1": 2 * CHANNELS}
-    for stage, size in stages.items():
-        residual, block = f"{unet}.{stage}.0", f"{unet}.{stage}.1.0"
-        shapes |= _layer(f"{residual}.mlp.1", CHANNELS, time)
-        shapes |= _layer(f"{residual}.block1.block.0", CHANNELS, size, 3)
-        shapes |= _layer(f"{residual}.block1.block.1", CHANNELS)
-        shapes |= _layer(f"{residual}.block2.block.0", CHANNELS, CHANNELS, 3)
-        shapes |= _layer(f"{residual}.block2.block.1", CHANNELS)
-        shapes |= _layer(f"{residual}.res_conv", CHANNELS, size, 1)
-        shapes |= _layer(f"{block}.norm1", CHANNELS)
-        for part in "qkv":
-            shapes[f"{block}.attn1.to_{part}.weight"] = (HEADS * HEAD_SIZE, CHANNELS)
-        shapes |= _layer(f"{block}.attn1.to_out.0", CHANNELS, HEADS * HEAD_SIZE)
-        shapes |= _layer(f"{block}.norm3", CHANNELS)
-        shapes |= _layer(f"{block}.ff.net.0.proj", 4 * CHANNELS, CHANNELS)
-        shapes[f"{block}.ff.net.0.alpha"] = shapes[f"{block}.ff.net.0.beta"] = (4 * CHANNELS,)
-        shapes |= _layer(f"{block}.ff.net.2", CHANNELS, 4 * CHANNELS)
-    shapes |= _layer(f"{unet}.down_blocks.0.2.conv", CHANNELS, CHANNELS, 3)
-    shapes |= _layer(f"{unet}.down_blocks.1.2", CHANNELS, CHANNELS, 3)
-    shapes |= _layer(f"{unet}.up_blocks.0.2.conv", CHANNELS, CHANNELS, 4)
-    shapes |= _layer(f"{unet}.up_blocks.1.2", CHANNELS, CHANNELS, 3)
-    shapes |= _layer(f"{unet}.final_block.block.0", CHANNELS, CHANNELS, 3)
-    shapes |= _layer(f"{unet}.final_block.block.1", CHANNELS)
-    return shapes | _layer(f"{unet}.final_proj", N_MELS, CHANNELS, 1)
+    stages = [(f"down_blocks.{n}", *sizes) for n, sizes in enumerate(pairwise((inputs, *channels)))]
+    stages.append(("mid_blocks.0", channels[-1], channels[-1]))
+    for n, (before, size) in enumerate(pairwise((*channels[::-1], first))):
+        stages.append((f"up_blocks.{n}", 2 * before, size))
+    for stage, before, size in stages:
+        residual = f"{unet}.{stage}.0"
+        shapes |= _layer(f"{residual}.mlp.1", size, time)
+        shapes |= _layer(f"{residual}.block1.block.0", size, before, 3)
+        shapes |= _layer(f"{residual}.block1.block.1", size)
+        shapes |= _layer(f"{residual}.block2.block.0", size, size, 3)
+        shapes |= _layer(f"{residual}.block2.block.1", size)
+        shapes |= _layer(f"{residual}.res_conv", size, before, 1)
+        for block in (f"{unet}.{stage}.1.{n}" for n in range(parts.n_blocks)):
+            shapes |= _layer(f"{block}.norm1", size)
+            for part in "qkv":
+                shapes[f"{block}.attn1.to_{part}.weight"] = (HEADS * HEAD_SIZE, size)
+            shapes |= _layer(f"{block}.attn1.to_out.0", size, HEADS * HEAD_SIZE)
+            shapes |= _layer(f"{block}.norm3", size)
+            shapes |= _layer(f"{block}.ff.net.0.proj", 4 * size, size)
+            shapes[f"{block}.ff.net.0.alpha"] = shapes[f"{block}.ff.net.0.beta"] = (4 * size,)
+            shapes |= _layer(f"{block}.ff.net.2", size, 4 * size)
+    for n, size in enumerate(channels):
+        shapes |= _layer(f"{unet}.down_blocks.{n}.2" + ".conv" * (n < last), size, size, 3)
+    for n, size in enumerate((*channels[-2::-1], first)):
+        kernel = 4 if n < last else 3
+        shapes |= _layer(f"{unet}.up_blocks.{n}.2" + ".conv" * (n < last), size, size, kernel)
+    shapes |= _layer(f"{unet}.final_block.block.0", first, first, 3)
+    shapes |= _layer(f"{unet}.final_block.block.1", first)
+    return shapes | _layer(f"{unet}.final_proj", N_MELS, first, 1)
 
 
-def weights_of(n_speakers: int) -> dict[str, Tensor]:
+def weights_of(parts: Parts) -> dict[str, Tensor]:
     """Weights by a formula, of the size of trained ones; those of norms are near 1."""
     tensors = {}
-    for number, (name, shape) in enumerate(shapes_of(n_speakers).items()):
+    for number, (name, shape) in enumerate(shapes_of(parts).items()):
         n_values = max(1, torch.Size(shape).numel())
         waves = (torch.arange(n_values, dtype=torch.float64) * (1.7 + 0.1 * number) + number).sin()
         size = 0.3 if len(shape) < 2 else (2 / torch.Size(shape[1:]).numel()) ** 0.5
@@ -99,20 +123,20 @@ def weights_of(n_speakers: int) -> dict[str, Tensor]:
     return tensors
 
 
-def settings_of(n_speakers: int) -> dict[str, Any]:
+def settings_of(parts: Parts) -> dict[str, Any]:
     """`hyper_parameters` as plain values; the dicts are containers in a file."""
     encoder = {"n_channels": HIDDEN, "filter_channels": FILTER, "n_heads": 2, "n_layers": 2}
-    decoder = {"channels": [CHANNELS, CHANNELS], "n_blocks": 1, "num_mid_blocks": 1}
+    encoder |= {"kernel_size": parts.kernel_size, "p_dropout": 0.1, "prenet": parts.prenet}
+    durations = {"kernel_size": parts.duration_kernel_size, "p_dropout": 0.1}
+    decoder = {"channels": [*parts.channels], "n_blocks": parts.n_blocks, "num_mid_blocks": 1}
     heads = {"attention_head_dim": HEAD_SIZE, "num_heads": HEADS}
     return {
-        "n_spks": n_speakers,
+        "n_spks": parts.n_speakers,
         "spk_emb_dim": SPEAKER,
         "n_feats": N_MELS,
         "encoder": {
-            "encoder_params": encoder | {"kernel_size": 3, "p_dropout": 0.1, "prenet": True},
-            "duration_predictor_params": {
-                **{"filter_channels_dp": FILTER, "kernel_size": 3, "p_dropout": 0.1}
-            },
+            "encoder_params": encoder,
+            "duration_predictor_params": durations | {"filter_channels_dp": FILTER},
         },
         "decoder": decoder | heads | {"dropout": 0.05, "act_fn": "snakebeta"},
         "out_size": None,
@@ -155,23 +179,23 @@ def contained(value: object, parent: object = None) -> object:
 def write_checkpoint(
     path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    n_speakers: int = 1,
+    parts: Parts = PUBLISHED,
     changes: Mapping[str, object] | None = None,
     tensors: Mapping[str, Tensor] | None = None,
 ) -> Path:
     """Writes a file as Lightning does, with `hyper_parameters` changed."""
-    settings = settings_of(n_speakers) | dict(changes or {})
-    parts = {
+    settings = settings_of(parts) | dict(changes or {})
+    values = {
         name: contained(part) if isinstance(part, dict) else part for name, part in settings.items()
     }
     saved = {
         "epoch": 7,
         "global_step": 1234,
         "pytorch-lightning_version": "2.0.4",
-        "state_dict": OrderedDict(weights_of(n_speakers) if tensors is None else tensors),
+        "state_dict": OrderedDict(weights_of(parts) if tensors is None else tensors),
         "optimizer_states": [{"state": {0: {"exp_avg": torch.ones(2)}}}],
         "lr_schedulers": [],
-        "hyper_parameters": parts | {"optimizer": Partial()},
+        "hyper_parameters": values | {"optimizer": Partial()},
     }
     with monkeypatch.context() as patched:
         let_pickle_find_classes(patched)

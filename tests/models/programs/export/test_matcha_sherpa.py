@@ -4,11 +4,15 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from torch import nn
 
 from models.base.assets import Speaker
+from models.base.graphs import EXAMPLE_LENGTH, Graph
 from models.programs.export import matcha_sherpa
 from models.programs.export.folder import ExportedVoice, open_voice
+from models.programs.export.onnx_file import to_onnx
 from models.programs.export.piper_sherpa import export_piper, export_sherpa
+from models.tts.matcha.network import _paced
 from processors.text.symbols import mark_name
 from processors.text.voice_phones import espeak_characters_vocabulary
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -55,7 +59,7 @@ def test_a_text_of_any_length_has_the_mel_of_the_network_by_the_default_speaker(
     session = session_of(str(exported / "model.onnx"))
     names = [item.name for item in session.get_inputs()]
     assert names == ["x", "x_length", "noise_scale", "length_scale", "sid"]
-    for N in (1, 4, 33):
+    for N in (1, 4, 40):
         ids = torch.arange(N)[None] * 5 % 178
         inputs = {
             "x": ids.numpy(),
@@ -69,6 +73,22 @@ def test_a_text_of_any_length_has_the_mel_of_the_network_by_the_default_speaker(
         expected = voice.model.network.infer(ids, lengths, speaker_ids=bert, duration_control=1.3)
         np.testing.assert_array_equal(durations, expected.durations)
         np.testing.assert_allclose(mel, expected.mel, rtol=0, atol=1e-4)
+
+
+class Pace(nn.Module):
+    def forward(self, durations: torch.Tensor, control: torch.Tensor) -> torch.Tensor:
+        return _paced(durations, control)
+
+
+def test_at_any_pace_phones_end_in_the_same_frames_in_onnxruntime():
+    inputs = {"durations": torch.ones(1, EXAMPLE_LENGTH), "control": torch.ones(1)}
+    graph = Graph(Pace(), inputs, ("frames",), {"durations": {1: "n_phones"}})
+    session = session_of(to_onnx(graph).SerializeToString())
+    durations = torch.randint(1, 6, (1, 200), generator=torch.Generator().manual_seed(0)).float()
+    for control in (0.85, 1.1, 1.3):  # ends that are whole numbers, but for rounding
+        inputs = {"durations": durations.numpy(), "control": np.array([control], np.float32)}
+        (frames,) = session.run(None, inputs)
+        np.testing.assert_array_equal(frames, _paced(durations, control))
 
 
 def test_tokens_are_the_symbols_with_their_ids():
