@@ -79,20 +79,21 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
 
 def corpus_config(flags: Namespace, aligner: str, processed: Path) -> "Config":
     """Builds the configuration of stage 1; refuses a language without a text front end."""
+    from config.text import text_config
     from models.base.registry import load_config
     from processors.text.frontend import Frontends
 
+    text = text_config(flags.language)
     settings: dict[str, object] = {
         f"dataset_path.{DATASET}": user_path(flags.corpus).resolve(),
         "preprocess.processed_dir": processed.resolve(),
         "preprocess.aligner": aligner,
+        "preprocess.text.normalizer": text.normalizer,
+        "preprocess.text.phone_extractor": text.phone_extractor,
         f"preprocess.corpus.{DATASET}.format": flags.corpus_format,
         f"preprocess.corpus.{DATASET}.language": flags.language,
         "preprocess.max_bad_ratio": 1,
     }
-    if not flags.language.startswith("en"):
-        settings["preprocess.text.normalizer"] = "none"
-        settings["preprocess.text.phone_extractor"] = "espeak"
     config = load_config(_CONFIG, [f"{key}={value}" for key, value in settings.items()])
     Frontends(config.preprocess.text)[flags.language]  # refuses an unknown language
     return config

@@ -17,7 +17,7 @@ def main() -> None:
         " command goes on. docs/corpus.md has examples.",
     )
 
-    from models.programs.corpus.checking import text_config
+    from config.text import text_config
     from models.programs.corpus.texts import TEXT_SUFFIXES, read_source
     from models.programs.corpus.writing import CorpusWriter, list_recordings
     from processors.metrics.recognition.user_models import load_function

@@ -19,7 +19,7 @@ def main() -> None:
         " command goes on. docs/distil.md has examples.",
     )
 
-    from config.text import TextConfig
+    from config.text import text_config
     from models.programs.distil import corpus
     from models.programs.distil.teachers import find_teacher
     from models.programs.distil.texts import SHORTEST_S, digest, divide, read_pool
@@ -40,8 +40,7 @@ def main() -> None:
     if not names or (len(names) > 1 and not flags.voices):
         example = ",".join(teacher.voices[:20]) or "anna"
         raise UsageError(f"{flags.teacher}: give --voices, such as --voices {example}")
-    config = TextConfig() if flags.language[:2] == "en" else TextConfig("none", "espeak")
-    frontend = TextFrontend(config, flags.language)
+    frontend = TextFrontend(text_config(flags.language), flags.language)
     pool = read_pool(flags.texts, frontend, flags.exclude)
     every = read_pool(flags.every, frontend) if flags.every else []
     corpus.refuse_doubled_ids(names, [*every, *pool])

@@ -97,3 +97,13 @@ class TextConfig:
     def certain_p_arpabet(self) -> float:
         """`p_arpabet` without random draws: 0 if it is 0, otherwise 1."""
         return 1.0 if self.is_mixed and self.p_arpabet > 0 else 0.0
+
+
+def is_english(language: str) -> bool:
+    """Returns whether an espeak language code is one of English."""
+    return language.split("-")[0] == "en"
+
+
+def text_config(language: str) -> TextConfig:
+    """Returns the text front end of a language: ARPAbet for English, otherwise IPA."""
+    return TextConfig() if is_english(language) else TextConfig("none", "espeak")

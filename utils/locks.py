@@ -4,11 +4,13 @@ import errno
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 
-from utils.errors import InputError
+from utils.errors import InputError, refuse
+from utils.files import read_json
 from utils.logging import get_logger
 
 _log = get_logger(__name__)
@@ -55,3 +57,20 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
                     for path in new:
                         path.rmdir()
             raise
+
+
+def refuse_other_contents(record: Path, made_of: Mapping[str, str]) -> None:
+    """Refuses a locked folder of a corpus with other settings, or with files but no record.
+
+    Args:
+        record: JSON file in the folder; its `made_of` are the settings of earlier runs.
+        made_of: The settings of this run.
+    """
+    folder = record.parent
+    if record.exists():
+        before = cast("dict[str, Any]", read_json(record)).get("made_of", {})
+        settings = ((name, before.get(name), made_of.get(name)) for name in {**before, **made_of})
+        changed = [f"{name} was {old}, is {new}" for name, old, new in settings if old != new]
+        refuse(changed, f"{folder} holds a corpus of other settings; choose another folder")
+    elif others := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
+        raise InputError(f"{folder} holds {others[0]!r} and no corpus; choose a new folder")

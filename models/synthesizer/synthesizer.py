@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from config.text import is_english
 from models.base.assets import Speaker, find_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
@@ -36,7 +37,6 @@ from models.voices import find_voice, licence_in
 from processors.audio.streams import synthetic_tag
 from processors.text.markup.formats import Markup, Text, read_runs
 from processors.text.markup.ssml import Ssml, SsmlVoice
-from processors.text.normalisation.english import is_english
 from processors.text.passages import (
     NOTHING,
     Passage,

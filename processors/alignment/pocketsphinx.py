@@ -17,11 +17,11 @@ import numpy as np
 import soxr
 
 from config.preprocess import PreprocessConfig
+from config.text import is_english
 from preprocessors.manifest import Utterance
 from processors.alignment import aligner
 from processors.alignment.aligner import Align, Aligner, AlignmentError
 from processors.records import Alignment, SpokenText, TimedPhone
-from processors.text.normalisation.english import is_english
 from processors.text.symbols import CONSONANTS, VOWELS
 from utils.errors import InputError
 

@@ -36,6 +36,13 @@ def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> tuple[float, flo
     return _integrated(np.concatenate(powers) if powers else np.zeros(0)), peak
 
 
+def mastering_gain_db(lufs: float, peak: float) -> float:
+    """Returns the gain to -23 LUFS, or less if a sample would exceed -1 dB; 0 for `lufs` -inf."""
+    if not math.isfinite(lufs):
+        return 0.0
+    return min(LOUDNESS_LUFS - lufs, PEAK_DB - 20 * math.log10(peak))
+
+
 def k_weighting(sample_rate: int) -> np.ndarray:
     """Designs the filters of BS.1770-4, annex 1, for any rate: second-order sections, (2, 6).
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from config.text import is_english
 from processors.audio.speech_level import Pause, SpeechActivity
 from processors.metrics.families.speech import NEEDS
 from processors.metrics.records import Check, NotApplicableError
@@ -190,9 +191,8 @@ def check_words(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> 
 
 def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | None:
     """Finds skipped or repeated words; None without a text, or a recogniser of its language."""
-    # not at the top: they take a tenth of a second
+    # not at the top: it takes a tenth of a second
     from processors.metrics.recognition.labelled_speech import recognised_words
-    from processors.text.normalisation.english import is_english
 
     if not words:
         return None

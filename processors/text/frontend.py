@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
-from config.text import TextConfig, UnknownCharacters
+from config.text import TextConfig, UnknownCharacters, is_english
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.espeak import EspeakPhonemizer, is_ipa
 from processors.text.g2p import LexiconPhonemizer, Pronunciation, is_arpabet, read_lexicon
@@ -18,7 +18,7 @@ from processors.text.letters import (
     split_words,
     unspoken_symbols,
 )
-from processors.text.normalisation.english import has_name, is_english, normalise_english
+from processors.text.normalisation.english import has_name, normalise_english
 from processors.text.normalisation.foreign import left_out, name_signs
 from processors.text.symbols import (
     ARPABET_PREFIX,

@@ -7,12 +7,11 @@ from copy import copy
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from config.text import TextConfig, UnknownCharacters
+from config.text import TextConfig, UnknownCharacters, is_english
 from processors.records import SpokenText
 from processors.text.frontend import Frontends
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
-from processors.text.normalisation.english import is_english
 from processors.text.pronunciations import Alphabet, Dictionary, Transcriber
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from processors.text.voice_phones import VoicePhones

@@ -25,7 +25,7 @@ import numpy as np
 import soundfile
 
 from config.preprocess import CorpusConfig, PreprocessConfig
-from models.programs.corpus.checking import text_config
+from config.text import text_config
 from models.programs.corpus.texts import read_source
 from models.programs.corpus.writing import CorpusWriter, list_recordings
 from preprocessors.corpora import read_corpus

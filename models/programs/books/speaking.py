@@ -18,7 +18,7 @@ from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.runs.text_synthesis import naming
 from models.synthesizer.settings import Settings
 from models.synthesizer.synthesizer import Synthesizer
-from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
+from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness, mastering_gain_db
 from processors.audio.streams import write_audio
 from processors.text.reading import merge_wordless, split_long, split_sentences
 from utils.arrays import read_array, write_array
@@ -180,11 +180,8 @@ def _master(source: Path, target: Path, voice: Synthesizer) -> float | None:
     """
     sample_rate = voice.model.mel.sample_rate
     lufs, peak = loudness(_spoken(source), sample_rate)
-    if not math.isfinite(lufs):
-        write_audio(target, _spoken(source), sample_rate, voice.tag)
-        return None
-    gain_db = min(LOUDNESS_LUFS - lufs, PEAK_DB - 20 * math.log10(peak))
-    if gain_db < LOUDNESS_LUFS - lufs:
+    gain_db, is_measured = mastering_gain_db(lufs, peak), math.isfinite(lufs)
+    if is_measured and gain_db < LOUDNESS_LUFS - lufs:
         _log.warning(
             "%s stays at %.1f LUFS, softer than other chapters: at %g LUFS, its sample peak would"
             " exceed %g dB of full scale",
@@ -192,7 +189,7 @@ def _master(source: Path, target: Path, voice: Synthesizer) -> float | None:
         )
     gain = np.float32(10 ** (gain_db / 20))
     write_audio(target, (wav * gain for wav in _spoken(source)), sample_rate, voice.tag)
-    return round(lufs + gain_db, 2)
+    return round(lufs + gain_db, 2) if is_measured else None
 
 
 def _times(sentences: Sequence[_Sentence], path: Path, rate: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import soundfile
 from scipy.stats import binomtest, t
 
 from preprocessors.audio_folder import SUFFIXES
-from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
+from processors.audio.loudness import LOUDNESS_LUFS, loudness, mastering_gain_db
 from processors.audio.streams import write_audio
 from utils.config import build_complete
 from utils.errors import InputError, counted, listed
@@ -139,7 +139,7 @@ def _gains(clips: dict[tuple[str, str], Path]) -> dict[tuple[str, str], float]:
         levels[key], peak = loudness([wav], rate)
         if not math.isfinite(levels[key]):
             raise InputError(f"{path} is silent or shorter than 0.4 s; remove it")
-        target = min(target, levels[key] + PEAK_DB - 20 * math.log10(peak))
+        target = min(target, levels[key] + mastering_gain_db(levels[key], peak))
     return {key: 10 ** ((target - level) / 20) for key, level in levels.items()}
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.preprocess import PreprocessConfig
-from config.text import TextConfig
+from config.text import text_config
 from models.programs.corpus.recognition import RATE
 from preprocessors.manifest import Utterance
 from processors.alignment import aligner
@@ -45,11 +45,6 @@ class Clip(NamedTuple):
     first: int = -1  # words of the text
     last: int = -1
     parts: Sequence["Clip"] = ()  # to which it may be divided; lists, as a table is read
-
-
-def text_config(language: str) -> TextConfig:
-    """Returns how texts of a language are read."""
-    return TextConfig() if language.startswith("en") else TextConfig("none", "espeak")
 
 
 @dataclass(frozen=True)

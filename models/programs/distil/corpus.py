@@ -20,8 +20,8 @@ from processors.metrics.families.speech import score_words
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from utils.errors import InputError, counted, listed, refuse
-from utils.files import append_jsonl, read_json, read_jsonl, write_json, write_jsonl, write_text
-from utils.locks import LOCK_FILE, locked
+from utils.files import append_jsonl, read_jsonl, write_json, write_jsonl, write_text
+from utils.locks import locked, refuse_other_contents
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
@@ -151,13 +151,7 @@ def write_corpus(
 def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
     """Writes the record; returns the clips of earlier runs, by id."""
     path, clips = folder / ORIGIN, folder / _CLIPS
-    if path.exists():
-        before = cast("dict[str, Any]", read_json(path)).get("made_of", {})
-        facts = ((name, before.get(name), value) for name, value in record["made_of"].items())
-        lines = [f"{name} was {old}, is {new}" for name, old, new in facts if old != new]
-        refuse(lines, f"{folder} holds a corpus of other settings; choose another folder")
-    elif others := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
-        raise InputError(f"{folder} holds {others[0]!r} and no corpus; choose a new folder")
+    refuse_other_contents(path, record["made_of"])
     write_json(path, record)
     for unfinished in folder.glob("*/.*.flac"):
         unfinished.unlink()

@@ -8,12 +8,12 @@ import torch
 from onnx import helper
 from torch import Tensor, nn
 
+from config.text import is_english
 from models.base.graphs import EXAMPLE_LENGTH
 from models.programs.export.folder import ExportedVoice
 from models.programs.export.onnx_file import WeightType, to_onnx
 from processors.text.espeak import EspeakPhonemizer
 from processors.text.g2p import CMUDICT_PATH
-from processors.text.normalisation.english import is_english
 from processors.text.symbols import BLANK, ESPEAK_CHARACTERS
 
 NOISE_SCALE = 0.667  # the programs' default, which stands for the voice's temperature

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from config.text import is_english
 from processors.audio.speech_level import SpeechActivity, speech_activity
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
 from processors.metrics.records import Metric, MetricValue
 from processors.records import TimedPhone
-from processors.text.normalisation.english import is_english, normalise_english
+from processors.text.normalisation.english import normalise_english
 from processors.text.tokens import clean_characters
 from utils.files import read_text
 

@@ -10,9 +10,8 @@ from typing import NamedTuple, TypeVar
 from xml.parsers import expat
 
 from config.checks import CONTROL_RANGE
-from config.text import TextConfig
+from config.text import TextConfig, is_english
 from processors.text.markup import values
-from processors.text.normalisation.english import is_english
 from processors.text.passages import PLAIN, ProsodyFactors, TextRun
 from processors.text.pronunciations import phones_of
 from utils.errors import InputError, nearest

@@ -62,11 +62,6 @@ _CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|[a-z][A-Z]")  # what `say_acronyms
 _MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 
 
-def is_english(language: str) -> bool:
-    """Returns whether an espeak language code is one of English."""
-    return language.split("-")[0] == "en"
-
-
 def normalise_english(
     text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
 ) -> str:

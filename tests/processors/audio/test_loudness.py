@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from processors.audio.loudness import k_weighting, loudness
+from processors.audio.loudness import k_weighting, loudness, mastering_gain_db
 
 
 def tone(level_db: float, seconds: float, rate: int = 48000, hz: float = 997.0) -> np.ndarray:
@@ -55,3 +55,10 @@ def test_pieces_of_any_length_give_the_loudness_of_the_whole():
 @pytest.mark.parametrize("pieces", [[], [np.zeros(48000)], [tone(0.0, 0.39)], [tone(-71.0, 5.0)]])
 def test_what_is_too_short_or_too_soft_to_measure_has_no_loudness(pieces):
     assert loudness(pieces, 48000)[0] == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("lufs", "peak", "gain_db"), [(-30.0, 0.1, 7.0), (-30.0, 0.5, 5.02), (-math.inf, 0.0, 0.0)]
+)
+def test_gain_reaches_23_lufs_unless_the_peak_is_in_the_way(lufs, peak, gain_db):
+    assert mastering_gain_db(lufs, peak) == pytest.approx(gain_db, abs=0.01)
