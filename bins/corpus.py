@@ -17,23 +17,19 @@ def main() -> None:
         " command goes on. docs/corpus.md has examples.",
     )
 
-    from config.text import text_config
+    from config.text import is_english, text_config
     from models.programs.corpus.texts import TEXT_SUFFIXES, read_source
     from models.programs.corpus.writing import CorpusWriter, list_recordings
     from processors.metrics.recognition.user_models import load_function
     from processors.text.frontend import TextFrontend
-    from processors.text.normalisation.english import is_english
     from utils.files import sha256_of, size_and_time
-    from utils.logging import setup_logging
 
-    setup_logging()
     recogniser = load_function(flags.recogniser) if flags.recogniser else None
     recordings = list_recordings(flags.recordings, flags.out)
     texts: dict[str, Path] = {}
     for recording in recordings:
-        beside = map(recording.audio.with_suffix, TEXT_SUFFIXES)
-        path = flags.text or next((path for path in beside if path.is_file()), None)
-        if path:
+        same_name = map(recording.audio.with_suffix, TEXT_SUFFIXES)
+        if path := flags.text or next(filter(Path.is_file, same_name), None):
             texts[recording.id] = path
     if recogniser is None and (lacking := [r.audio.name for r in recordings if r.id not in texts]):
         fault = f"{lacking[0]} has no text; give --text, a text next to it, or --recogniser"
@@ -44,11 +40,11 @@ def main() -> None:
             " --recogniser module:function (docs/corpus.md has an example)"
         )
     frontend = TextFrontend(text_config(flags.language), flags.language, "skip")
-    read = {path: read_source(path, frontend) for path in {*texts.values()}}
-    made_of = {f"text {path.name}": sha256_of(path)[:16] for path in read}
+    source_of = {path: read_source(path, frontend) for path in {*texts.values()}}
+    made_of = {f"text {path.name}": sha256_of(path)[:16] for path in source_of}
     made_of |= {f"recording {r.id}": str(size_and_time(r.audio)) for r in recordings}
     made_of |= {"--language": flags.language, "--recogniser": str(flags.recogniser)}
-    sources = {id: read[path] for id, path in texts.items()}
+    sources = {id: source_of[path] for id, path in texts.items()}
     writer = CorpusWriter(flags.out, flags.language, sources, recogniser, flags.num_workers)
     writer.write(recordings, made_of)
 

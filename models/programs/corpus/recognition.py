@@ -1,35 +1,45 @@
-"""Hears the words of a recording: pocketsphinx with a language model of the text, or a function.
+"""Recognises the words of a recording by pocketsphinx with a language model of the text.
 
 The language model has the trigrams of the text, interpolated with bigrams and single words
 (absolute discounting; Ney, Essen and Kneser 1994, "On structuring probabilistic dependences").
-No word of the text is unknown: the text front end pronounces all.
+No word of the text is unknown: the text front end pronounces all. A function of the user's may
+recognise the words instead.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from math import log10
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from models.programs.corpus.clips import (
+    LONGEST_S,
+    MARGIN_S,
+    RATE,
+    SHORTEST_S,
+    USUAL_S,
+    CorpusClip,
+    as_cell,
+)
 from models.programs.corpus.texts import SourceText
 from processors.alignment.pocketsphinx import LEAD_S
+from processors.audio.frames import from_pcm16
 from processors.audio.speech_level import FRAME_S, frame_levels, speech_frames
 from processors.metrics.recognition.labelled_speech import words_of
-from processors.metrics.recognition.user_models import UserFunction, UserFunctionError
+from processors.metrics.recognition.user_models import UserFunction, recognise_text
+from processors.records import TimedWord
 from utils.files import read_text, write_text
 
-RATE = 16000  # Hz, of pocketsphinx's acoustic model and of the aligner
-LONGEST_PIECE_S = 15.0
-_BLOCK_S = 300.0
-_PAUSE_FRAMES = 20
+_BLOCK_S = 300.0  # the level of speech may change during hours
+_PAUSE_FRAMES = 20  # longer than the closures of plosives
 _SHORTEST_FRAMES = 10  # of a piece: clicks are shorter
-_MARGIN_S = 0.15  # of silence around a piece
-_DISCOUNT = 0.7
+_LONGEST_GAP_S = 1.0  # inside a clip, as where the text is known
+_MARGIN_S = 0.15  # of silence around a piece, in which pocketsphinx learns the background
+_DISCOUNT = 0.7  # usual for trigrams; Ney et al. estimate 0.5 to 0.9
 # cmn: each piece by itself. Of LJ Speech, 450 of 495 words are right with these weights of the
 # language model and of pauses, 436 with the defaults; the second pass, fwdflat, adds a third to the
 # time, and bestpath is not worth its time.
@@ -44,22 +54,14 @@ class Piece(NamedTuple):
     end_s: float
 
 
-class HeardWord(NamedTuple):
-    """A word as it is recognised."""
-
-    name: str
-    start_s: float
-    end_s: float
-
-
 def find_pieces(pcm: np.ndarray) -> list[Piece]:
     """Finds sound between pauses of 0.2 s by its level over 50 ms, in 16-bit samples, (S,).
 
     Levels are relative to speech and noise of each five minutes. Longer pieces than
-    `LONGEST_PIECE_S` are cut where they are softest.
+    `LONGEST_S` are cut where they are softest.
     """
     step = round(_BLOCK_S * RATE)
-    blocks = (pcm[n : n + step].astype(np.float32) / 32768 for n in range(0, len(pcm), step))
+    blocks = (from_pcm16(pcm[n : n + step]) for n in range(0, len(pcm), step))
     is_loud = np.concatenate([speech_frames(block, RATE)[0] for block in blocks])
     frames = np.flatnonzero(is_loud)
     if not len(frames):
@@ -76,68 +78,82 @@ def find_pieces(pcm: np.ndarray) -> list[Piece]:
 
 def _cut(levels: np.ndarray, start: int) -> list[Piece]:
     """Halves a long piece at the softest frame of its middle half."""
-    if len(levels) * FRAME_S <= LONGEST_PIECE_S:
+    if len(levels) * FRAME_S <= LONGEST_S:
         return [Piece(start * FRAME_S, (start + len(levels)) * FRAME_S)]
     quarter = len(levels) // 4
     middle = quarter + int(np.argmin(levels[quarter:-quarter]))
     return _cut(levels[:middle], start) + _cut(levels[middle:], start + middle)
 
 
+def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
+    """Joins neighbours until clips have their usual length; what stays too short goes."""
+    joined = [*pieces[:1]]
+    for piece in pieces[1:]:
+        start_s, end_s = joined[-1]
+        is_near = piece.start_s - end_s < _LONGEST_GAP_S and piece.end_s - start_s < LONGEST_S
+        if is_near and end_s - start_s < USUAL_S:
+            joined[-1] = Piece(start_s, piece.end_s)
+        else:
+            joined.append(piece)
+    return [piece for piece in joined if piece.end_s - piece.start_s >= SHORTEST_S]
+
+
 @dataclass(frozen=True)
 class Recogniser:
     """Recognises the pieces of a recording; may be sent to other processes."""
 
+    samples: Path  # `<recording>.npy`: 16 bits at `RATE`, (S,)
     folder: Path  # of the language model, as `write_language_model` wrote it
     language: str
     function: UserFunction | None  # of a wav, its rate and the language; None for pocketsphinx
 
-    def words(self, path: str, pieces: Sequence[Piece]) -> list[HeardWord]:
-        """Returns the words of pieces of 16-bit samples in a file, `path#number`."""
-        pcm = _load(path)
-        return [word for piece in pieces for word in self._words(pcm, piece)]
+    def words(self, _key: str, pieces: Sequence[Piece]) -> list[TimedWord]:
+        """Returns the words of pieces; those of a user's function are spread evenly."""
+        if self.function is None:
+            return [word for piece in pieces for word in self._decoded(piece)]
+        words = list[TimedWord]()
+        for piece in pieces:
+            names = words_of(self._text(self.function, piece), self.language).split()
+            edges = np.linspace(*piece, len(names) + 1).tolist()
+            words += (TimedWord(*word) for word in zip(names, edges[:-1], edges[1:], strict=True))
+        return words
 
-    def texts(self, path: str, pieces: Sequence[Piece]) -> list[str]:
-        """Returns what the user's function recognises in pieces of such a file."""
-        pcm = _load(path)
-        return [self._text(pcm, piece) for piece in pieces]
+    def clips(self, _key: str, pieces: Sequence[Piece]) -> list[CorpusClip]:
+        """Returns pieces as clips with the text that the user's function recognises in them."""
+        clips = []
+        for piece in pieces if self.function else ():
+            text = self._text(self.function, piece)
+            reason = "" if any(map(str.isalnum, text)) else "no words were recognised"
+            room = piece.start_s - MARGIN_S, piece.end_s + MARGIN_S
+            clips.append(CorpusClip(self.samples.stem, *piece, as_cell(text), 0.0, reason, *room))
+        return clips
 
-    def _text(self, pcm: np.ndarray, piece: Piece) -> str:
-        wav = pcm[_samples(pcm, piece)].astype(np.float32) / 32768
-        text = self.function and self.function(wav, RATE, self.language)
-        if not isinstance(text, str):
-            fault = f"{self.function}: returned {type(text).__name__}"
-            raise UserFunctionError(f"{fault}; a recogniser returns the text as str")
-        return " ".join(text.split())
+    def _text(self, function: UserFunction, piece: Piece) -> str:
+        wav, name = from_pcm16(self._load(piece)[0]), f"the sound at {piece.start_s:.1f} s"
+        return recognise_text(function, wav, RATE, self.language, name)
 
-    def _words(self, pcm: np.ndarray, piece: Piece) -> list[HeardWord]:
-        if self.function is not None:  # which tells no times: words are spread evenly
-            names = words_of(self._text(pcm, piece), self.language).split()
-            edges = np.linspace(piece.start_s, piece.end_s, len(names) + 1).tolist()
-            times = zip(names, pairwise(edges), strict=True)
-            return [HeardWord(name, *span) for name, span in times]
-        span, decoder = _samples(pcm, piece), _decoder(self.folder)
+    def _decoded(self, piece: Piece) -> list[TimedWord]:
+        decoder, (pcm, start_s) = _decoder(self.folder), self._load(piece)
         decoder.reinit_feat()
         decoder.start_utt()
-        decoder.process_raw(pcm[span].tobytes(), full_utt=True)
+        decoder.process_raw(pcm.tobytes(), full_utt=True)
         decoder.end_utt()
-        start_s = span.start / RATE + LEAD_S
-        parts = decoder.seg() if decoder.hyp() is not None else ()
+        start_s += LEAD_S
         return [
-            HeardWord(name, start_s + start * FRAME_S, start_s + (end + 1) * FRAME_S)
-            for name, start, end in (
-                (p.word.partition("(")[0], p.start_frame, p.end_frame) for p in parts
+            TimedWord(
+                segment.word.partition("(")[0],  # such as "the(2)"
+                start_s + segment.start_frame * FRAME_S,
+                start_s + (segment.end_frame + 1) * FRAME_S,
             )
-            if name and name[0] not in "<[+"
+            for segment in (decoder.seg() if decoder.hyp() is not None else ())
+            if segment.word[0] not in "(<[+"  # not a null word, silence or noise
         ]
 
-
-def _load(path: str) -> np.ndarray:
-    return np.asarray(np.load(path.rpartition("#")[0], mmap_mode="r"))
-
-
-def _samples(pcm: np.ndarray, piece: Piece) -> slice:
-    start, end = piece.start_s - _MARGIN_S, piece.end_s + _MARGIN_S
-    return slice(max(0, round(start * RATE)), min(len(pcm), round(end * RATE)))
+    def _load(self, piece: Piece) -> tuple[np.ndarray, float]:
+        """Returns the samples of a piece with a margin, (S,), and their start in seconds."""
+        pcm = np.load(self.samples, mmap_mode="r")
+        start = max(0, round((piece.start_s - _MARGIN_S) * RATE))
+        return pcm[start : round((piece.end_s + _MARGIN_S) * RATE)], start / RATE
 
 
 @cache
@@ -159,36 +175,32 @@ def write_language_model(folder: Path, source: SourceText) -> None:
     names = ["<s>", *(word.name for word in source.words), "</s>"]
     counts = [Counter(zip(*(names[n:] for n in range(size)), strict=False)) for size in (1, 2, 3)]
     followers = [Counter(words[:-1] for words in table) for table in counts[1:]]
-    total = len(names)
 
-    def rest(words: tuple[str, ...]) -> float:
+    def backoff_weight(words: tuple[str, ...]) -> float:
         return _DISCOUNT * followers[len(words) - 1][words] / counts[len(words) - 1][words]
 
     def probability(words: tuple[str, ...]) -> float:
         if len(words) == 1:
-            return counts[0][words] / total
+            return counts[0][words] / len(names)
         context = words[:-1]
-        seen = counts[len(words) - 1][words] - _DISCOUNT
-        return seen / counts[len(context) - 1][context] + rest(context) * probability(words[1:])
+        seen, lower = counts[len(words) - 1][words] - _DISCOUNT, probability(words[1:])
+        return seen / counts[len(context) - 1][context] + backoff_weight(context) * lower
 
     lines = ["\\data\\", *(f"ngram {size}={len(counts[size - 1])}" for size in (1, 2, 3))]
     for size, table in enumerate(counts, 1):
         lines += ["", f"\\{size}-grams:"]
         for words in table:
-            weight = f" {log10(max(rest(words), 1e-5)):.4f}" if size < 3 else ""
+            weight = f" {log10(max(backoff_weight(words), 1e-5)):.4f}" if size < 3 else ""
             lines.append(f"{log10(probability(words)):.4f} {' '.join(words)}{weight}")
     write_text(folder / _MODEL, "\n".join([*lines, "", "\\end\\", ""]))
-    entries: dict[str, dict[str, None]] = {}  # pronunciations, in order
+    phones_of: dict[str, dict[str, None]] = {}  # alternatives in order, by the name of the word
     for word in source.words:
         phones = " ".join(phone.rstrip("012") for phone in word.phones)
-        entries.setdefault(word.name, {})[phones] = None
+        phones_of.setdefault(word.name, {})[phones] = None
     for line in read_text(Path(get_model_path("en-us/cmudict-en-us.dict"))).splitlines():
-        name, _, phones = line.partition(" ")  # such as "the(2) DH IY"
-        if (name := name.partition("(")[0]) in entries:
-            entries[name][phones] = None
-    lines = [
-        f"{name}{f'({n})' if n > 1 else ''} {phones}"
-        for name, alternatives in entries.items()
-        for n, phones in enumerate(alternatives, 1)
-    ]
-    write_text(folder / _DICTIONARY, "\n".join([*lines, ""]))
+        entry, _, phones = line.partition(" ")  # such as "the(2) DH IY"
+        if (name := entry.partition("(")[0]) in phones_of:
+            phones_of[name][phones] = None
+    entries = ((name, *entry) for name in phones_of for entry in enumerate(phones_of[name], 1))
+    lines = [f"{name}{f'({n})' * (n > 1)} {phones}\n" for name, n, phones in entries]
+    write_text(folder / _DICTIONARY, "".join(lines))

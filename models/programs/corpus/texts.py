@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.programs.books.reading import read_book
+from models.programs.corpus.clips import as_cell
 from processors.durations.subtitles import WrittenText
 from processors.records import TimedWord
 from processors.text.frontend import TextFrontend
@@ -40,8 +41,7 @@ class SourceText(NamedTuple):
 
     def between(self, first: int, last: int) -> str:
         """Returns the text as written from a word through another."""
-        text = self.written[self.words[first].start : self.words[last].end]
-        return " ".join(text.replace("|", " ").split())
+        return as_cell(self.written[self.words[first].start : self.words[last].end])
 
 
 def read_source(path: Path, frontend: TextFrontend) -> SourceText:
@@ -58,14 +58,13 @@ def read_source(path: Path, frontend: TextFrontend) -> SourceText:
 
 def _cues(path: Path) -> Iterator[str]:
     """Yields the text of each cue."""
-    found = False
+    has_cues = False
     for block in re.split(r"\n\s*\n", read_text(path)):
         lines = block.strip().split("\n")
-        times = [n for n, line in enumerate(lines) if _TIMES.fullmatch(line)]
-        if times:
-            found = True
+        if times := [n for n, line in enumerate(lines) if _TIMES.fullmatch(line)]:
+            has_cues = True
             yield unescape(_TAG.sub("", " ".join(lines[times[0] + 1 :])))
-    if not found:
+    if not has_cues:
         expected = "00:00:01,000 --> 00:00:02,500 above a text"
         raise InputError(f"{path}: no subtitles; expected lines such as {expected}")
 
@@ -73,7 +72,7 @@ def _cues(path: Path) -> Iterator[str]:
 def source_of(paragraphs: Sequence[str], frontend: TextFrontend, name: str) -> SourceText:
     """Reads paragraphs as words; sentences that cannot be spoken are left out, with a warning."""
     written = "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    places, words, faults = WrittenText(written), list[SourceWord](), list[str]()
+    finder, words, faults = WrittenText(written), list[SourceWord](), list[str]()
     for sentence in (s for line in written.split("\n") for s in split_sentences(line)):
         if not has_word(sentence):
             continue
@@ -82,7 +81,7 @@ def source_of(paragraphs: Sequence[str], frontend: TextFrontend, name: str) -> S
         except InputError as error:
             faults.append(str(error))
             continue
-        spans = places.spans(sentence, [TimedWord(word.text, 0.0, 0.0) for word in spoken.words])
+        spans = finder.spans(sentence, [TimedWord(word.text, 0.0, 0.0) for word in spoken.words])
         parts = [_part(written, *span) for span in spans]
         for word, part, following in zip(spoken.words, parts, [*parts[1:], None], strict=True):
             cost = 0.0

@@ -1,33 +1,37 @@
 """Makes a corpus of recordings; a run that is interrupted goes on where it ended."""
 
-import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import soundfile
 import soxr
 
-from models.programs.corpus import matching, recognition
-from models.programs.corpus.checking import LEAST_S, MARGIN_S, Checker, Clip
-from models.programs.corpus.matching import Claim, Matched, choose_clips
-from models.programs.corpus.recognition import RATE, Piece, Recogniser, find_pieces
-from models.programs.corpus.report import write_left_out, write_page
+from models.programs.corpus.checking import LEAST_S, Checker
+from models.programs.corpus.clips import MARGIN_S, RATE, CorpusClip, write_left_out, write_page
+from models.programs.corpus.matching import MAX_MISFIT, Matcher
+from models.programs.corpus.recognition import (
+    Recogniser,
+    find_pieces,
+    join_pieces,
+    write_language_model,
+)
 from models.programs.corpus.texts import SourceText
 from preprocessors.audio_folder import recording_id
 from preprocessors.collector import AUDIO_SUFFIXES, UNREADABLE_SUFFIXES
 from preprocessors.manifest import Utterance
 from processors.audio.files import check_length
-from processors.audio.loudness import LOUDNESS_LUFS, PEAK_DB, loudness
+from processors.audio.loudness import loudness, mastering_gain_db
 from processors.audio.streams import write_audio
+from processors.metrics.recognition.user_models import UserFunction
 from utils.arrays import write_array
 from utils.errors import InputError, UtteranceError, counted, refuse
-from utils.files import read_json, read_jsonl, write_json, write_jsonl, write_text
-from utils.locks import LOCK_FILE, locked
+from utils.files import read_jsonl, write_json, write_jsonl, write_text
+from utils.locks import locked, refuse_other_contents
 from utils.logging import Progress, get_logger, progress
 from utils.parallel import ParallelBackend, run_chunks
 
@@ -35,9 +39,10 @@ CLIPS = "clips.jsonl"
 RECORD, METADATA = "recordings.json", "metadata.csv"
 LEFT_OUT, REPORT = "left_out.csv", "report.html"
 _UNFINISHED = ".unfinished"
-_PER_CHUNK = 20  # pieces, or clips, that a process takes at a time
+_PER_CHUNK = 20  # pieces, or clips, that a process takes at a time: some ten seconds of work
 _BLOCK = 1 << 20  # samples that are read at a time
 _log = get_logger(__name__)
+T, R = TypeVar("T"), TypeVar("R")
 
 
 def list_recordings(path: Path, out: Path) -> list[Utterance]:
@@ -73,7 +78,7 @@ class CorpusWriter:
     out: Path
     language: str
     sources: Mapping[str, SourceText]  # by recording; those with one text share it
-    recogniser: Any  # a UserFunction, or None for pocketsphinx
+    recogniser: UserFunction | None  # None for pocketsphinx
     n_jobs: int
     backend: ParallelBackend = "loky"
 
@@ -101,38 +106,24 @@ class CorpusWriter:
         """Does what is left to do of the recordings, of which `lengths` are in seconds."""
         for recording in recordings:
             if not self._path(recording.id, "clips").exists():
-                rows = self._recognised(
-                    recording, partial(self._in_chunks, bar, lengths[recording.id])
-                )
-                write_jsonl(self._path(recording.id, "clips"), (row._asdict() for row in rows))
-        clips = {r.id: self._table(r.id, "clips") for r in recordings}
-        chosen = [clip for rows in clips.values() for clip in rows if not clip.reason]
-        sure = [clip for clip in chosen if clip.misfit <= 100 * matching.MAX_MISFIT]
+                clips = self._recognised(recording, lengths[recording.id], bar)
+                write_jsonl(self._path(recording.id, "clips"), (clip._asdict() for clip in clips))
+        tables = {r.id: self._table(r.id, "clips") for r in recordings}
+        good = [clip for clips in tables.values() for clip in clips if not clip.reason]
         checker = Checker(self._work, self.language)
-        if not (has_model := checker.train(sure, self.n_jobs)):
+        if not checker.train([clip for clip in good if clip.misfit <= MAX_MISFIT], self.n_jobs):
             lack = f"less than {LEAST_S:g} s of speech fit the text"
             _log.warning("%s: clips are only checked by the recognised words", lack)
         for recording in recordings:
             if not self._path(recording.id, "done").exists():
-                rows = [clip for clip in clips[recording.id] if not clip.reason]
-                others = [clip for clip in clips[recording.id] if clip.reason]
-                if has_model:
-                    rows = self._in_chunks(bar, lengths[recording.id], checker, "", rows)
-                else:
-                    rows = [r._replace(reason="" if r in sure else _why(r.misfit)) for r in rows]
-                self._write_clips(recording, [*rows, *others])
+                clips = tables[recording.id]
+                clips = self._in_chunks(checker, clips, lengths[recording.id], bar)
+                self._write_clips(recording, clips)
 
     def _begin(self, made_of: Mapping[str, str]) -> bool:
         """Writes the record; returns whether the corpus is complete."""
-        path = self.out / RECORD
-        if path.exists():
-            before = cast("dict[str, str]", read_json(path))
-            pairs = ((name, before.get(name), made_of.get(name)) for name in {**before, **made_of})
-            changed = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
-            refuse(changed, f"{self.out} holds a corpus of other settings; choose another folder")
-        elif others := sorted({path.name for path in self.out.iterdir()} - {LOCK_FILE}):
-            raise InputError(f"{self.out} holds {others[0]!r} and no corpus; choose a new folder")
-        write_json(path, dict(made_of))
+        refuse_other_contents(self.out / RECORD, made_of)
+        write_json(self.out / RECORD, {"made_of": dict(made_of)})
         self._work.mkdir(exist_ok=True)
         is_complete = (self.out / REPORT).exists()
         if is_complete:
@@ -142,84 +133,74 @@ class CorpusWriter:
     def _path(self, recording: str, name: str) -> Path:
         return self._work / f"{recording}.{name}.jsonl"
 
-    def _table(self, recording: str, name: str) -> list[Clip]:
+    def _table(self, recording: str, name: str) -> list[CorpusClip]:
         rows = read_jsonl(self._path(recording, name))
-        return [Clip(**cast("dict[str, Any]", row)) for row in rows]
+        return [CorpusClip(**cast("dict[str, Any]", row)) for row in rows]
 
-    def _recognised(self, recording: Utterance, in_chunks: Callable[..., list[Any]]) -> list[Clip]:
-        """Returns clips of a recording, and what is left out of it."""
-        samples = self._work / f"{recording.id}.npy"
-        write_array(samples, np.concatenate([*_pcm(recording.audio), np.zeros(0, np.int16)]))
-        pcm = np.load(samples, mmap_mode="r")
-        pieces = find_pieces(np.asarray(pcm))
-        recogniser = Recogniser(self._work / recording.id, self.language, self.recogniser)
-        source = self.sources.get(recording.id)
+    def _recognised(self, recording: Utterance, seconds: int, bar: Progress) -> list[CorpusClip]:
+        """Returns clips of a recording, and what is left out of it, in order."""
+        pcm, samples = np.concatenate([*_pcm(recording.audio)]), self._work / f"{recording.id}.npy"
+        write_array(samples, pcm)
+        pieces, source = find_pieces(pcm), self.sources.get(recording.id)
+        folder = self._work / recording.id
+        recogniser = Recogniser(samples, folder, self.language, self.recogniser)
         if source is None:
-            pieces = join_pieces(pieces)
-            texts = in_chunks(recogniser.texts, f"{samples}#", pieces)
-            return [_unwritten(recording.id, *pair) for pair in zip(pieces, texts, strict=True)]
+            return self._in_chunks(recogniser.clips, join_pieces(pieces), seconds, bar)
         if self.recogniser is None:
-            recognition.write_language_model(recogniser.folder, source)
-        matched = Matched(in_chunks(recogniser.words, f"{samples}#", pieces), source)
-        clips, others = choose_clips(matched)
-        clip_of = partial(_clip, recording.id, matched, len(pcm) / RATE)
-        left_out = (clip._replace(first=-1, last=-1) for clip in map(clip_of, others))
-        return [*map(clip_of, clips), *(c._replace(reason=_why(c.misfit)) for c in left_out)]
+            write_language_model(folder, source)
+        words = self._in_chunks(recogniser.words, pieces, seconds, bar)
+        return [*Matcher(recording.id, len(pcm) / RATE, words, source).choose_clips()][::-1]
 
     def _in_chunks(
         self,
-        bar: Progress,
+        function: Callable[[str, Sequence[T]], list[R]],
+        items: Sequence[T],
         seconds: int,
-        function: Callable[..., list[Any]],
-        prefix: str,
-        items: Sequence[Any],
-    ) -> list[Any]:
+        bar: Progress,
+    ) -> list[R]:
         """Calls a function with some of the items at a time; returns its results in order."""
         starts = range(0, len(items), _PER_CHUNK)
-        chunks = {f"{prefix}{n:08}": items[n : n + _PER_CHUNK] for n in starts}
-        results, reached = dict[str, list[Any]](), 0
+        chunks = {f"{n:08}": items[n : n + _PER_CHUNK] for n in starts}
+        results, n_reached = dict[str, list[R]](), 0
         for done in run_chunks(function, chunks, self.n_jobs, self.backend):
             results[done.key] = done.result
-            bar.advance(seconds * len(results) // len(chunks) - reached)
-            reached = seconds * len(results) // len(chunks)
-        bar.advance(seconds - reached)
+            bar.advance(seconds * len(results) // len(chunks) - n_reached)
+            n_reached = seconds * len(results) // len(chunks)
+        bar.advance(seconds - n_reached)
         return [result for key in sorted(results) for result in results[key]]
 
-    def _write_clips(self, recording: Utterance, clips: Sequence[Clip]) -> None:
+    def _write_clips(self, recording: Utterance, clips: Sequence[CorpusClip]) -> None:
         """Writes the clips of a recording at the loudness of all."""
         good = [clip for clip in clips if not clip.reason]
         with soundfile.SoundFile(recording.audio) as file:
-            sounds = partial(_sounds, file, good)
-            lufs, peak = loudness(sounds(), file.samplerate)
-            gain_db = 0.0
-            if math.isfinite(lufs):
-                gain_db = min(LOUDNESS_LUFS - lufs, PEAK_DB - 20 * math.log10(peak))
-            for n, wav in enumerate(sounds(), 1):
+            lufs, peak = loudness(_sounds(file, good), file.samplerate)
+            gain = np.float32(10 ** (mastering_gain_db(lufs, peak) / 20))
+            for n, wav in enumerate(_sounds(file, good), 1):
                 target = self.out / "wavs" / f"{recording.id}-{n:05}.wav"
                 target.parent.mkdir(exist_ok=True)
-                write_audio(target, [wav * np.float32(10 ** (gain_db / 20))], file.samplerate)
+                write_audio(target, [wav * gain], file.samplerate)
         write_jsonl(self._path(recording.id, "done"), (clip._asdict() for clip in clips))
 
     def _finish(self, recordings: Sequence[Utterance]) -> None:
         """Writes the tables and the report, which completes the corpus."""
-        good, bad = dict[str, Clip](), list[Clip]()
+        good, bad = dict[str, CorpusClip](), list[CorpusClip]()
         for recording in recordings:
             clips = self._table(recording.id, "done")
             bad += (clip for clip in clips if clip.reason)
-            chosen = (clip for clip in clips if not clip.reason)
-            good |= {f"{recording.id}-{n:05}": clip for n, clip in enumerate(chosen, 1)}
-        claimed = [*good.values(), *bad]
+            fitting = (clip for clip in clips if not clip.reason)
+            good |= {f"{recording.id}-{n:05}": clip for n, clip in enumerate(fitting, 1)}
+        aligned = [*good.values(), *bad]
         for source in {id(source): source for source in self.sources.values()}.values():
-            bad += self._unclaimed(source, claimed)
+            bad += self._unread(source, aligned)
         write_left_out(self.out / LEFT_OUT, bad)
         if not good:
             reason = bad[0].reason if bad else "there is no sound in the recordings"
             raise InputError(f"{self.out}: no clip can be used: {reason}; {LEFT_OUT} lists all")
         facts = ("recording", "start_s", "end_s", "misfit", "text")
-        places = ({"id": id, **{f: getattr(clip, f) for f in facts}} for id, clip in good.items())
-        write_jsonl(self.out / CLIPS, places)
-        rows = ["id|text", *(f"{id}|{clip.text}" for id, clip in good.items())]
-        write_text(self.out / METADATA, "\n".join([*rows, ""]))
+        rows = ({"id": id, **{f: getattr(clip, f) for f in facts}} for id, clip in good.items())
+        write_jsonl(self.out / CLIPS, rows)
+        lines = ["id|text", *(f"{id}|{clip.text}" for id, clip in good.items()), ""]
+        write_text(self.out / METADATA, "\n".join(lines))
         write_page(self.out / REPORT, good, bad, {r.id: r.audio for r in recordings})
         shutil.rmtree(self._work)
         minutes = sum(clip.end_s - clip.start_s for clip in good.values()) / 60
@@ -227,102 +208,44 @@ class CorpusWriter:
         _log.info("%s: %s, %.1f min", self.out, counted(len(good), "clips"), minutes)
         _log.info("left out: %s, in %s; listen to %s", left_out, LEFT_OUT, self.out / REPORT)
 
-    def _unclaimed(self, source: SourceText, clips: Sequence[Clip]) -> Iterator[Clip]:
+    def _unread(self, source: SourceText, clips: Sequence[CorpusClip]) -> Iterator[CorpusClip]:
         """Yields passages of a text that were not found in its recordings."""
         is_found = np.zeros(len(source.words) + 2, dtype=bool)
         is_found[[0, -1]] = True
         for clip in clips:
-            if self.sources.get(clip.recording) is source and clip.first >= 0:
-                is_found[clip.first + 1 : clip.last + 2] = True
+            if self.sources.get(clip.recording) is source and clip.text_first >= 0:
+                is_found[clip.text_first + 1 : clip.text_last + 2] = True
         edges = np.flatnonzero(np.diff(is_found))
         for start, end in edges.reshape(-1, 2).tolist():
             text = source.between(start, end - 1)
-            yield Clip("", 0.0, 0.0, text, 100.0, "not found in the recordings")
+            yield CorpusClip("", 0.0, 0.0, text, 100.0, "not found in the recordings")
+
+
+def _blocks(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
+    """Reads the rest of a file, its channels averaged, (n,) float32 each."""
+    while len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
+        yield block.mean(axis=1)
 
 
 def _pcm(path: Path) -> Iterator[np.ndarray]:
-    """Yields 16-bit samples of a recording at `RATE`, its channels averaged."""
+    """Yields 16-bit samples of a recording at `RATE`, its channels averaged, (n,) each."""
     with soundfile.SoundFile(path) as file:
         stream = soxr.ResampleStream(file.samplerate, RATE, 1)
-        while True:
-            block = file.read(_BLOCK, dtype="float32", always_2d=True).mean(axis=1)
+        for block in chain(_blocks(file), [np.zeros(0, dtype=np.float32)]):
             resampled = stream.resample_chunk(block, last=not len(block))
             yield np.rint(32767 * np.clip(resampled, -1, 1)).astype(np.int16)
-            if not len(block):
-                return
 
 
-def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
-    """Joins neighbours until clips have their usual length; what stays too short goes."""
-    joined = [*pieces[:1]]
-    for piece in pieces[1:]:
-        start_s, end_s = joined[-1]
-        is_near = piece.start_s - end_s < 1.0 and piece.end_s - start_s < matching.LONGEST_S
-        if is_near and end_s - start_s < matching.USUAL_S:
-            joined[-1] = Piece(start_s, piece.end_s)
-        else:
-            joined.append(piece)
-    return [piece for piece in joined if piece.end_s - piece.start_s >= matching.SHORTEST_S]
-
-
-def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
-    heard, first, past = matched.heard, claim.first, claim.past
-    before_s = heard[first - 1].end_s if first else 0.0
-    after_s = heard[past].start_s if past < len(heard) else end_s
-    # noise next to a word that was not recognised may hold it
-    if claim.start_s < heard[first].start_s and first and matched.is_noise[first - 1]:
-        before_s = heard[first - 1].start_s
-    if claim.end_s > heard[past - 1].end_s and past < len(heard) and matched.is_noise[past]:
-        after_s = heard[past].end_s
-    text = f"({' '.join(word.name for word in heard[first:past])})"
-    if claim.text_first >= 0:
-        text = matched.source.between(claim.text_first, claim.text_last)
-    return Clip(
-        recording,
-        start_s=round(min(max(claim.start_s, before_s), heard[first].start_s), 3),
-        end_s=round(max(min(claim.end_s, after_s), heard[past - 1].end_s), 3),
-        text=text,
-        misfit=round(100 * claim.misfit, 1),
-        reason="" if claim.text_first >= 0 else _why(100 * claim.misfit),
-        room_start_s=before_s,
-        room_end_s=after_s,
-        first=claim.text_first,
-        last=claim.text_last,
-        parts=tuple(_clip(recording, matched, end_s, part) for part in claim.parts),
-    )
-
-
-def _why(misfit: float) -> str:
-    """Returns why a stretch is left out, by the percentage of words that do not fit."""
-    if misfit >= 100:
-        return "its words are not in the text, or not in this order"
-    if misfit > 100 * matching.MAX_MISFIT:
-        return f"{misfit:.0f} % of its words were recognised otherwise"
-    return "no pause around it at which the text is certain"
-
-
-def _unwritten(recording: str, piece: Piece, text: str) -> Clip:
-    reason = "" if any(map(str.isalnum, text)) else "no words were recognised"
-    room = piece.start_s - MARGIN_S, piece.end_s + MARGIN_S
-    return Clip(recording, *piece, " ".join(text.replace("|", " ").split()), 0.0, reason, *room)
-
-
-def _sounds(file: soundfile.SoundFile, clips: Sequence[Clip]) -> Iterator[np.ndarray]:
+def _sounds(file: soundfile.SoundFile, clips: Sequence[CorpusClip]) -> Iterator[np.ndarray]:
     """Reads clips with a margin that no word before or after them reaches, (S,) each.
 
     The file is read from its start: after a jump in an MP3, the first frames are damaged.
     """
     file.seek(0)
-    held, position = np.zeros(0, dtype=np.float32), 0  # samples, and the place of the first
+    blocks, buffer, offset = _blocks(file), np.zeros(0, dtype=np.float32), 0  # offset of the buffer
     for clip in clips:
-        start_s = max(clip.start_s - MARGIN_S, min(clip.room_start_s, clip.start_s), 0.0)
-        end_s = min(clip.end_s + MARGIN_S, max(clip.room_end_s, clip.end_s))
-        first, past = round(start_s * file.samplerate), round(end_s * file.samplerate)
-        while position + len(held) < past:
-            rest = held[max(first - position, 0) :]
-            position += len(held) - len(rest)
-            block = file.read(_BLOCK, dtype="float32", always_2d=True).mean(axis=1)
-            if not len(block):
-                break
-            held = np.concatenate([rest, block])
-        yield held[max(first - position, 0) : past - position]
+        start, end = (round(edge_s * file.samplerate) for edge_s in clip.span_s(MARGIN_S))
+        while offset + len(buffer) < end and (block := next(blocks, None)) is not None:
+            n_past = min(max(start - offset, 0), len(buffer))
+            buffer, offset = np.concatenate([buffer[n_past:], block]), offset + n_past
+        yield buffer[max(start - offset, 0) : end - offset]

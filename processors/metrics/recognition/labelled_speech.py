@@ -20,7 +20,7 @@ import numpy as np
 
 from config.text import is_english
 from processors.audio.speech_level import SpeechActivity, speech_activity
-from processors.metrics.recognition.user_models import UserFunctionError, UserModels
+from processors.metrics.recognition.user_models import UserModels, recognise_text
 from processors.metrics.records import Metric, MetricValue
 from processors.records import TimedPhone
 from processors.text.normalisation.english import normalise_english
@@ -88,11 +88,8 @@ class LabelledSpeech:
             return read_text(models.transcripts / f"{self.id}.txt") if exists else None
         if models.recogniser is None:
             return recognise(self.wav, self.sample_rate) if is_english(self.language) else None
-        hypothesis = models.recogniser(self.wav, self.sample_rate, self.language)
-        if not isinstance(hypothesis, str):
-            fault = f"{models.recogniser}: returned {type(hypothesis).__name__} for {self.id}"
-            raise UserFunctionError(f"{fault}; a recogniser returns the text as str")
-        return hypothesis
+        language = self.language
+        return recognise_text(models.recogniser, self.wav, self.sample_rate, language, self.id)
 
     @functools.cached_property
     def recognised_words(self) -> str | None:

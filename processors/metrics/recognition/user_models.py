@@ -59,6 +59,17 @@ class UserFunction:
             raise UserFunctionError(f"{self.name} fails: {described(error)}{location}") from error
 
 
+def recognise_text(
+    recogniser: TextRecogniser, wav: np.ndarray, sample_rate: int, language: str, name: str
+) -> str:
+    """Calls a recogniser of the user's; refuses what is no text. Errors give `name` to the wav."""
+    text = recogniser(wav, sample_rate, language)
+    if not isinstance(text, str):
+        fault = f"{recogniser}: returned {type(text).__name__} for {name}"
+        raise UserFunctionError(f"{fault}; a recogniser returns the text as str")
+    return text
+
+
 def load_function(name: str) -> UserFunction:
     """Finds a user's "package.module:function"; the current folder is searched as well."""
     folder = Path.cwd()

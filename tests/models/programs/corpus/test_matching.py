@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from config.text import TextConfig
-from models.programs.corpus.matching import Matched, choose_clips, match
-from models.programs.corpus.recognition import HeardWord, Piece, find_pieces
+from models.programs.corpus.matching import Matcher, match
+from models.programs.corpus.recognition import Piece, find_pieces, join_pieces
 from models.programs.corpus.texts import read_source, source_of
-from models.programs.corpus.writing import join_pieces
+from processors.records import TimedWord
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError
 
@@ -34,16 +34,23 @@ def heard(*sentences):
     words, time_s = [], 0.0
     for piece in (piece for sentence in sentences for piece in sentence.split("|")):
         for name in piece.lower().replace(".", "").replace(",", "").split():
-            words.append(HeardWord(name, time_s, time_s + 0.4))
+            words.append(TimedWord(name, time_s, time_s + 0.4))
             time_s += 0.4
         time_s += 0.5
     return words
 
 
+def chosen(words, source):
+    """Clips and what is left out, in order."""
+    clips = [*Matcher("a", 100.0, words, source).choose_clips()][::-1]
+    return [c for c in clips if not c.reason], [c for c in clips if c.reason]
+
+
 def texts_of(words, source):
-    clips, others = choose_clips(Matched(words, source))
-    texts = [source.between(clip.text_first, clip.text_last) for clip in clips]
-    return texts, [" ".join(w.name for w in words[o.first : o.past]) for o in others]
+    good, bad = chosen(words, source)
+    for clip in good:
+        assert clip.text == source.between(clip.text_first, clip.text_last)
+    return [clip.text for clip in good], [clip.text for clip in bad]
 
 
 @pytest.mark.parametrize(
@@ -61,13 +68,13 @@ def texts_of(words, source):
         pytest.param(
             (TEXT[0], "chapter twelve of this story read by nobody", TEXT[1]),
             [TEXT[0], TEXT[1]],
-            ["chapter twelve of this story read by nobody"],
+            ["(chapter twelve of this story read by nobody)"],
             id="something is announced",
         ),
         pytest.param(
             ("The old man walked slowly|The old man walked slowly down to the harbour", TEXT[1]),
             [TEXT[0], TEXT[1]],
-            ["the old man walked slowly"],
+            ["The old man walked slowly"],
             id="a slip, and its repetition",
         ),
         pytest.param(
@@ -98,19 +105,18 @@ def test_words_that_last_too_long_are_noise(source):
     words = heard(*TEXT[:2])
     end_s, start_s = words[8].end_s, words[8].end_s + 0.02
     words[9:] = [w._replace(start_s=w.start_s + 3, end_s=w.end_s + 3) for w in words[9:]]
-    words.insert(9, HeardWord("gone", start_s, words[9].start_s))
+    words.insert(9, TimedWord("gone", start_s, words[9].start_s))
     assert end_s < start_s
-    assert texts_of(words, source) == (list(TEXT[:2]), ["gone"])
+    assert texts_of(words, source) == (list(TEXT[:2]), ["(gone)"])
 
 
 def test_clips_have_parts_at_the_pauses_inside(frontend):
     text = ("The old man slept.", "His boat was gone.", "A cat sat there.")
     source = source_of(text, frontend, "text")
-    ((clip,), others) = choose_clips(Matched(heard(*text), source))
+    ((clip,), others) = chosen(heard(*text), source)
 
-    def texts(claim):
-        whole = source.between(claim.text_first, claim.text_last)
-        return [texts(part) for part in claim.parts] or whole
+    def texts(clip):
+        return [texts(part) for part in clip.parts] or clip.text
 
     assert not others
     assert texts(clip) == [text[0], [text[1], text[2]]]

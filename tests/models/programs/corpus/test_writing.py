@@ -10,13 +10,14 @@ import soundfile
 
 from config.preprocess import CorpusConfig
 from models.programs.corpus import checking, writing
-from models.programs.corpus.checking import Checker, Clip
-from models.programs.corpus.recognition import HeardWord
+from models.programs.corpus.checking import Checker
+from models.programs.corpus.clips import CorpusClip
 from models.programs.corpus.writing import _pcm
 from preprocessors.corpora import read_corpus
 from processors.alignment.textgrid import read_textgrid
 from processors.audio.loudness import loudness
 from processors.metrics.recognition.user_models import UserFunctionError
+from processors.records import TimedWord
 from tests.commands import ROOT, command
 from utils.files import read_jsonl
 
@@ -118,7 +119,7 @@ def test_clips_are_read_in_one_pass(tmp_path, monkeypatch):
     wav = np.random.default_rng(0).uniform(-0.5, 0.5, 10_000).astype(np.float32)
     soundfile.write(tmp_path / "a.wav", wav, 1000, subtype="FLOAT")
     spans = [(0.05, 0.5, 0.0, 0.58), (0.62, 1.5, 0.6, 9.0), (7.0, 9.95, 6.95, 10.0)]
-    clips = [Clip("a", a, b, "", 0.0, "", before, after) for a, b, before, after in spans]
+    clips = [CorpusClip("a", a, b, "", 0.0, "", before, after) for a, b, before, after in spans]
     with soundfile.SoundFile(tmp_path / "a.wav") as file:
         for _ in range(2):
             sounds = list(writing._sounds(file, clips))
@@ -154,12 +155,12 @@ def test_finished_recordings_are_not_done_again(recording, tmp_path, monkeypatch
         (tmp_path / f"{name}.txt").write_text(BOOK)
     calls = []
 
-    def heard(self, path, pieces):
-        calls.append(path.rpartition("/")[2][0])
+    def heard(self, _key, pieces):
+        calls.append(self.samples.stem)
         if len(calls) == 2:
             raise UserFunctionError("stopped")
         names = ["the", "uncle", "claimed", "her", "the", "husband", "resisted"]
-        return [HeardWord(name, 0.4 * n, 0.4 * n + 0.4) for n, name in enumerate(names)]
+        return [TimedWord(name, 0.4 * n, 0.4 * n + 0.4) for n, name in enumerate(names)]
 
     monkeypatch.setattr(writing.Recogniser, "words", heard)
     out = tmp_path / "out"
@@ -199,7 +200,7 @@ def test_aligner_finds_wrong_texts_and_the_ends_of_clips(tmp_path, monkeypatch):
         path = DEMO / "wavs" / f"{id}.flac"
         np.save(tmp_path / f"{id}.npy", np.concatenate([*_pcm(path)]))
         seconds = soundfile.info(path).duration
-        clips.append(Clip(id, 0.1, seconds - 0.1, texts[id], 0.0, "", 0.0, seconds))
+        clips.append(CorpusClip(id, 0.1, seconds - 0.1, texts[id], 0.0, "", 0.0, seconds))
     checker = Checker(tmp_path, "en-us")
     assert checker.train(clips, 1)
     distances = []
@@ -223,6 +224,26 @@ def test_aligner_finds_wrong_texts_and_the_ends_of_clips(tmp_path, monkeypatch):
     (trimmed,) = checker("", [noisy])
     assert not trimmed.reason
     assert trimmed.start_s == pytest.approx(0.3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("misfit", "n_unrecognised", "reason"),
+    [
+        (30.0, 0, ""),
+        (40.0, 0, "40 % of its words were recognised otherwise"),
+        (10.0, 1, "no pause around it at which the text is certain"),
+    ],
+)
+def test_without_an_aligner_clips_fit_by_their_recognised_words(
+    tmp_path, misfit, n_unrecognised, reason
+):
+    part = CorpusClip("a", 1.0, 2.0, "It is.", 0.0)
+    clip = part._replace(misfit=misfit, n_unrecognised=n_unrecognised, parts=[part])
+    checker = Checker(tmp_path, "en-us")
+    assert not checker.train([clip], 1)
+    assert checker("", [clip]) == [part if reason else clip._replace(parts=())]
+    (checked,) = checker("", [clip._replace(parts=())])
+    assert checked.reason == reason
 
 
 @pytest.mark.parametrize(
