@@ -23,12 +23,12 @@ from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
 from utils.seed import derived_seed
 
-LEAST_S = 120.0  # of speech; a model that is trained on less rejects good clips
+LEAST_S = 120.0  # of speech, to train a model; of less, clips are checked by the words
 _LOOK_S = 0.2  # around a clip, where the aligner learns silence and looks for the ends of speech
-_NOISY = 15.0  # nats; few good clips have a larger misfit, so it is worth a second alignment
-_NOISE_S = 0.5  # at an end of a clip, that is cut off; a longer one would be a word
+_NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
+_NOISE_S = 0.5  # at an end of a clip, that is cut off; more may be a word
 _SOFT_S = (0.06, 0.12)  # of speech that is softer, before and after what is as loud as speech
-_MOST_CLIPS = 400  # of the training: half an hour of speech, more changes the model little
+_MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
 @dataclass(frozen=True)

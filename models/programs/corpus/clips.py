@@ -12,10 +12,11 @@ from utils.errors import counted
 from utils.files import write_text
 
 RATE = 16000  # Hz, of pocketsphinx's acoustic model and of the aligner
-SHORTEST_S, LONGEST_S = 1.0, 15.0  # most TTS corpora have clips of these lengths
+SHORTEST_S, LONGEST_S = 1.0, 15.0  # of a clip, as in other corpora for TTS
+LONGEST_PAUSE_S = 1.0  # inside a clip; longer ones may hold noise
 USUAL_S = 5.0  # of a clip, to which others are compared
 MARGIN_S = 0.1  # of silence before and after the speech of a clip
-_SHOWN = 100  # clips of each list of the page: about half an hour to listen to
+_SHOWN = 100  # clips of each list of the page, about ten minutes
 _LONGEST_TEXT = 300  # characters of a text that is left out, which may be a whole chapter
 _HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -13,13 +13,12 @@ from math import inf, log
 
 import numpy as np
 
-from models.programs.corpus.clips import LONGEST_S, SHORTEST_S, USUAL_S, CorpusClip
+from models.programs.corpus.clips import LONGEST_PAUSE_S, LONGEST_S, SHORTEST_S, USUAL_S, CorpusClip
 from models.programs.corpus.texts import SourceText
 from modules.compiled import compiled
 from processors.records import TimedWord
 
-# Prices in right words, each of which earns 1. They were tuned on joined clips of CMU Arctic and LJ
-# Speech, as the other limits here (tools/benchmarks/long_recordings.py).
+# prices; a right word earns 1. tools/benchmarks/long_recordings.py measures these and other limits
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5
 _JUMP_INSIDE = 1.0  # more, for a jump to the middle of a clause
 _NEXT, _EXTRA, _SKIPPED, _JUMPED = range(4)  # moves
@@ -28,7 +27,6 @@ _BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
 PAUSE_S = 0.15  # the shortest at which a clip is cut; closures of plosives are shorter
 MAX_MISFIT = 35.0  # percent of words that are recognised otherwise, where no aligner checks a clip
 _LARGEST_MISFIT = 60.0  # where one does
-_LONGEST_PAUSE_S = 1.0  # inside a clip; longer ones may hold noise
 _MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
 _CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
 _SHORTEST_LEFT_OUT_S = 0.3  # short noise is not free
@@ -91,23 +89,21 @@ def _best_path(words: np.ndarray, text: np.ndarray, jumps: np.ndarray) -> np.nda
 
 
 @compiled
-def _trace(moves: np.ndarray, origins: np.ndarray, last: int) -> np.ndarray:
-    """Follows moves (N, M) back from the last word; `origins` (N,) are those of jumps."""
-    text_words = np.full(len(moves), -1)
-    n, m = len(moves) - 1, last
+def _trace(moves: np.ndarray, origins: np.ndarray, m: int) -> np.ndarray:
+    """Follows moves (N, M) back from word m of the text; `origins` (N,) are those of jumps."""
+    best_words = np.full(len(moves), -1)
+    n = len(moves) - 1
     while n >= 0:
         move = moves[n, m]
-        if move == _SKIPPED:
-            m -= 1
-            continue
-        if move != _EXTRA:
-            text_words[n] = m
+        if move in (_NEXT, _JUMPED):
+            best_words[n] = m
+        if move != _SKIPPED:
+            n -= 1
         if move == _JUMPED:
-            m = origins[n]
-        elif move == _NEXT:
+            m = origins[n + 1]
+        elif move != _EXTRA:
             m -= 1
-        n -= 1
-    return text_words
+    return best_words
 
 
 def reason_for(misfit: float) -> str:
@@ -131,20 +127,18 @@ class Matcher:
         self.recording, self.seconds, self.words, self.source = recording, seconds, words, source
         names = [word.name for word in source.words]
         n_phones = {word.name: len(word.phones) for word in source.words}
-        limits_s = (_SLOW_PHONE_S * n_phones.get(word.text, _UNKNOWN_PHONES) for word in words)
         self.is_noise = [
-            word.end_s - word.start_s > _SLOW_S + limit_s
-            for word, limit_s in zip(words, limits_s, strict=True)
+            end_s - start_s > _SLOW_S + _SLOW_PHONE_S * n_phones.get(name, _UNKNOWN_PHONES)
+            for name, start_s, end_s in words
         ]
         costs = np.array([0.0, *(word.cut_cost for word in source.words[:-1])])
         jumps = _JUMP + _JUMP_INSIDE * np.minimum(costs / _INSIDE_COST, 1)
         pairs = zip(words, self.is_noise, strict=True)
         self.matches = match(["" if noise else word.text for word, noise in pairs], names, jumps)
         self.matches[self.is_noise] = -1
-        self.is_right = np.array(
-            [m >= 0 and word.text == names[m] for word, m in zip(words, self.matches, strict=True)],
-            dtype=bool,
-        )
+        matches = zip(words, self.matches.tolist(), strict=True)
+        is_right = [m >= 0 and word.text == names[m] for word, m in matches]
+        self.is_right = np.array(is_right, dtype=bool)
         cuts = [
             n
             for n, (before, after) in enumerate(pairwise(words), 1)
@@ -239,7 +233,7 @@ class Matcher:
 
     def _may_join(self, k: int, k_last: int) -> bool:
         """Returns whether a clip may begin with piece k, if one may with k + 1."""
-        is_apart = k < k_last and -self._seconds(k + 1, k) > _LONGEST_PAUSE_S
+        is_apart = k < k_last and -self._seconds(k + 1, k) > LONGEST_PAUSE_S
         is_noise = self.is_noise[self.pieces[k][0]]
         return self._seconds(k, k_last) <= LONGEST_S and not is_apart and not is_noise
 

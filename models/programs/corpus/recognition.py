@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.programs.corpus.clips import (
+    LONGEST_PAUSE_S,
     LONGEST_S,
     MARGIN_S,
     RATE,
@@ -37,9 +38,8 @@ from utils.files import read_text, write_text
 _BLOCK_S = 300.0  # the level of speech may change during hours
 _PAUSE_FRAMES = 20  # longer than the closures of plosives
 _SHORTEST_FRAMES = 10  # of a piece: clicks are shorter
-_LONGEST_GAP_S = 1.0  # inside a clip, as where the text is known
-_MARGIN_S = 0.15  # of silence around a piece, in which pocketsphinx learns the background
-_DISCOUNT = 0.7  # usual for trigrams; Ney et al. estimate 0.5 to 0.9
+_MARGIN_S = 0.15  # of silence around a piece: words may begin and end softly
+_DISCOUNT = 0.7  # of each count, for what the text does not have
 # cmn: each piece by itself. Of LJ Speech, 450 of 495 words are right with these weights of the
 # language model and of pauses, 436 with the defaults; the second pass, fwdflat, adds a third to the
 # time, and bestpath is not worth its time.
@@ -90,7 +90,7 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     joined = [*pieces[:1]]
     for piece in pieces[1:]:
         start_s, end_s = joined[-1]
-        is_near = piece.start_s - end_s < _LONGEST_GAP_S and piece.end_s - start_s < LONGEST_S
+        is_near = piece.start_s - end_s < LONGEST_PAUSE_S and piece.end_s - start_s < LONGEST_S
         if is_near and end_s - start_s < USUAL_S:
             joined[-1] = Piece(start_s, piece.end_s)
         else:
