@@ -120,8 +120,10 @@ class Recogniser:
 
     def clips(self, _key: str, pieces: Sequence[Piece]) -> list[CorpusClip]:
         """Returns pieces as clips with the text that the user's function recognises in them."""
+        if self.function is None:
+            raise ValueError("pocketsphinx recognises only what is in a text")
         clips = []
-        for piece in pieces if self.function else ():
+        for piece in pieces:
             text = self._text(self.function, piece)
             reason = "" if any(map(str.isalnum, text)) else "no words were recognised"
             room = piece.start_s - MARGIN_S, piece.end_s + MARGIN_S

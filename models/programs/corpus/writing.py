@@ -42,7 +42,8 @@ _UNFINISHED = ".unfinished"
 _PER_CHUNK = 20  # pieces, or clips, that a process takes at a time; progress advances by them
 _BLOCK = 1 << 20  # samples that are read at a time
 _log = get_logger(__name__)
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def list_recordings(path: Path, out: Path) -> list[Utterance]:
@@ -89,9 +90,14 @@ class CorpusWriter:
     def write(self, recordings: Sequence[Utterance], made_of: Mapping[str, str]) -> None:
         """Writes the corpus; `made_of` is what it depends on, by the names of flags."""
         with locked(self.out, "wait until it ends"):
-            if self._begin(made_of):
+            refuse_other_contents(self.out / RECORD, made_of)
+            write_json(self.out / RECORD, {"made_of": dict(made_of)})
+            if (self.out / REPORT).exists():
+                if self._work.exists():
+                    shutil.rmtree(self._work)
                 _log.info("%s is complete; nothing is left to do", self.out)
                 return
+            self._work.mkdir(exist_ok=True)
             lengths = {r.id: round(soundfile.info(r.audio).duration) for r in recordings}
             steps = [(name, r.id) for name in ("clips", "done") for r in recordings]
             n_done = sum(lengths[id] for name, id in steps if self._path(id, name).exists())
@@ -117,18 +123,8 @@ class CorpusWriter:
         for recording in recordings:
             if not self._path(recording.id, "done").exists():
                 clips = tables[recording.id]
-                clips = self._in_chunks(checker, clips, lengths[recording.id], bar)
-                self._write_clips(recording, clips)
-
-    def _begin(self, made_of: Mapping[str, str]) -> bool:
-        """Writes the record; returns whether the corpus is complete."""
-        refuse_other_contents(self.out / RECORD, made_of)
-        write_json(self.out / RECORD, {"made_of": dict(made_of)})
-        self._work.mkdir(exist_ok=True)
-        is_complete = (self.out / REPORT).exists()
-        if is_complete:
-            shutil.rmtree(self._work)
-        return is_complete
+                checked = self._in_chunks(checker, clips, lengths[recording.id], bar)
+                self._write_clips(recording, checked)
 
     def _path(self, recording: str, name: str) -> Path:
         return self._work / f"{recording}.{name}.jsonl"
@@ -139,7 +135,7 @@ class CorpusWriter:
 
     def _recognised(self, recording: Utterance, seconds: int, bar: Progress) -> list[CorpusClip]:
         """Returns clips of a recording, and what is left out of it, in order."""
-        pcm, samples = np.concatenate([*_pcm(recording.audio)]), self._work / f"{recording.id}.npy"
+        pcm, samples = np.concatenate(list(_pcm(recording.audio))), self._work / f"{recording.id}.npy"
         write_array(samples, pcm)
         pieces, source = find_pieces(pcm), self.sources.get(recording.id)
         folder = self._work / recording.id
