@@ -17,6 +17,7 @@ from processors.alignment.aligner import AlignmentError
 from processors.alignment.fit import SUSPECT, check_coverage
 from processors.alignment.hmm import align, model
 from processors.alignment.hmm.training import Example, train
+from processors.audio.speech_level import FRAME_S, speech_frames
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
 from utils.seed import derived_seed
@@ -24,6 +25,9 @@ from utils.seed import derived_seed
 LEAST_S = 120.0  # of speech, to train a model; of less, clips are as they are recognised
 MARGIN_S = 0.1  # of silence before and after the speech of a clip
 _LOOK_S = 0.2  # before and after it, where the aligner learns silence and looks for its ends
+_NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
+_NOISE_S = 0.5  # at an end of a clip, that is cut off
+_SOFT_S = (0.06, 0.12)  # of speech, before and after what is as loud as speech
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
@@ -40,6 +44,7 @@ class Clip(NamedTuple):
     room_end_s: float = 0.0
     first: int = -1  # words of the text
     last: int = -1
+    parts: Sequence["Clip"] = ()  # to which it may be divided; lists, as a table is read
 
 
 def text_config(language: str) -> TextConfig:
@@ -81,10 +86,19 @@ class Checker:
         return samples.astype(np.float32) / 32768, start_s
 
     def __call__(self, _key: str, clips: Sequence[Clip]) -> list[Clip]:
-        """Returns clips with their misfit and the ends of their speech, and why they do not fit."""
-        return [self._checked(clip) for clip in clips]
+        """Returns clips with their misfit and the ends of their speech, and why they do not fit.
 
-    def _checked(self, clip: Clip) -> Clip:
+        Of a clip that does not fit, its parts are checked.
+        """
+        return [checked for clip in clips for checked in self._checked(clip)]
+
+    def _checked(self, clip: Clip) -> list[Clip]:
+        whole = clip if clip.reason else self._aligned(clip)
+        if whole.reason and clip.parts:
+            return [checked for part in clip.parts for checked in self._checked(Clip(*part))]
+        return [whole._replace(parts=())]
+
+    def _aligned(self, clip: Clip, can_trim: bool = True) -> Clip:
         wav, start_s = self._wav(clip)
         utterance = Utterance(
             "clip", Path(clip.recording), clip.text, clip.recording, self.language
@@ -97,20 +111,36 @@ class Checker:
         except AlignmentError as error:
             return clip._replace(reason=str(error).partition(";")[0])
         phones = [n for n, phone in enumerate(alignment.phones) if phone not in PAUSES]
-        edges = alignment.boundaries_s
+        first_s, past_s = alignment.boundaries_s[[phones[0], phones[-1] + 1]].tolist()
+        span = slice(round(first_s / FRAME_S), round(past_s / FRAME_S))
+        # phones may extend over silence; the first and the last are softer than others
+        loud = span.start + np.flatnonzero(speech_frames(wav, RATE)[0][span])
+        if len(loud):
+            first_s = max(first_s, loud[0] * FRAME_S - _SOFT_S[0])
+            past_s = min(past_s, (loud[-1] + 1) * FRAME_S + _SOFT_S[1])
         score = alignment.score
         misfit = score.misfit if score else 0.0
         found = clip._replace(
-            start_s=round(start_s + float(edges[phones[0]]), 3),
-            end_s=round(start_s + float(edges[phones[-1] + 1]), 3),
+            start_s=round(start_s + first_s, 3),
+            end_s=round(start_s + past_s, 3),
             misfit=misfit,
         )
-        if score and misfit > SUSPECT:
-            place = f"'{score.words}' at {start_s + score.start_s:.2f} s"
-            return found._replace(
-                reason=f"misfit {misfit:.0f} above {SUSPECT:g}: {place} is not spoken as written"
-            )
-        return found
+        if score is None or misfit <= _NOISY:
+            return found
+        # noise at an end: without it, all words must fit better
+        first_s, past_s = start_s + score.start_s, start_s + score.end_s
+        if can_trim and past_s < found.start_s + _NOISE_S:
+            rest = self._aligned(clip._replace(start_s=past_s, room_start_s=past_s), can_trim=False)
+        elif can_trim and first_s > found.end_s - _NOISE_S:
+            rest = self._aligned(clip._replace(end_s=first_s, room_end_s=first_s), can_trim=False)
+        else:
+            rest = found
+        if not rest.reason and rest.misfit < misfit:
+            return rest
+        if misfit <= SUSPECT:
+            return found
+        fault = f"'{score.words}' at {first_s:.2f} s is not spoken as written"
+        return found._replace(reason=f"misfit {misfit:.0f} above {SUSPECT:g}: {fault}")
 
 
 @cache

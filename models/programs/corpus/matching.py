@@ -22,7 +22,7 @@ SHORTEST_S, LONGEST_S = 1.0, 15.0
 PAUSE_S = 0.15  # the shortest at which a clip is cut
 MAX_MISFIT = 0.35  # share of words that are recognised otherwise, where no aligner checks a clip
 _LARGEST_MISFIT = 0.6  # where one does
-_LONGEST_PAUSE_S = 0.6  # inside a clip; longer ones may hold noise, by which a clip would be lost
+_LONGEST_PAUSE_S = 1.0  # inside a clip; longer ones may hold noise
 _MOST_GAINED = 3  # words in a row that are added or missing; misheard names are two or three
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5  # prices; a right word earns 1
 # a jump to the middle of a clause costs 1 more
@@ -30,7 +30,11 @@ _NEXT, _EXTRA, _SKIPPED, _JUMPED = range(4)  # moves
 _BLOCK = 2000  # recognised words at a time; with a book of 100,000 words 200 MB
 USUAL_S = 5.0  # of a clip, to which others are compared
 _CUT, _LEFT_OUT = 8.0, 4.0  # prices of a cut in a sentence, and of a second that is left out
+_MOST_WIDENED = 2  # words at the edge of a sentence that were not recognised
+_UNHEARD_S = 0.4  # of such a word, in which the aligner looks for it
 _FAR = 30  # words: what is nearer may be a slip and its repetition, or a missed word
+# a word that is longer than this, and this for each phone, is noise
+_SLOW_S, _SLOW_PHONE_S = 0.5, 0.15
 _CLAUSE_COST = 0.05  # after a comma
 
 
@@ -42,6 +46,9 @@ class Claim(NamedTuple):
     text_first: int  # words of the text; -1 where none was found
     text_last: int
     misfit: float  # share of words that are recognised otherwise
+    start_s: float  # with room for words at its edges that were not recognised
+    end_s: float
+    parts: tuple["Claim", ...] = ()  # at the best pause inside, if the whole does not fit
 
 
 def match(heard: Sequence[str], text: Sequence[str], jumps: np.ndarray) -> np.ndarray:
@@ -104,54 +111,79 @@ class Matched:
 
     def __init__(self, heard: Sequence[HeardWord], source: SourceText) -> None:
         names = [word.name for word in source.words]
+        n_phones = {word.name: len(word.phones) for word in source.words}
         self.heard, self.source = heard, source
+        self.is_noise = [
+            word.end_s - word.start_s > _SLOW_S + _SLOW_PHONE_S * n_phones.get(word.name, 10)
+            for word in heard
+        ]
         costs = np.array([0.0, *(word.cut_cost for word in source.words[:-1])])
         jumps = _JUMP + 4 * np.minimum(costs, 0.25)
-        self.places = match([word.name for word in heard], names, jumps)
+        spoken = zip(heard, self.is_noise, strict=True)
+        self.places = match(["" if noise else word.name for word, noise in spoken], names, jumps)
+        self.places[self.is_noise] = -1
         pairs = zip(heard, self.places.tolist(), strict=True)
         self.is_right = [place >= 0 and word.name == names[place] for word, place in pairs]
-        gaps = (after.start_s - before.end_s for before, after in pairwise(heard))
-        cuts = [0, *(n for n, gap in enumerate(gaps, 1) if gap >= PAUSE_S), len(heard)]
-        self.pieces = [span for span in pairwise(cuts) if span[1] > span[0]]
+        cuts = [
+            n
+            for n, (before, after) in enumerate(pairwise(heard), 1)
+            if after.start_s - before.end_s >= PAUSE_S or any(self.is_noise[n - 1 : n + 1])
+        ]
+        self.pieces = [span for span in pairwise([0, *cuts, len(heard)]) if span[1] > span[0]]
 
-    def claim(self, first: int, past: int) -> Claim:
-        """Returns which words of the text a stretch should hold."""
+    def claim(self, first: int, past: int, edges: tuple[int, int] = (-1, -1)) -> Claim:
+        """Returns which words of the text a stretch should hold; `edges` are sure words."""
         places = self.places[first:past]
         found = places[places >= 0]
         if not len(found) or (np.diff(found) <= 0).any():
-            return Claim(first, past, -1, -1, 1.0)
-        n_text = int(found[-1] - found[0]) + 1
+            times = self.heard[first].start_s, self.heard[past - 1].end_s
+            return Claim(first, past, -1, -1, 1.0, *times)
+        text_first, text_last = (
+            sure if sure >= 0 else int(place)
+            for sure, place in zip(edges, found[[0, -1]], strict=True)
+        )
+        n_text = text_last - text_first + 1
         wrong = past - first - sum(self.is_right[first:past]) + n_text - len(found)
         right = np.flatnonzero(self.is_right[first:past])
         gained = np.diff(right) - np.diff(places[right])  # words, between two that are right
         misfit = 1.0 if np.abs(gained).max(initial=0) > _MOST_GAINED else wrong / n_text
-        return Claim(first, past, int(found[0]), int(found[-1]), misfit)
+        start_s = self.heard[first].start_s - _UNHEARD_S * (int(found[0]) - text_first)
+        end_s = self.heard[past - 1].end_s + _UNHEARD_S * (text_last - int(found[-1]))
+        return Claim(first, past, text_first, text_last, misfit, start_s, end_s)
 
-    def is_sure(self, inside: int, outside: range) -> bool:
-        """Returns whether a clip may begin or end with a word, before or after which others are.
+    def edge(self, inside: int, outside: range) -> int:
+        """Returns the word of the text with which a clip begins or ends, -1 where it is not sure.
 
-        Inside a clause it may if the next word of the text follows there, and one of both words is
-        right. A single word next to a pause or to the end of a clause may be misheard noise.
+        `inside` is the recognised word there, and `outside` are those before or after it. Inside a
+        clause the next word of the text must follow, and one of both must be right. A single word
+        next to a pause or to the end of a clause may be misheard noise. Up to `_MOST_WIDENED` words
+        that were not recognised are added at the edge of a sentence.
         """
-        place, step, words = int(self.places[inside]), outside.step, self.source.words
+        place, step = int(self.places[inside]), outside.step
         if place < 0:
-            return False
-        edge = place - (step < 0)  # the cut is after this word of the text
-        near = range(max(edge - 1, 0), min(edge + 2, len(words)))
-        costs = {n: words[n].cut_cost for n in near}
-        cost = costs.get(edge, 0.0)
-        if cost == inf or cost > min(costs.values()):
-            return False
+            return -1
         other = next((n for n in outside if self.places[n] >= 0), None)
-        follows = other is not None and step * (self.places[other] - place) == 1
-        if cost == 0 or follows:
-            witnesses = (inside, inside - step, other if follows and other is not None else inside)
-            return any(self.is_right[n] for n in witnesses if 0 <= n < len(self.heard))
-        return cost <= _CLAUSE_COST and self.is_right[inside] and not self._is_near(place, other)
+        distance = step * (int(self.places[other]) - place) if other is not None else 0
+        right = [0 <= n < len(self.heard) and self.is_right[n] for n in (inside, inside - step)]
+        costs = [
+            self._cut_cost(place + n * step - (step < 0)) for n in range(-1, 1 + _MOST_WIDENED)
+        ]
+        cost = costs[1]
+        if cost < inf and cost <= min(costs[:3]):
+            follows = distance == 1
+            if (cost == 0 or follows) and (any(right) or (follows and self.is_right[other or 0])):
+                return place
+            is_near = other is not None and abs(distance) < _FAR  # words are missing or repeated
+            if cost > 0 and not follows and cost <= _CLAUSE_COST and right[0] and not is_near:
+                return place
+        n_free = distance - 1 if distance > 0 else _MOST_WIDENED  # words up to the other's
+        ends = [n for n, cost in enumerate(costs[2:], 1) if cost == 0 and n <= n_free]
+        return place + step * ends[0] if ends and any(right) else -1
 
-    def _is_near(self, place: int, other: int | None) -> bool:
-        """Returns whether words may be missing between a place and a word, or are repeated."""
-        return other is not None and abs(int(self.places[other]) - place) < _FAR
+    def _cut_cost(self, cut: int) -> float:
+        """Returns the price of a cut after a word of the text; -1 is before the first."""
+        words = self.source.words
+        return 0.0 if cut == -1 else words[cut].cut_cost if 0 <= cut < len(words) else inf
 
     def seconds(self, first: int, past: int) -> float:
         """Returns the time from the start of a word to the end of another."""
@@ -160,32 +192,79 @@ class Matched:
 
 def choose_clips(matched: Matched) -> tuple[list[Claim], list[Claim]]:
     """Returns clips, and the pieces that are in none, in order."""
-    pieces, N = matched.pieces, len(matched.heard)
-    starts = [matched.is_sure(first, range(first - 1, -1, -1)) for first, _ in pieces]
-    ends = [matched.is_sure(past - 1, range(past, N)) for _, past in pieces]
+    pieces, chooser = matched.pieces, _Chooser(matched)
     # price of the first n pieces, and the first piece of the last clip; -1: its piece is left out
     prices, choices = [0.0], [-1]
     for n, (last, past) in enumerate(pieces):
         best, choice = prices[n] + _LEFT_OUT * max(matched.seconds(last, past), 0.3), -1
         for k in range(n, -1, -1):
-            seconds = matched.seconds(pieces[k][0], past)
-            after = pieces[k][1]
-            if seconds > LONGEST_S or (k < n and matched.seconds(after, after) < -_LONGEST_PAUSE_S):
+            if not chooser.may_join(k, n):
                 break
-            if seconds < SHORTEST_S or not (starts[k] and ends[n]):
-                continue
-            claim = matched.claim(pieces[k][0], past)
-            if claim.misfit <= _LARGEST_MISFIT:
-                cost = _CUT * matched.source.words[claim.text_last].cut_cost
-                cost += log(seconds / USUAL_S) ** 2 + seconds * claim.misfit
+            if found := chooser.claim(k, n):
+                seconds = matched.seconds(pieces[k][0], past)
+                cost = _CUT * matched.source.words[found.text_last].cut_cost
+                cost += log(seconds / USUAL_S) ** 2 + seconds * found.misfit
                 if prices[k] + cost < best:
                     best, choice = prices[k] + cost, k
         prices.append(best)
         choices.append(choice)
     clips, others, n = list[Claim](), list[Claim](), len(pieces)
     while n:
-        k = choices[n]
-        chosen, first = (others, n - 1) if k < 0 else (clips, k)
-        chosen.append(matched.claim(pieces[first][0], pieces[n - 1][1]))
-        n = first
+        if (k := choices[n]) < 0:
+            k = n - 1
+            others.append(matched.claim(*pieces[k]))
+        else:
+            clips.append(chooser.with_parts(k, n - 1))
+        n = k
     return clips[::-1], others[::-1]
+
+
+class _Chooser:
+    """Pieces with the words of the text at which clips may begin and end, -1 for none."""
+
+    def __init__(self, matched: Matched) -> None:
+        self.matched, N = matched, len(matched.heard)
+        self.starts = [matched.edge(first, range(first - 1, -1, -1)) for first, _ in matched.pieces]
+        self.ends = [matched.edge(past - 1, range(past, N)) for _, past in matched.pieces]
+
+    def may_join(self, k: int, n: int) -> bool:
+        """Returns whether a clip may reach from piece k to n, if one may from k + 1 on."""
+        matched, (first, past) = self.matched, self.matched.pieces[k]
+        is_apart = k < n and matched.seconds(past, past) < -_LONGEST_PAUSE_S
+        seconds = matched.seconds(first, matched.pieces[n][1])
+        return seconds <= LONGEST_S and not is_apart and not matched.is_noise[first]
+
+    def claim(self, k: int, n: int) -> Claim | None:
+        """Returns the claim of the pieces from k to n, if they may be a clip."""
+        first, past = self.matched.pieces[k][0], self.matched.pieces[n][1]
+        edges = self.starts[k], self.ends[n]
+        if self.matched.seconds(first, past) < SHORTEST_S or min(edges) < 0:
+            return None
+        claim = self.matched.claim(first, past, edges)
+        return claim if claim.misfit <= _LARGEST_MISFIT else None
+
+    def with_parts(self, k: int, n: int) -> Claim:
+        """Returns the claim of pieces, with parts before and after the best pause inside.
+
+        What is in no part, such as noise between them, has no words of the text.
+        """
+        pieces, words = self.matched.pieces, self.matched.source.words
+        claim = self.claim(k, n)
+        if claim is None:
+            claim = self.matched.claim(pieces[k][0], pieces[n][1])
+            return claim._replace(text_first=-1, text_last=-1)
+        cuts = []
+        for m in range(k, n):
+            j = m + 1  # the first piece after the cut that has words of the text
+            while j < n and (self.matched.places[slice(*pieces[j])] < 0).all():
+                j += 1
+            before, after = self.claim(k, m), self.claim(j, n)
+            if before or after:
+                cost = words[before.text_last].cut_cost if before else 0.0
+                gap_s = -self.matched.seconds(pieces[j][0], pieces[m][1])
+                cuts.append((before is None or after is None, cost, -gap_s, m, j))
+        if not cuts:
+            return claim
+        *_, m, j = min(cuts)
+        spans = [(k, m), *((i, i) for i in range(m + 1, j)), (j, n)]
+        return claim._replace(parts=tuple(self.with_parts(*span) for span in spans))

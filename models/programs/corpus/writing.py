@@ -266,15 +266,30 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _clip(recording: str, matched: Matched, end_s: float, claim: Claim) -> Clip:
-    heard, (first, past, text_first, text_last, misfit) = matched.heard, claim
-    text = f"({' '.join(word.name for word in heard[first:past])})"
-    if text_first >= 0:
-        text = matched.source.between(text_first, text_last)
-    times = round(heard[first].start_s, 3), round(heard[past - 1].end_s, 3)
+    heard, first, past = matched.heard, claim.first, claim.past
     before_s = heard[first - 1].end_s if first else 0.0
     after_s = heard[past].start_s if past < len(heard) else end_s
-    clip = Clip(recording, *times, text, round(100 * misfit, 1), "", before_s, after_s)
-    return clip._replace(first=text_first, last=text_last)
+    # noise next to a word that was not recognised may hold it
+    if claim.start_s < heard[first].start_s and first and matched.is_noise[first - 1]:
+        before_s = heard[first - 1].start_s
+    if claim.end_s > heard[past - 1].end_s and past < len(heard) and matched.is_noise[past]:
+        after_s = heard[past].end_s
+    text = f"({' '.join(word.name for word in heard[first:past])})"
+    if claim.text_first >= 0:
+        text = matched.source.between(claim.text_first, claim.text_last)
+    return Clip(
+        recording,
+        start_s=round(min(max(claim.start_s, before_s), heard[first].start_s), 3),
+        end_s=round(max(min(claim.end_s, after_s), heard[past - 1].end_s), 3),
+        text=text,
+        misfit=round(100 * claim.misfit, 1),
+        reason="" if claim.text_first >= 0 else _why(100 * claim.misfit),
+        room_start_s=before_s,
+        room_end_s=after_s,
+        first=claim.text_first,
+        last=claim.text_last,
+        parts=tuple(_clip(recording, matched, end_s, part) for part in claim.parts),
+    )
 
 
 def _why(misfit: float) -> str:

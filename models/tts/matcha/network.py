@@ -262,7 +262,7 @@ def _aligned(prior: Tensor, mel: Tensor, phone_lengths: Tensor, mel_lengths: Ten
 
 def _paced(durations: Tensor, control: float | Tensor) -> Tensor:
     """Multiplies frames, (B, N), by a factor and rounds the end of each phone up to a frame."""
-    # sums of whole numbers are exact; onnxruntime's sums of floats end some phones a frame later
+    # sums of whole numbers are exact; onnxruntime's of floats end some phones a frame off
     slowed = (durations * control * _PARTS).long()
     ends = slowed.cumsum(dim=1).float() / _PARTS  # (B, N)
     total = ends[:, -1:].floor().clamp(min=1)

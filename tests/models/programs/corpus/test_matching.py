@@ -82,10 +82,38 @@ def texts_of(words, source):
             [],
             id="no cut where a word next to a pause is missing",
         ),
+        pytest.param(
+            ("old man walked slowly down to the harbour", TEXT[1]),
+            [TEXT[0], TEXT[1]],
+            [],
+            id="the first word of a sentence is not recognised",
+        ),
     ],
 )
 def test_clips_have_the_words_that_are_spoken(source, spoken, clips, left_out):
     assert texts_of(heard(*spoken), source) == (clips, left_out)
+
+
+def test_words_that_last_too_long_are_noise(source):
+    words = heard(*TEXT[:2])
+    end_s, start_s = words[8].end_s, words[8].end_s + 0.02
+    words[9:] = [w._replace(start_s=w.start_s + 3, end_s=w.end_s + 3) for w in words[9:]]
+    words.insert(9, HeardWord("gone", start_s, words[9].start_s))
+    assert end_s < start_s
+    assert texts_of(words, source) == (list(TEXT[:2]), ["gone"])
+
+
+def test_clips_have_parts_at_the_pauses_inside(frontend):
+    text = ("The old man slept.", "His boat was gone.", "A cat sat there.")
+    source = source_of(text, frontend, "text")
+    ((clip,), others) = choose_clips(Matched(heard(*text), source))
+
+    def texts(claim):
+        whole = source.between(claim.text_first, claim.text_last)
+        return [texts(part) for part in claim.parts] or whole
+
+    assert not others
+    assert texts(clip) == [text[0], [text[1], text[2]]]
 
 
 def test_words_have_the_place_of_the_best_path_with_jumps():

@@ -212,6 +212,17 @@ def test_aligner_finds_wrong_texts_and_the_ends_of_clips(tmp_path, monkeypatch):
     assert np.max(np.abs(distances)) < 0.15
     wrong = clips[0]._replace(text="Mr. Buxton's friends at once paid, and the boy was released.")
     assert checker("", [wrong])[0].reason
+    (part,) = checker("", [wrong._replace(parts=[list(clips[0])])])  # as read from a table
+    assert (part.text, part.reason) == (clips[0].text, "")
+    clip = checker("", clips[2:3])[0]
+    pcm = np.load(tmp_path / f"{clip.recording}.npy")[round(16000 * clip.start_s) :]
+    noise = np.random.default_rng(0).normal(0, 2000, 4800).astype(np.int16)
+    np.save(tmp_path / "noisy.npy", np.concatenate([noise, pcm]))
+    end_s = 0.3 + clip.end_s - clip.start_s
+    noisy = clip._replace(recording="noisy", start_s=0.0, end_s=end_s, room_end_s=end_s + 1)
+    (trimmed,) = checker("", [noisy])
+    assert not trimmed.reason
+    assert trimmed.start_s == pytest.approx(0.3, abs=0.05)
 
 
 @pytest.mark.parametrize(
