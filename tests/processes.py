@@ -53,10 +53,11 @@ class Process:
         self.pid = int(self._state.readline())
 
     def finish(self) -> Done:
-        """Ends its input and waits for it."""
+        """Ends its input and waits for it; of an output that is closed, nothing is known."""
         self.stdin.close()
-        with self.stdout, self._state, self._errors:
-            output = self.stdout.read()
+        with self._state, self._errors:
+            output = "" if self.stdout.closed else self.stdout.read()
+            self.stdout.close()
             code = int(self._state.readline())
             self._errors.seek(0)
             return Done(code, output, self._errors.read())

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from tests.processes import Process
+from tests.recipes.runs import HELD_OUT, TRAINING, write_corpus
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "try_it.ipynb"
 # What Jupyter's kernel brings: players are made, and forgotten.
@@ -17,8 +18,14 @@ jupyter.display = lambda *objects: shown.extend(objects)
 sys.modules["IPython"] = sys.modules["IPython.display"] = jupyter
 """
 FASTER = {
-    '"train.max_steps": 20,': '"train.max_steps": 1, "preprocess.backend": "sequential",',
+    '"train.max_steps": 20,': '"train.max_steps": 1, **FEW,',
     '"train.valid_steps": 10,': '"train.valid_steps": 1,',
+}
+FEW = {
+    "preprocess.backend": "sequential",
+    "preprocess.split.test_ids": json.dumps(HELD_OUT),
+    "preprocess.split.valid_ids": json.dumps(TRAINING[:1]),
+    "train.valid_samples": 0,
 }
 
 
@@ -31,7 +38,9 @@ def test_the_notebook_speaks_trains_and_compares(tmp_path):
         assert setting in code
         code = code.replace(setting, faster)
     checks = "assert len(shown) == 3 and before.wav.tobytes() != after.wav.tobytes()"
-    program = "\n".join([IPYTHON, code, checks])
+    write_corpus(tmp_path / "corpus")
+    few = FEW | {"dataset_path.LJSpeech-mini": str(tmp_path / "corpus")}
+    program = "\n".join([IPYTHON, f"FEW = {few}", code, checks])
     done = Process("-c", program, folder=tmp_path, MPLBACKEND="agg").finish()
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "update 1: validation loss" in done.stdout

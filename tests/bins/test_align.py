@@ -9,6 +9,7 @@ import pytest
 from bins import align, check_corpus
 from bins.check_corpus import DATASET
 from processors.alignment import fit
+from processors.alignment.hmm import training
 from processors.alignment.textgrid import read_textgrid
 from processors.extraction import run
 from utils.errors import InputError
@@ -42,6 +43,7 @@ def test_recordings_are_aligned_and_the_worst_fitting_listed_first(
     corpus, tmp_path, monkeypatch, caplog
 ):
     out = tmp_path / "out"
+    monkeypatch.setattr(training, "_MAX_ITERATIONS", 2)
     run_command(monkeypatch, align, corpus, out)
     files = {f"{id}.TextGrid" for id in IDS} | {"misfits.tsv", "rejected.jsonl"}
     assert {path.name for path in out.iterdir()} == files

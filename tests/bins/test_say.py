@@ -1,7 +1,6 @@
 """`arion say`: the text may come from three places, and the sound goes to three."""
 
 import io
-import subprocess
 import sys
 import types
 
@@ -14,8 +13,8 @@ from models.synthesizer.synthesizer import Synthesizer
 from processors.durations.subtitles import subtitles
 from processors.text.markup.formats import Markup
 from processors.text.markup.ssml import Ssml
-from tests.commands import ROOT
 from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.processes import Process
 from utils.cli import UsageError
 from utils.errors import InputError
 
@@ -86,12 +85,14 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
 
 
 def test_a_dash_speaks_line_by_line_while_its_input_is_written(folder, say, monkeypatch):
-    command = [sys.executable, "-m", "bins.say", "-", "-o", "-", "--voice", str(folder)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
-    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
-        process.stdin.write(b"It was so.\n")
-        first = process.stdout.read(1000)  # before the second line
-        rest, _ = process.communicate(b"Was it?\n")
+    process = Process("-m", "bins.say", "-", "-o", "-", "--voice", folder)
+    process.stdin.write("It was so.\n")
+    process.stdin.flush()
+    first = process.stdout.buffer.read(1000)  # before the second line
+    process.stdin.write("Was it?\n")
+    process.stdin.close()
+    rest = process.stdout.buffer.read()
+    assert process.finish().returncode == 0
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=out))
     say(TEXT, "-o", "-")
@@ -324,16 +325,13 @@ def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, 
 
 
 def test_a_long_text_that_ends_like_a_file_name_is_a_text(say, tmp_path):
-    say(f"{'Read this again. ' * 20}It is in notes.txt", "-o", "a.wav")
+    say(f"Read this.{' ' * 300}It is in notes.txt", "-o", "a.wav")
     assert (tmp_path / "a.wav").is_file()
 
 
 def test_a_reader_that_leaves_ends_the_command_without_a_word(folder):
-    command = [sys.executable, "-m", "bins.say", TEXT, "-o", "-", "--voice", str(folder)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout.read(4) == b"RIFF"
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 0
+    process = Process("-m", "bins.say", TEXT, "-o", "-", "--voice", folder)
+    assert process.stdout.buffer.read(4) == b"RIFF"
+    process.stdout.close()
+    done = process.finish()
+    assert (done.returncode, done.stderr) == (0, "")

@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 ACOUSTIC, VOCODERS = names_of("tts"), names_of("vocoder")
 LEARNED = ("", "own encoder", "one frame per step", "discriminators")  # learn by other ways
 # other models, and the tests of compiled synthesis, trace their kinds of layers in less time
-SLOW_TO_TRACE = ("fastpitch", "flowspeech", "matcha", "vocos")
+SLOW_TO_TRACE = ("fastpitch", "flowspeech", "hifigan", "matcha", "vocos", "waveglow")
 
 
 def marked(names: list[tuple[str, str]], slow: Sequence[str] = ()) -> Any:
@@ -287,7 +287,7 @@ def test_speakers_differ_and_must_be_named(model, variant):
 
 
 @pytest.mark.parametrize("mode", ["buckets", pytest.param("dynamic", marks=pytest.mark.slow)])
-@marked([name for name in ACOUSTIC if not name[1]])
+@marked([name for name in ACOUSTIC if not name[1]], slow=("fastpitch", "matcha"))
 def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeypatch):
     """Sizes of one bucket share their graphs."""
     set_backend(monkeypatch, "eager")

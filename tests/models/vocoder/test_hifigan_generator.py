@@ -76,16 +76,6 @@ def test_reach_of_the_networks_of_the_paper():
     assert reach_of(v3) == (11, 8, 8, 13, 3)
 
 
-@pytest.mark.parametrize("n_frames", [1, 5, 16, 40])
-@pytest.mark.parametrize("chunk_frames", [1, 7, 30])
-def test_pieces_join_up_to_the_whole(network, n_frames, chunk_frames):
-    mel = make_mel(n_frames)
-    expected = whole(network, mel)
-    pieces = list(network.generate(mel, chunk_frames))
-    assert torch.cat(pieces, 1).sub(expected).abs().max() < 1e-6
-    assert all(piece.shape == (1, chunk_frames * HOP) for piece in pieces[:-1])
-
-
 def test_less_context_would_be_heard(network, monkeypatch):
     mel = make_mel(60)
     expected = whole(network, mel)

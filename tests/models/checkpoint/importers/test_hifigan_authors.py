@@ -127,12 +127,12 @@ def test_imported_discriminators_score_as_the_originals_do(tmp_path, small_discr
 
     wav = torch.rand(2, 700) * 2 - 1
     ours = small_discriminator.eval()(wav)
-    theirs = [discriminate(wav) for discriminate in periods.discriminators]
+    theirs = [discriminate(wav).score for discriminate in periods.discriminators]
     pooled = wav
     for number, discriminate in enumerate(scales.discriminators):
         if number:
             pooled = torch.nn.functional.avg_pool1d(pooled[:, None], 4, 2, padding=2)[:, 0]
-        theirs.append(discriminate(pooled))
+        theirs.append(discriminate(pooled).score)
     for own, original in zip(ours, theirs, strict=True):
         scores = (score.sort(dim=1).values for score in (own.score, original))
         assert torch.allclose(*scores, atol=1e-5)  # in whatever order of phase and time
