@@ -135,7 +135,8 @@ class CorpusWriter:
 
     def _recognised(self, recording: Utterance, seconds: int, bar: Progress) -> list[CorpusClip]:
         """Returns clips of a recording, and what is left out of it, in order."""
-        pcm, samples = np.concatenate(list(_pcm(recording.audio))), self._work / f"{recording.id}.npy"
+        samples = self._work / f"{recording.id}.npy"
+        pcm = np.concatenate(list(_pcm(recording.audio)))
         write_array(samples, pcm)
         pieces, source = find_pieces(pcm), self.sources.get(recording.id)
         folder = self._work / recording.id
