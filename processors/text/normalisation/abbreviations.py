@@ -281,7 +281,11 @@ ADDRESSES = (
     ),
     rule(r"(?<!\w)@(?P<address>\w*[A-Za-z]\w*)", lambda m: f"at {_address(m['address'])}"),
     rule(r"(?<!\w)#(?P<address>\w*[A-Za-z]\w*)", lambda m: f"hashtag {_address(m['address'])}"),
-    rule(r"(?<!\w)\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b", _telephone),
+    rule(
+        r"(?<!\w)\+(?!\d+\.\d+\b(?![ .-]\d))(?=\d(?:[ .()-]{0,2}\d){7,14}\b)"
+        r"\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b(?!,\d)",
+        _telephone,
+    ),
     rule(r"(?<![\w-])1-8\d\d-(?=[A-Z]{2})", lambda m: f"{_telephone(m)}, "),
     rule(r"(?<![\w-])(?:1[-. ])?(?:\(\d{3}\)\s?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])", _telephone),
     rule(r"(?<![\w.,$£€-])[2-9]\d{2}-\d{4}(?![\w-])", _telephone),

@@ -132,7 +132,7 @@ def is_attribute(text: str, start: int) -> bool:
 
 
 _COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
-_CALCULATED = re.compile(r"(?:=|\bequals)\s*$")
+_CALCULATED = re.compile(r"(?:[=+]|\bequals)\s*$")
 _DATED = re.compile(
     r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I
 )
