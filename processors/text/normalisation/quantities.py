@@ -178,6 +178,11 @@ def _inches(match: re.Match[str]) -> str:
 
 
 UNITS = (
+    rule(  # 1,5 kg in Europe
+        r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"
+        rf"(?=\d+(?:\s?[-–]\s?\d+(?:,\d\d?)?)?\s?(?:{_UNIT})(?![\w^]|'\w))",
+        r"\1.",
+    ),
     rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT}){_PER_UNIT}(?![\w^/]|'\w)", _measured),
     # "10s" is a decade
