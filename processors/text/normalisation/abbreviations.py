@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from processors.text.g2p import letter_name, lookup
 from processors.text.normalisation import rule
-from processors.text.normalisation.numbers import digit_by_digit
+from processors.text.normalisation.numbers import CODED, digit_by_digit
 
 _TITLES = {  # before a name
     "mr": "Mister", "mrs": "Missus", "ms": "Miz", "messrs": "Messrs", "dr": "Doctor",
@@ -281,6 +281,7 @@ ADDRESSES = (
         _file,
     ),
     rule(r"(?<!\w)@(?P<address>\w*[A-Za-z]\w*)", lambda m: f"at {_address(m['address'])}"),
+    rule(rf"\b((?i:{CODED}))\s#(?=\w*\d)", r"\1 number "),
     rule(r"(?<!\w)#(?P<address>\w*[A-Za-z]\w*)", lambda m: f"hashtag {_address(m['address'])}"),
     rule(
         r"(?<!\w)\+(?!\d+\.\d+\b(?![ .-]\d))(?=\d(?:[ .()-]{0,2}\d){7,14}\b)"

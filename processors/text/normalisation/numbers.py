@@ -233,13 +233,16 @@ def _bare(match: re.Match[str]) -> str:
     return year_or_number(digits)
 
 
+CODED = (  # before a code
+    "confirmation|account|order|tracking|reference|routing|card|serial|member|membership|customer|"
+    "policy|case|ticket|booking|reservation|license|invoice|passport"
+)
 _CODES = (
     r"(?:OTP|PIN|CVV|CVC|SSN|IBAN|MFA|2FA)(?:\scode|\snumber)?|passcode|password|passphrase|"
     r"(?:(?:verification|security|access|confirmation|authentication|authorization|activation|"
     r"login|log-?in|sign-?in|one-time|entry|door|gate|zip|postal|area|promo|pairing|unlock|"
     r"secret|recovery|backup|error|booking|reservation)\s)+code|"
-    r"(?:confirmation|account|order|tracking|reference|routing|card|serial|member|membership|"
-    r"customer|policy|case|ticket|booking|reservation|license|invoice|passport)\s(?:number|no\.?|#)|"
+    rf"(?:{CODED})\s(?:number|no\.?|#)|"
     r"(?:card|account|number|phone|visa|mastercard|iban)\send(?:ing|s)\s(?:in|with)|ZIP|"
     r"last\s(?:three|four|3|4)(?:\sdigits)?"
 )
@@ -248,6 +251,8 @@ _STATES = (
     "UT|V[AT]|W[AIVY]"
 )
 _CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+){0,5})(?![\w%]|[.,:/]\d)"
+
+_HEX = "[0-9A-Fa-f]"
 
 
 def _status(match: re.Match[str]) -> str:
@@ -264,6 +269,7 @@ def _code(match: re.Match[str]) -> str:
 
 
 CODES = (
+    rule(rf"\b(?P<code>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?!\w)", _code),  # UUID
     rule(
         rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?(?:\s|(?<=#))"
         rf"{_CODE}",
