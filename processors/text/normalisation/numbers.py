@@ -325,6 +325,7 @@ BEFORE_NUMBERS = (
         r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",
         lambda m: m[0].replace(".", "").replace(",", "."),
     ),
+    rule(r"\b(\d{2,3})/(\d{2,3})(?=\s?mmHg\b)", r"\1 over \2"),
     rule(r"#\s?(?=\d)", " number "),
     rule(r"\bNo\s(?=\d)", "number "),
     rule(r"~\s?(?=[\d$£€])", "about "),
