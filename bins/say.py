@@ -169,7 +169,8 @@ def _speak_book(path: Path, flags: argparse.Namespace) -> None:
     from models.programs.books.speaking import speak_book
 
     if flags.output is None or Path(flags.output).suffix:
-        raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")
+        as_text = "" if path.suffix.lower() == ".epub" else "; or read it as a text with --file"
+        raise UsageError(f"{path} is a book: -o needs a folder{as_text}")
     if flags.subtitles is not None or flags.ssml or flags.format != "auto":
         raise UsageError("--subtitles, --format and --ssml go with a text, not with a book")
     book, folder = read_book(path), user_path(flags.output)

@@ -145,8 +145,9 @@ class _Files:
 
     def xml(self, name: str) -> Element:
         """Reads a file in XML, without the entities it declares."""
+        data = self.data(name)
         try:
-            root: Element = fromstring(self.data(name))
+            root: Element = fromstring(data)
         except (ParseError, LookupError, ValueError) as error:
             raise InputError(f"{name!r} is not well-formed XML: {error}") from error
         return root

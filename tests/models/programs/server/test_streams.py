@@ -97,7 +97,11 @@ def test_a_text_without_a_word_has_no_sentence(server):
         ([CONFIG, {"type": "input.text", "text": 5}], 400, "is unknown; expected"),
         ([CONFIG, *text("One\x1b.")], 400, "control characters"),
         ([CONFIG, *text("a" * 4000, "a" * 97)], 400, "input: more than 4096 characters"),
-        ([CONFIG, *text(*["\n" * 4000] * 9)], 413, "65536 bytes"),
+        (
+            [CONFIG, *[message | {"other": "a" * 8000} for message in text("") * 9]],
+            413,
+            "65536 bytes",
+        ),
     ],
 )
 def test_wrong_messages_end_the_session(server, messages, status, message):
