@@ -1,6 +1,7 @@
 """HTML and Markdown as the blocks that are read aloud: paragraphs, headings, items, rows."""
 
 import re
+import string
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import NamedTuple
@@ -86,7 +87,7 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
     Args:
         lines: Keep line breaks, and the texts of pictures.
     """
-    from markdown import markdown
+    from markdown import Markdown
 
     text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n")) + "\n"
     text, n_fences = _FENCE.subn("", text)
@@ -97,8 +98,10 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
     text = _DEEP_QUOTATION.sub(r"\1", text)
     if any(sum(map(part.count, _SIGNS)) > _MAX_SIGNS for part in re.split(r"\n\s*\n", text)):
         raise InputError(f"a paragraph has more than {_MAX_SIGNS} signs of Markdown")
+    reader = Markdown(extensions=["tables", "footnotes", "sane_lists"])
+    reader.ESCAPED_CHARS = [*string.punctuation]  # those of CommonMark
     try:
-        html = markdown(text, extensions=["tables", "footnotes", "sane_lists"])
+        html = reader.convert(text)
     except RecursionError as error:
         raise InputError("its lists or quotations are nested too deeply") from error
     return blocks_of(html, lines=lines, n_code=n_fences, newline=_LINE_END if lines else " ")

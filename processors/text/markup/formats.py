@@ -41,6 +41,7 @@ _MARKDOWN = re.compile(
     | !\[[^\[\]\n]*\]\([^\s()]+                           # pictures
     | (?<![\w\])])\[[^\[\]\n]+\]\([^\s()]*[/.\#:][^\s()]*  # links
     | ^\[\^[^\[\]\s]+\]:
+    | (?<![^\s(])\\\$\d                                    # escaped dollars
     """,
     re.MULTILINE | re.VERBOSE,
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from processors.text.g2p import letter_name, lookup
 from processors.text.normalisation import rule
-from processors.text.normalisation.numbers import digit_by_digit
+from processors.text.normalisation.numbers import CODED, digit_by_digit
 
 _TITLES = {  # before a name
     "mr": "Mister", "mrs": "Missus", "ms": "Miz", "messrs": "Messrs", "dr": "Doctor",
@@ -123,6 +123,7 @@ def _capitals(table: dict[str, str]) -> str:
 ABBREVIATIONS = (
     rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
     rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
+    rule(r"\bP\.\s?O\.(?!\w)", lambda m: "P O" + _final_stop(m)),
     rule(rf"\b({_one_of(_WITHIN)})\.", _from(_WITHIN)),
     rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
     rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _from(_NUMBERED)(m) + " "),
@@ -280,8 +281,13 @@ ADDRESSES = (
         _file,
     ),
     rule(r"(?<!\w)@(?P<address>\w*[A-Za-z]\w*)", lambda m: f"at {_address(m['address'])}"),
+    rule(rf"\b((?i:{CODED}))\s#(?=\w*\d)", r"\1 number "),
     rule(r"(?<!\w)#(?P<address>\w*[A-Za-z]\w*)", lambda m: f"hashtag {_address(m['address'])}"),
-    rule(r"(?<!\w)\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b", _telephone),
+    rule(
+        r"(?<!\w)\+(?!\d+\.\d+\b(?![ .-]\d))(?=\d(?:[ .()-]{0,2}\d){7,14}\b)"
+        r"\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b(?!,\d)",
+        _telephone,
+    ),
     rule(r"(?<![\w-])1-8\d\d-(?=[A-Z]{2})", lambda m: f"{_telephone(m)}, "),
     rule(r"(?<![\w-])(?:1[-. ])?(?:\(\d{3}\)\s?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])", _telephone),
     rule(r"(?<![\w.,$£€-])[2-9]\d{2}-\d{4}(?![\w-])", _telephone),

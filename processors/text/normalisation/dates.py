@@ -3,7 +3,7 @@
 import re
 
 from processors.text.normalisation import rule
-from processors.text.normalisation.numbers import cardinal, ordinal, two_digits, year
+from processors.text.normalisation.numbers import cardinal, number, ordinal, two_digits, year
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -114,7 +114,8 @@ def _clock(match: re.Match[str]) -> str:
     elif not half and not second:
         spoken += " o'clock" if 1 <= int(hour) <= 12 else " hundred"
     if second:
-        spoken += f" and {cardinal(str(int(second)))} second{'s' * (int(second) != 1)}"
+        second = second.lstrip("0")
+        spoken += f" and {number(second)} second{'s' * (second != '1')}"
     return spoken + half
 
 
@@ -131,8 +132,8 @@ HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
 TIMES = (
     rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
     rule(
-        rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
-        rf"{_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?",
+        rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
+        rf"(?![\d:]){_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?",
         _clock,
         re.I,
     ),

@@ -52,9 +52,16 @@ _PUNCTUATION = (
     rule(r"[^A-Za-z0-9\s,.;:?!'-]", " "),
 )
 _SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
-_WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
+_OPERATORS = (  # of programs
+    rule(r"(?<![<>=!&])(?:[!<>=]=|&&)=?(?![<>=&])", lambda m: f" {_WRITTEN[m[0][0]]} "),
+    rule(r"(?<=\d)\s?[-=]+>\s?(?=[$£€]?\d)", " to "),
+    rule(r"(?<![<=-])[-=]+>(?!>)", ", "),
+    rule(r"(?<![\w*])([A-Za-z]|\d+)( ?)\*\*\2(?=(?:-?\d+|[a-z])\b(?!\*))", r"\1^"),
+)
+_WRITTEN = {"!": "≠", "<": "≤", ">": "≥", "=": "=", "&": "&"}
+_WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
 _RULES = (
-    *ADDRESSES, *_SHARPS, *CODES, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
+    *ADDRESSES, *_SHARPS, *_OPERATORS, *CODES, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
     *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")

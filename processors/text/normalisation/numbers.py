@@ -132,7 +132,7 @@ def is_attribute(text: str, start: int) -> bool:
 
 
 _COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
-_CALCULATED = re.compile(r"(?:=|\bequals)\s*$")
+_CALCULATED = re.compile(r"(?:[=+]|\bequals)\s*$")
 _DATED = re.compile(
     r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I
 )
@@ -233,13 +233,16 @@ def _bare(match: re.Match[str]) -> str:
     return year_or_number(digits)
 
 
+CODED = (  # before a code
+    "confirmation|account|order|tracking|reference|routing|card|serial|member|membership|customer|"
+    "policy|case|ticket|booking|reservation|license|invoice|passport"
+)
 _CODES = (
     r"(?:OTP|PIN|CVV|CVC|SSN|IBAN|MFA|2FA)(?:\scode|\snumber)?|passcode|password|passphrase|"
     r"(?:(?:verification|security|access|confirmation|authentication|authorization|activation|"
     r"login|log-?in|sign-?in|one-time|entry|door|gate|zip|postal|area|promo|pairing|unlock|"
     r"secret|recovery|backup|error|booking|reservation)\s)+code|"
-    r"(?:confirmation|account|order|tracking|reference|routing|card|serial|member|membership|"
-    r"customer|policy|case|ticket|booking|reservation|license|invoice|passport)\s(?:number|no\.?|#)|"
+    rf"(?:{CODED})\s(?:number|no\.?|#)|"
     r"(?:card|account|number|phone|visa|mastercard|iban)\send(?:ing|s)\s(?:in|with)|ZIP|"
     r"last\s(?:three|four|3|4)(?:\sdigits)?"
 )
@@ -248,6 +251,8 @@ _STATES = (
     "UT|V[AT]|W[AIVY]"
 )
 _CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+){0,5})(?![\w%]|[.,:/]\d)"
+
+_HEX = "[0-9A-Fa-f]"
 
 
 def _status(match: re.Match[str]) -> str:
@@ -264,6 +269,7 @@ def _code(match: re.Match[str]) -> str:
 
 
 CODES = (
+    rule(rf"\b(?P<code>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?!\w)", _code),  # UUID
     rule(
         rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?(?:\s|(?<=#))"
         rf"{_CODE}",
@@ -319,6 +325,7 @@ BEFORE_NUMBERS = (
         r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",
         lambda m: m[0].replace(".", "").replace(",", "."),
     ),
+    rule(r"\b(\d{2,3})/(\d{2,3})(?=\s?mmHg\b)", r"\1 over \2"),
     rule(r"#\s?(?=\d)", " number "),
     rule(r"\bNo\s(?=\d)", "number "),
     rule(r"~\s?(?=[\d$£€])", "about "),

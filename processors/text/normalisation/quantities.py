@@ -35,7 +35,7 @@ _SYMBOLS_OF = {
     "degree Fahrenheit": "°F, ° F", "kelvin": "°K", "kilometer per hour": "kmh, kph",
     "mile per hour": "mph", "meter per second squared": "m/s^2, m/s2", "mile per gallon": "mpg",
     "kilobit per second": "kbps", "megabit per second": "Mbps", "gigabit per second": "Gbps",
-    "liter per hundred kilometers": "l/100 km, l/100km",
+    "liter per hundred kilometers": "l/100 km, l/100km", "millimeter of mercury": "mmHg",
 }  # fmt: skip
 _NAMES = {symbol: name for name, symbols in _SYMBOLS_OF.items() for symbol in symbols.split(", ")}
 _UNCHANGED = frozenset(
@@ -144,7 +144,7 @@ def _plural(name: str) -> str:
     """Writes the plural of a unit: its first noun changes, as in "kilometers per hour"."""
     if name in _UNCHANGED:
         return name
-    head, per, tail = name.partition(" per ")
+    head, per, tail = name.partition(" of " if " of " in name else " per ")
     if head.startswith("degree"):
         return "degrees" + head[6:]
     *front, noun = head.split(" ")
@@ -178,6 +178,11 @@ def _inches(match: re.Match[str]) -> str:
 
 
 UNITS = (
+    rule(  # 1,5 kg in Europe
+        r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"
+        rf"(?=\d+(?:\s?[-–]\s?\d+(?:,\d\d?)?)?\s?(?:{_UNIT})(?![\w^]|'\w))",
+        r"\1.",
+    ),
     rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT}){_PER_UNIT}(?![\w^/]|'\w)", _measured),
     # "10s" is a decade

@@ -45,6 +45,7 @@ PAIRS = [
     ("a | b\n--|--\n1 | 2", "a | b\nc | d"),
     ("| a |\n|---|\n| 1 |", "|x| = 5\n---"),
     ("So.[^1]\n\n[^1]: Why.", "x[^1] is x"),
+    (r"It is \$5.", r"C:\$5 and \x"),
     ("<b>x</b>", "if a<b and c>d"),
     ("<p>One.</p><p>Two.</p>", "use the <p> element"),
     ("<!DOCTYPE html><title>x</title>x", "The doctype html is short"),
@@ -103,6 +104,7 @@ def texts(source, format="markdown"):
         ("---\ntitle: x\n---\n# A", ["A"]),
         ("[a [b", ["(a (b"]),
         ("==a b== if c == d, H~2~O, x^2^ on the 19^th^", ["a b if c == d, H2O, x^2 on the 19th"]),
+        (r"\$5, \*a\*, 5\%, \~b, \& \<c\> `\$`", ["$5, *a*, 5%, ~b, & <c> \\$"]),
         ("`npm i --save -v x-y` -- so", ["npm i −−save −v x-y -- so"]),
     ],
 )
