@@ -52,13 +52,13 @@ _PUNCTUATION = (
     rule(r"[^A-Za-z0-9\s,.;:?!'-]", " "),
 )
 _SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
+_WRITTEN = {"!": "≠", "<": "≤", ">": "≥", "=": "=", "&": "&"}  # != and so on, by their first sign
 _OPERATORS = (  # of programs
     rule(r"(?<![<>=!&])(?:[!<>=]=|&&)=?(?![<>=&])", lambda m: f" {_WRITTEN[m[0][0]]} "),
     rule(r"(?<=\d)\s?[-=]+>\s?(?=[$£€]?\d)", " to "),
     rule(r"(?<![<=-])[-=]+>(?!>)", ", "),
     rule(r"(?<![\w*])([A-Za-z]|\d+)( ?)\*\*\2(?=(?:-?\d+|[a-z])\b(?!\*))", r"\1^"),
 )
-_WRITTEN = {"!": "≠", "<": "≤", ">": "≥", "=": "=", "&": "&"}
 _WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
 _RULES = (
     *ADDRESSES, *_SHARPS, *_OPERATORS, *CODES, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
