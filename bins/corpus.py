@@ -1,5 +1,6 @@
 """Cuts long recordings into clips with their texts: arion corpus RECORDINGS OUT [flags]."""
 
+from datetime import datetime
 from pathlib import Path
 
 from bins._flags.parsers import program_arguments
@@ -41,8 +42,12 @@ def main() -> None:
         )
     frontend = TextFrontend(text_config(flags.language), flags.language, "skip")
     source_of = {path: read_source(path, frontend) for path in {*texts.values()}}
-    made_of = {f"text {path.name}": sha256_of(path)[:16] for path in source_of}
-    made_of |= {f"recording {r.id}": str(size_and_time(r.audio)) for r in recordings}
+    made_of = {f"text {path.name}": f"SHA-256 {sha256_of(path)[:16]}" for path in source_of}
+    for recording in recordings:
+        size, time_ns = size_and_time(recording.audio)
+        made_of[f"recording {recording.id}"] = (
+            f"{size} bytes of {datetime.fromtimestamp(time_ns / 1e9)}"
+        )
     made_of |= {"--language": flags.language, "--recogniser": str(flags.recogniser)}
     sources = {id: source_of[path] for id, path in texts.items()}
     writer = CorpusWriter(flags.out, flags.language, sources, recogniser, flags.num_workers)

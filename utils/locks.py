@@ -69,8 +69,12 @@ def refuse_other_contents(record: Path, made_of: Mapping[str, str]) -> None:
     folder = record.parent
     if record.exists():
         before = cast("dict[str, Any]", read_json(record)).get("made_of", {})
-        settings = ((name, before.get(name), made_of.get(name)) for name in {**before, **made_of})
-        changed = [f"{name} was {old}, is {new}" for name, old, new in settings if old != new]
+        changed = [f"{name} is missing" for name in before if name not in made_of]
+        changed += [
+            f"{name} was {before[name]}, is {value}" if name in before else f"{name} is new"
+            for name, value in made_of.items()
+            if name not in before or before[name] != value
+        ]
         refuse(changed, f"{folder} holds a corpus of other settings; choose another folder")
     elif others := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
         raise InputError(f"{folder} holds {others[0]!r} and no corpus; choose a new folder")

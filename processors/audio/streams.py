@@ -51,7 +51,7 @@ def synthetic_tag(model: str, licence: str) -> str:
     """Says that speech is synthetic, in ASCII: a comment in its file, a header of HTTP.
 
     Args:
-        model: Its name.
+        model: Name of the model; other signs than Latin ones are percent-encoded.
         licence: Licence of the weights, or of the recordings that the model was trained on.
     """
     # ID3 tags of libsndfile and headers of HTTP are Latin-1

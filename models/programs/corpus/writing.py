@@ -48,6 +48,8 @@ R = TypeVar("R")
 
 def list_recordings(path: Path, out: Path) -> list[Utterance]:
     """Lists a recording, or those below a folder but not in `out`; refuses unreadable files."""
+    if out.exists() and (not out.is_dir() or path.absolute().is_relative_to(out.absolute())):
+        raise InputError(f"{out}: OUT is a folder for the corpus alone; choose a new one")
     paths = sorted(path.rglob("*")) if path.is_dir() else [path]
     paths = [p for p in paths if p.is_file() and not p.absolute().is_relative_to(out.absolute())]
     recordings, faults = list[Utterance](), list[str]()

@@ -174,6 +174,12 @@ def test_finished_recordings_are_not_done_again(recording, tmp_path, monkeypatch
     done = corpus(tmp_path, out)
     assert done.returncode == 1
     assert "holds a corpus of other settings; choose another folder" in done.stderr
+    assert "text a.txt was SHA-256" in done.stderr
+    (tmp_path / "b.txt").rename(tmp_path / "b.md")
+    faults = corpus(tmp_path, out).stderr
+    assert "text b.txt is missing" in faults
+    assert "text b.md is new" in faults
+    assert "OUT is a folder for the corpus alone" in corpus(out, out).stderr
 
 
 def test_recogniser_writes_the_texts_of_recordings_without_one(recording, tmp_path):
@@ -258,6 +264,7 @@ def test_without_an_aligner_clips_fit_by_their_recognised_words(
         (CLIP | {"a.srt": b"Hello."}, "", "a.srt: no subtitles; expected lines such as"),
         (CLIP | {"a.txt": b"Hi."}, "--recogniser none:f", "none:f: cannot be imported"),
         (CLIP | {"a.txt": b"Hi.", "out/x": b""}, "", "holds 'x' and no corpus; choose a new"),
+        (CLIP | {"out": b""}, "", "out: OUT is a folder for the corpus alone; choose a new one"),
     ],
 )
 def test_refusals_name_the_file_and_the_remedy(tmp_path, files, words, message):
