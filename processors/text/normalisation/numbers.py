@@ -311,7 +311,7 @@ _OPERATORS = {
     "-": "minus", "+": "plus", "*": "times", "x": "times", "×": "times", "/": "divided by"
 }  # fmt: skip
 _TERM = r"\d+(?:\.\d+)?"
-_SUM = rf"{_TERM}(?:\s?[-+*/x×]\s?{_TERM})+"
+_SUM = rf"{_TERM}(?:\s?[-+*/x×]\s?{_TERM}){{1,30}}"  # without a limit, its search is quadratic
 BEFORE_NUMBERS = (
     rule(
         rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)",
