@@ -271,12 +271,12 @@ def _telephone(match: re.Match[str]) -> str:
 
 ADDRESSES = (
     rule(r"− +−(?= [a-z])", "dash dash"),  # of an option in Markdown
-    rule(r"(?:mailto:)?(?P<address>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)", _url),
+    rule(r"(?:mailto:)?(?<![\w.+-])(?P<address>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)", _url),
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),
     rule(rf"(?<![@\w.])(?P<address>{_HOST}(?:/[^\s<>\"]*)?)", _url),
     rule(
-        r"(?<![\w./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
+        r"(?<![\w+./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
         r"(?:[./\\]\.?[\w+-]+)+[/\\]?)",
         _file,
     ),
@@ -291,4 +291,5 @@ ADDRESSES = (
     rule(r"(?<![\w-])1-8\d\d-(?=[A-Z]{2})", lambda m: f"{_telephone(m)}, "),
     rule(r"(?<![\w-])(?:1[-. ])?(?:\(\d{3}\)\s?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])", _telephone),
     rule(r"(?<![\w.,$£€-])[2-9]\d{2}-\d{4}(?![\w-])", _telephone),
+    rule(r"(?<![\w.,$£€-])0\d{2,4}(?:[ -]\d{2,4}){2,4}(?![\w-]|[.,:/]\d)", _telephone),
 )

@@ -80,6 +80,10 @@ DATES = (
     ),
     rule(r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\b", _numeric),
     rule(
+        r"(?<![\d/.-])(0[1-9]|1[0-2])/((?:19|20)\d\d)\b(?![/-])",
+        lambda m: f"{MONTHS[int(m[1]) - 1]} {year(m[2])}",
+    ),
+    rule(
         rf"\b{_MONTH}\s{_DAY}(?!\d|[,.:]\d|%)(?:\s?[-–]\s?(?P<last>\d{{1,2}})\b)?"
         rf"(?:{_COMMA}{_YEAR})?",
         _month_day,
@@ -130,6 +134,7 @@ def _half(match: re.Match[str]) -> str:
 
 HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
 TIMES = (
+    rule(r"(?<=\bUTC|\bGMT)\s?[-–](?=\d)", " minus "),
     rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
     rule(
         rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"

@@ -325,6 +325,10 @@ BEFORE_NUMBERS = (
         r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",
         lambda m: m[0].replace(".", "").replace(",", "."),
     ),
+    rule(  # 1.000.000 in Europe; four groups may be an IP address
+        r"(?<![\w.,])(?<!ersion )\d{1,3}\.\d{3}\.\d{3}(?:(?:\.\d{3}){2,}|\.0\d\d)?(?![\w,]|\.\d)",
+        lambda m: m[0].replace(".", ""),
+    ),
     rule(r"\b(\d{2,3})/(\d{2,3})(?=\s?mmHg\b)", r"\1 over \2"),
     rule(r"#\s?(?=\d)", " number "),
     rule(r"\bNo\s(?=\d)", "number "),

@@ -34,13 +34,13 @@ _SYMBOLS_OF = {
     "B P M": "bpm", "F P S": "fps", "D P I": "dpi", "degree Celsius": "°C, ° C",
     "degree Fahrenheit": "°F, ° F", "kelvin": "°K", "kilometer per hour": "kmh, kph",
     "mile per hour": "mph", "meter per second squared": "m/s^2, m/s2", "mile per gallon": "mpg",
-    "kilobit per second": "kbps", "megabit per second": "Mbps", "gigabit per second": "Gbps",
+    "B P S": "bps", "kilobit per second": "kbps", "megabit per second": "Mbps", "gigabit per second": "Gbps",
     "liter per hundred kilometers": "l/100 km, l/100km", "millimeter of mercury": "mmHg",
 }  # fmt: skip
 _NAMES = {symbol: name for name, symbols in _SYMBOLS_OF.items() for symbol in symbols.split(", ")}
 _UNCHANGED = frozenset(
     ["percent", "per mille", "hertz", "kilohertz", "megahertz", "gigahertz", "horsepower",
-     "kelvin", "P S I", "R P M", "B P M", "F P S", "D P I"]
+     "kelvin", "B P S", "P S I", "R P M", "B P M", "F P S", "D P I"]
 )  # fmt: skip
 _ODD_PLURALS = {"foot": "feet", "inch": "inches"}
 

@@ -111,7 +111,8 @@ def test_emoji_and_arrows_have_no_name():
     assert [sign for sign in "%=−~😀→" if not has_name(sign)] == ["😀", "→"]
 
 
-def test_long_sums_take_no_quadratic_time():
+@pytest.mark.parametrize("term", ["+1 ", "+1"])
+def test_long_sums_take_no_quadratic_time(term):
     start = time.process_time()
-    assert normalise_english("+1 " * 5000).startswith("plus one plus one")
+    assert normalise_english(term * 5000).startswith("plus one plus one")
     assert time.process_time() - start < 1.5  # quadratic: 3 to 6 s
