@@ -81,7 +81,8 @@ setup(
         "serve": [
             "fastapi>=0.162",
             "uvicorn>=0.54",
-            "starlette>=1.7",  # fastapi brings both
+            "starlette>=1.7",  # fastapi brings both and anyio
+            "anyio>=4.0",
             "pydantic>=2.14",
             "websockets>=15.0",
             "wyoming>=1.10",

@@ -16,6 +16,11 @@ SLOW = ("tests/recipes/", "tests/test_try_it.py", "tests/models/")
 TOGETHER = "tests/models/programs/export/"  # with what was exported for all of its files
 
 
+def pytest_configure():
+    """Gives each process one thread: sums of several differ in their last bits."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 def pytest_collection_modifyitems(items):
     """Puts the slow tests first, so that the workers end at the same time."""
     items.sort(key=lambda item: not item.nodeid.startswith(SLOW))

@@ -274,7 +274,7 @@ class TextReader:
         """
         sentences = merge_wordless(split_sentences(text))
         if not sentences:
-            raise InputError(f"there is no word in {text[:80]!r}")
+            raise InputError(f"there is no word in {text[:80]!r}" if text else "the text is empty")
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
 

@@ -284,6 +284,7 @@ class Guard:
         finally:
             work.cancel()
             gone.cancel()
+            await asyncio.gather(work, gone, return_exceptions=True)  # errors of a client's leaving
 
 
 def _whole(body: bytes) -> Receive:

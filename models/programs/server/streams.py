@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Literal, Protocol
 
+import anyio
 from starlette.websockets import WebSocket
 from wyoming import tts
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
@@ -57,7 +58,7 @@ class SessionConfig(SpeechRequest):
 
     type: Literal["session.config"]
     model: ModelName = "arion"
-    input: str = ""
+    input: Literal[""] = ""  # it comes in messages
     response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "wav"
     stream_format: Literal["audio"] = "audio"
     format: Literal["text"] = "text"
@@ -89,8 +90,9 @@ async def speak_stream(
     """Speaks the text that a client sends, until it is done; the first message is due in time."""
     await socket.accept()
     try:
-        message = await asyncio.wait_for(_message(socket), patience_s)
-    except asyncio.TimeoutError:
+        with anyio.fail_after(patience_s):  # wait_for can lose a cancellation before Python 3.12
+            message = await _message(socket)
+    except TimeoutError:
         raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
     config, sentences = validated(SessionConfig, message), StreamedText()
     request = voices.resolved(config)

@@ -181,8 +181,8 @@ def _ascii(char: str) -> str:
         return base
     raise ScriptError(
         f"'{char}' ({unicodedata.name(char, 'unnamed character')}) is not a letter of English",
-        "choose a voice of its language, or set inference.unknown_characters to speak, or skip to"
-        " leave it out; for a corpus set its language and phone_extractor espeak",
+        "write it in words; for a corpus of another language set its language and phone_extractor"
+        " espeak; in synthesis set inference.unknown_characters to speak, or skip to leave it out",
     )
 
 

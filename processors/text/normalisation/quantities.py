@@ -31,10 +31,10 @@ _SYMBOLS_OF = {
     "terabyte": "TB", "megabit": "Mb", "gigabit": "Gb", "pixel": "px", "degree": "°, deg",
     "mole": "mol", "horsepower": "hp", "percent": "%", "per mille": "‰", "hertz": "Hz",
     "kilohertz": "kHz", "megahertz": "MHz", "gigahertz": "GHz", "P S I": "psi", "R P M": "rpm",
-    "B P M": "bpm", "F P S": "fps", "D P I": "dpi", "degree Celsius": "°C, ° C",
+    "B P M": "bpm", "B P S": "bps", "F P S": "fps", "D P I": "dpi", "degree Celsius": "°C, ° C",
     "degree Fahrenheit": "°F, ° F", "kelvin": "°K", "kilometer per hour": "kmh, kph",
     "mile per hour": "mph", "meter per second squared": "m/s^2, m/s2", "mile per gallon": "mpg",
-    "B P S": "bps", "kilobit per second": "kbps", "megabit per second": "Mbps", "gigabit per second": "Gbps",
+    "kilobit per second": "kbps", "megabit per second": "Mbps", "gigabit per second": "Gbps",
     "liter per hundred kilometers": "l/100 km, l/100km", "millimeter of mercury": "mmHg",
 }  # fmt: skip
 _NAMES = {symbol: name for name, symbols in _SYMBOLS_OF.items() for symbol in symbols.split(", ")}

@@ -143,7 +143,7 @@ def test_other_scripts_are_transliterated_or_refused_as_the_voice_says(tmp_path)
     frontend_in(tmp_path / "refuse", {}, vocabulary, inference=strict)
     with pytest.raises(subprocess.CalledProcessError) as error:
         read_apart(tmp_path / "refuse", ["Привет"], "en-us")
-    assert "not a letter of English; choose a voice of its language" in error.value.stderr
+    assert "not a letter of English; write it in words" in error.value.stderr
 
 
 def test_a_voice_without_phones_is_refused(tmp_path):

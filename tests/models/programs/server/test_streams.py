@@ -91,6 +91,7 @@ def test_a_text_without_a_word_has_no_sentence(server):
         ([DONE], 400, "voice: Field required"),
         ([CONFIG | {"voice": "nobody"}], 400, "no voice 'nobody'"),
         ([CONFIG | {"speed": 9}], 400, "speed: Input should be less than or equal to 4"),
+        ([CONFIG | {"input": "One."}], 400, "input: Input should be ''"),
         ([CONFIG | {"ssml": True}], 400, "ssml: Input should be False"),
         ([CONFIG | {"task_type": "x"}], 400, "task_type: Extra inputs are not permitted"),
         ([CONFIG, {"type": "input.txt"}], 400, "input.txt"),
