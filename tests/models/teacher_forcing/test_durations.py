@@ -196,6 +196,15 @@ def test_attention_that_has_not_learned_to_read_is_left_out_and_named(made, tmp_
     assert len([*(tmp_path / "imported").glob("LJ*.json")]) == 3
 
 
+def test_the_durations_are_the_same_at_every_run(made, tmp_path):
+    root, _ = made
+    for target in ("a", "b"):
+        bring_in(root, tmp_path / target, min_attention=0.0)
+    for id in CHOSEN:
+        first, second = (tmp_path / name / f"imported/{id}.json" for name in "ab")
+        assert first.read_bytes() == second.read_bytes()
+
+
 @pytest.mark.usefixtures("_known_attention")
 def test_a_text_that_changed_since_stage_1_is_named(made, tmp_path):
     root = tmp_path / "copy"
