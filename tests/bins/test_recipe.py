@@ -77,6 +77,16 @@ TTS_FAULTS = [
     (("-s", "4", "-n", "a", "--texts", "egs"), "--texts 'egs': is a folder, expected a file"),
     (("-s", "4", "-n", "a", "--metrics", "wre"), "no such metric; did you mean wer? (known: all, "),
     (("-s", "4", "-n", "a", "--metrics="), "--metrics '': expected names and commas"),
+    (("--stage", "1", "--what=1"), "unknown flag --what (--help lists the flags)"),
+    (("--stage", "1", "--from_acoustic", "a"), "--from_acoustic goes with vocoder recipes"),
+    ((*SPEAK, "--infer_feature_dir"), "--infer_feature_dir goes with vocoder recipes"),
+    (("--stage", "2", "-n", "a", "--resume", "--restart"), "--resume and --restart exclude"),
+    (("-s", "4", "--infer_output_dir", "none"), "--infer_output_dir 'none': no such folder"),
+    (("-s", "4", "-n", "a", "--natural"), "--natural needs a value"),
+    (
+        ("-s", "4", "-n", "a", "--infer_dataset", "b", "--infer_testing_set", "all"),
+        "--infer_testing_set 'all': expected train, test or golden_test",
+    ),
     (("--stage", "1", "-x"), "unknown flag -x (--help lists the flags)"),
     (("--stge", "1"), "unknown flag --stge; did you mean --stage? (--help lists the flags)"),
     ((*SPEAK, "--pitch_transform_flaten"), "did you mean --pitch_transform_flatten?"),
@@ -131,7 +141,18 @@ TTS_FAULTS = [
     (("-s", "4", "-n", "a", "--checks", "words,quiet"), "--checks quiet: no such check (known: "),
     (("-s", "4", "-n", "a", "--checks", "clipping,none"), "--checks none: no such check"),
 ]
+OF_VOICES = (
+    *("infer_text", "infer_text_file", "vocoder_dir", "resample", "speaker", "pitch_control"),
+    *("energy_control", "duration_control", "pace", "pitch_transform_flatten", "steps"),
+    *("temperature", "fade_out", "save_alignment"),
+)
 VOCODER_FAULTS = [
+    *(((*SINGLE, f"--{flag}", "1"), f"--{flag} goes with text-to-speech") for flag in OF_VOICES),
+    (
+        (*BATCH, "--infer_dataset", "A", "--infer_testing_set", "all"),
+        "--infer_testing_set 'all': expected train, test or golden_test",
+    ),
+    (("-s", "1-2"), "stage 2 needs --name"),
     (SINGLE[:4], "stage 3 needs --infer_mode single|batch"),
     (
         (*SINGLE[:4], "--infer_mode", "infer_from_audio"),

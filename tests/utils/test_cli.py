@@ -78,6 +78,11 @@ def test_a_bug_keeps_its_traceback():
         run(main)
 
 
+def test_a_command_that_ends_well_returns(capsys):
+    run(lambda: None)
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
