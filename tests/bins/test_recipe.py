@@ -188,7 +188,7 @@ MACHINE_FAULTS = [
     (("--num_machines", "2"), "--num_machines 2 needs --machine_rank"),
     (("--num_machines", "2", "--machine_rank", "0"), "2 needs --main_process_ip: the address"),
     (LAST, "--machine_rank needs --num_machines"),
-    (("--num_machines", "3", *LAST[:-1], "n" * 64), f"--main_process_ip {'n' * 64}: "),
+    (("--num_machines", "3", *LAST[:-1], "n" * 64, "--gpu", ""), f"--main_process_ip {'n' * 64}: "),
     (("--num_machines", "3", *LAST, "-s", "1-2"), "3 goes with --stage 2; run the other"),
     (
         ("--num_machines", "3", *LAST, "--main_process_port", "70000"),

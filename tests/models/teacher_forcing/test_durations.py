@@ -75,10 +75,10 @@ def make_voice(root: Path, model_type: str, model: dict) -> Path:
     return write_voice(root, "voice", seed=0)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory) -> tuple[Path, int]:
-    """A Tacotron 2 and its frames per step; NVIDIA's below has one."""
-    root, r = tmp_path_factory.mktemp("voice"), 3
+@pytest.fixture(scope="module", params=[1, 3], ids=["r=1", "r=3"])
+def made(request, tmp_path_factory) -> tuple[Path, int]:
+    """A Tacotron 2 and its frames per step."""
+    root, r = tmp_path_factory.mktemp("voice"), request.param
     decoder = {**TACOTRON["decoder"], "n_frames_per_step": r}
     make_voice(root, "Tacotron2", {**TACOTRON, "decoder": decoder})
     return root, r
@@ -166,7 +166,10 @@ def test_the_report_has_the_quality_of_each_utterance_worst_first(made, tmp_path
 
 
 @pytest.mark.usefixtures("_known_attention")
-@pytest.mark.parametrize(("model_type", "model"), [("FastPitch", FASTPITCH), ("FlowSpeech", FLOW)])
+@pytest.mark.parametrize(
+    ("model_type", "model"),
+    [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)],
+)
 def test_models_that_need_durations_train_with_them(model_type, model, made, tmp_path):
     root, _ = made
     config = bring_in(root, tmp_path, model_type=model_type, model=model)

@@ -336,7 +336,8 @@ def test_rates_are_those_of_the_schedule(scheduler, keys, rates):
 
 
 @pytest.mark.parametrize(
-    "scheduler", ["NoamLR", "linear", "cosine", "polynomial", "exponential", "multistep"]
+    "scheduler",
+    ["NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"],
 )
 def test_keys_that_a_schedule_reads_change_its_rates(scheduler):
     """All others, and no others, are named by `unread_keys`."""
