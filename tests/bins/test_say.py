@@ -1,6 +1,7 @@
 """`arion say`: the text may come from three places, and the sound goes to three."""
 
 import io
+import os
 import sys
 import types
 
@@ -112,6 +113,14 @@ def test_a_dash_is_plain_text_unless_a_format_is_given(say, voice, tmp_path):
     assert not (tmp_path / "e.wav").exists()
 
 
+def test_operations_that_are_kept_compiled_are_bounded(say, monkeypatch):
+    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        monkeypatch.delenv(variable, raising=False)
+    say(TEXT, "-o", "a.wav")
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
+    assert os.environ["LRU_CACHE_CAPACITY"] == "64"
+
+
 def test_the_controls_reach_the_voice(say, voice, tmp_path):
     flags = ("--pace", "1.25", "--pitch", "1.2", "--energy", "0.8", "--seed", "3")
     say(TEXT, *flags, "-o", "a.wav")
@@ -199,6 +208,13 @@ def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_pa
         say("--file", "empty.txt", "-o", "a.wav")
     with pytest.raises(InputError, match=r"^the model has no speaker 'Bob'"):
         say("--file", "empty.txt", "-o", "a.wav", "--speaker", "Bob")
+
+
+def test_other_scripts_are_spoken(say):
+    say("Hello, Привет, π and 习近平", "-o", "a.wav")
+    say("Hello, Privet, pie and Xi Jin Ping", "-o", "b.wav")
+    (a, _), (b, _) = soundfile.read("a.wav"), soundfile.read("b.wav")
+    assert np.array_equal(a, b)
 
 
 def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):

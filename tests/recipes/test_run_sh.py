@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from processors.durations import EXPORT_FORMATS
+
 REPOSITORY = Path(__file__).parents[2]
 RECIPE = Path("egs/tts/FastSpeech2")
 
@@ -68,6 +70,7 @@ def test_each_stage_runs_at_the_root_of_the_clone(script, clone):
         assert call.environment["PYTHONUTF8"] == "1"
 
 
+@each_shell
 def test_the_last_stage_replaces_the_shell_and_earlier_ones_have_processes(script):
     first, second, third = script("--stage", "0-2", "-n", "a").calls
     assert third.command[1:4] == ["-m", "bins.recipe", "tts/FastSpeech2"]
@@ -115,7 +118,7 @@ def test_training_on_one_gpu_is_one_process(script):
     assert call.command[2] == "bins.recipe"
 
 
-@pytest.mark.parametrize("gpu", ["", "0,1"])
+@pytest.mark.parametrize("gpu", ["", "0", "0,1"])
 def test_no_gpu_means_the_cpu_without_being_asked_twice(script, gpu):
     call = script("--stage", "2", "-n", "a", "--gpu", gpu, FAKE_GPUS="0").calls[0]
     assert call.environment["ACCELERATE_USE_CPU"] == "true"
@@ -266,16 +269,24 @@ def test_a_home_is_found_by_shells_that_do_not_expand_it_in_a_flag(script, tmp_p
     assert f"--recordings={tmp_path}/my wavs" in call.arguments
 
 
-def test_after_stage_2_the_next_command_is_printed_and_can_be_typed(script, clone):
-    result = script("--stage", "1-2", "-n", "a", "--set", "log_dir=it's $HOME")
+@pytest.mark.parametrize(
+    ("stage", "following"),
+    [("1", "--stage 2 --name a"), ("1-2", "--stage 3 --name a --infer_mode single --infer_text")],
+)
+def test_after_stages_1_and_2_the_next_command_is_printed_and_can_be_typed(
+    script, clone, stage, following
+):
+    result = script("--stage", stage, "-n", "a", "--set", "log_dir=it's $HOME")
     (line,) = [line for line in result.output.splitlines() if line.startswith("next: sh ")]
-    assert "--stage 3 --name a --infer_mode single --infer_text" in line
+    assert following in line
     words = shlex.split(line.removeprefix("next: "))
     assert words[1] == str(clone / RECIPE / "run.sh")
     assert words[-2:] == ["--set", "log_dir=it's $HOME"]
+    assert "next:" not in script("--stage", "0").output
     assert "next:" not in script("--stage", "2", "-n", "a", "--synthetic").output
 
 
+@each_shell
 def test_a_stage_that_fails_stops_the_range_with_its_exit_code(script):
     result = script("--stage", "1-2", "-n", "a", FAKE_EXIT="7")
     assert result.code == 7
@@ -310,6 +321,7 @@ def test_a_text_may_look_like_anything_else(recipe, text):
         assert f"--infer_text={text}" in recipe(*SINGLE, *flags).calls[0].arguments
 
 
+@each_shell
 def test_the_locale_does_not_change_the_text(script):
     result = script(*SINGLE, "--infer_text", "é", LC_ALL="C")
     assert f"--infer_text={os.fsdecode('é'.encode())}" in result.calls[0].arguments
@@ -351,6 +363,12 @@ def test_a_flag_that_is_not_read_beside_a_model_is_named(recipe, flag):
     assert "is not read" not in recipe("-s", "2-3", "-n", "a", *SPEAK[2:]).output
 
 
+def test_durations_have_a_factor_or_a_pace(recipe):
+    slower = recipe(*SPEAK, "--duration_control", "1.5").calls[0].arguments
+    assert "--duration_control=1.5" in slower
+    assert not any(word.startswith("--pace") for word in slower)
+
+
 def test_a_contour_is_a_ramp_or_a_file(recipe, clone):
     (clone / "my contour.txt").write_text("1")
     flag = "--pitch_transform_custom"
@@ -365,6 +383,23 @@ def test_all_is_spoken_again_if_asked_for(recipe):
     assert "--overwrite" in call.calls[0].arguments
     again = recipe("-s", "3-4", *SPEAK[2:], "--overwrite").calls
     assert [("--overwrite" in call.arguments) for call in again] == [True, False]
+
+
+@pytest.mark.parametrize("format", EXPORT_FORMATS)
+def test_alignments_are_saved_in_every_format_that_python_has(recipe, format):
+    assert recipe(*SPEAK, "--save_alignment", format).code == 0
+
+
+def test_a_vocoder_of_another_rate_is_used_if_asked_for(recipe):
+    arguments = recipe(*SPEAK, "--resample", "--vocoder_dir", "org/hifigan").calls[0].arguments
+    assert {"--resample", "--vocoder_dir=org/hifigan"} <= {*arguments}
+
+
+def test_batch_mode_names_the_data_set_and_the_split(recipe):
+    for split in ("train", "test", "golden_test"):
+        call = recipe(*BATCH, "--infer_dataset", "LJSpeech", "--infer_testing_set", split).calls[0]
+        assert "--infer_dataset=LJSpeech" in call.arguments
+        assert f"--infer_testing_set={split}" in call.arguments
 
 
 def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
@@ -392,6 +427,11 @@ def test_overrides_are_repeatable_and_reach_every_stage(recipe):
         assert settings == ["--set=a.b=two  words = $x", "--set=c=-1", "--set=d="]
 
 
+def test_a_value_may_hold_what_looks_like_a_flag(recipe):
+    call = recipe("--stage", "1", "--set", "a=--b", "--set=c=--d").calls[0]
+    assert call.arguments[1:3] == ["--set=a=--b", "--set=c=--d"]
+
+
 def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path):
     elsewhere = tmp_path / "else where"
     (elsewhere / "runs").mkdir(parents=True)
@@ -416,12 +456,25 @@ def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, 
         assert f"--infer_expt_dir={expected}" in arguments
 
 
-def test_help_is_that_of_the_recipe_and_does_nothing_else(script):
-    result = script("-h")
+def test_a_relative_output_folder_starts_in_the_folder_one_is_in(recipe, clone, tmp_path):
+    (clone / "out").mkdir()
+    arguments = recipe(*SPEAK, "--infer_output_dir", "out", folder=tmp_path).calls[0].arguments
+    assert f"--infer_output_dir={tmp_path}/out" in arguments
+
+
+def test_the_output_folder_is_left_to_the_experiment_unless_given(recipe):
+    arguments = recipe(*SPEAK).calls[0].arguments
+    assert not any("output_dir" in a or "/result" in a for a in arguments)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_is_that_of_the_recipe_and_does_nothing_else(script, flag):
+    result = script(flag)
     assert (result.code, result.calls) == (0, [])
     assert "usage: sh run.sh --stage STAGES" in result.output
 
 
+@each_shell
 def test_a_wrong_flag_is_one_line_and_exit_code_2(script):
     result = script("--stage", "1-2", "-n", "a", "--$(touch X)\\n")
     assert (result.code, result.calls) == (2, [])

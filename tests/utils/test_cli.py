@@ -78,6 +78,21 @@ def test_a_bug_keeps_its_traceback():
         run(main)
 
 
+def test_a_command_that_ends_well_returns(capsys):
+    run(lambda: None)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("flags", [[], ["--conf", "x"], ["--config", "x", "--what"]])
+def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flags):
+    parser = Parser("A command.")
+    parser.add_argument("--config", required=True)
+    with pytest.raises(SystemExit) as caught:
+        parser.parse_args(flags)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

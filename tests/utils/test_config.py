@@ -126,6 +126,11 @@ def test_a_value_of_the_wrong_type_is_shown_with_what_was_expected(tmp_path, tex
     assert said in message
 
 
+def test_an_optional_value_may_be_null_or_given(tmp_path):
+    assert load(tmp_path, '{"name": "a", "train": {"limit": null}}').train.limit is None
+    assert load(tmp_path, '{"name": "a", "train": {"limit": 3}}').train.limit == 3
+
+
 def test_a_rule_of_keys_in_sections_below_names_who_set_them(tmp_path):
     @dataclass(frozen=True)
     class Ruled:
@@ -142,6 +147,15 @@ def test_a_rule_of_keys_in_sections_below_names_who_set_them(tmp_path):
     tree = read_tree(path, ["train.adam.lr=2"])
     with pytest.raises(ConfigError, match=r"^--set, .*exp\.json: train\.batch_size and"):
         build(Ruled, tree, {"model": Model})
+
+
+def test_plain_values_build_the_same_config_again(tmp_path):
+    config = load(
+        tmp_path, '{"name": "a", "dataset": ["x"], "optimizers": {"d": {}}, "model": {"layers": 9}}'
+    )
+    plain = to_plain(config)
+    assert plain["train"]["adam"] == {"lr": 0.1, "betas": [0.9, 0.98]}
+    assert load(tmp_path, json.dumps(plain)) == config
 
 
 @dataclass(frozen=True)

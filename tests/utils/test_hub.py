@@ -1,4 +1,6 @@
+import errno
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,7 +96,16 @@ def test_names_are_no_patterns(hub):
 
 PATHS = ("ckpts/demo", "here/missing", "./org/name", "../org/name", "/org/name", "~/org", "a/b/c")
 FILE_NAMES = ("org/model.safetensors", "org/g_0250.pt", "org/900000.pth.tar")
-NO_NAMES = ("", "name", "org/name/", "org/na me", "org/name@", "~nobody/name", "org/nul\0")
+NO_NAMES = (
+    "",
+    "name",
+    "org/name/",
+    "org/na me",
+    "org/name@",
+    "~nobody/name",
+    "org/nul\0",
+    "../../etc",
+)
 
 
 @pytest.mark.parametrize("reference", [*PATHS, *FILE_NAMES, *NO_NAMES])
@@ -228,6 +239,15 @@ def test_a_download_that_fails_leaves_what_came_whole(hub, monkeypatch):
     assert "config.json" not in hub.fetched()
 
 
+def test_a_full_disk(hub, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/blobs/1")
+
+    hub.publish("org/name", FILES)
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
+    assert "No space left on device: '/cache/blobs/1'" in refusal("org/name")
+
+
 def test_the_environment_decides(hub, tmp_path):
     """HF_ENDPOINT, HF_HOME, HF_TOKEN and HF_HUB_OFFLINE, in processes of their own."""
     commit = hub.publish("org/private", FILES, private=True)
@@ -271,6 +291,11 @@ def test_the_client_is_imported_only_where_it_is_needed():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", ["org/name", "org/name.v2_a-b", "0rg/n"])
+def test_a_name_that_the_hub_allows(name):
+    check_target(Target(name))
 
 
 @pytest.mark.parametrize(

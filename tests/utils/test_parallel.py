@@ -75,8 +75,8 @@ def threads_and_process(key: str, items: Sequence[int]) -> tuple[int, int]:
     return torch.get_num_threads(), os.getpid()
 
 
-def limits_and_process(key: str, items: Sequence[int]) -> tuple[str | None, int]:
-    return os.environ.get("OMP_NUM_THREADS"), os.getpid()
+def limits_and_process(key: str, items: Sequence[int]) -> tuple[str | None, int, int]:
+    return os.environ.get("OMP_NUM_THREADS"), *threads_and_process(key, items)
 
 
 @pytest.mark.parametrize("backend", ["loky", "sequential"])
@@ -86,11 +86,12 @@ def test_every_chunk_gives_one_result(backend):
     assert results == {"a": 3, "b": 3, "c": 0}
 
 
-def test_items_that_kill_their_process_are_reported_and_all_others_are_done():
-    chunks = {"a": [1, 2], "b": [10, 13], "c": [17]}
-    done = {item.key: item for item in run_chunks(add_unless_deadly, chunks, 2)}
+@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_items_that_kill_their_process_are_reported_and_all_others_are_done(n_jobs):
+    chunks = {"a": [1, 2, 3], "b": [10, 13, 20], "c": [17], "d": [40, 50]}
+    done = {item.key: item for item in run_chunks(add_unless_deadly, chunks, n_jobs)}
     found = {key: (item.result, item.lost) for key, item in done.items()}
-    assert found == {"a": (3, ()), "b": (10, (13,)), "c": (0, (17,))}
+    assert found == {"a": (6, ()), "b": (30, (13,)), "c": (0, (17,)), "d": (90, ())}
 
 
 def test_a_single_crash_costs_no_item(tmp_path):
@@ -126,8 +127,9 @@ def test_a_caller_that_stops_early_waits_for_no_worker_and_gets_no_warning(recwa
 
 def test_workers_are_other_processes_with_one_thread():
     (done,) = run_chunks(limits_and_process, {"a": []}, 1)
-    assert done.result[0] == "1"
-    assert done.result[1] != os.getpid()
+    limit, threads, process = done.result
+    assert (limit, threads) == ("1", 1)
+    assert process != os.getpid()
 
 
 def ignores_ctrl_c(_key, _items):
@@ -172,6 +174,7 @@ def test_clusters_too_lose_only_the_items_that_kill_their_process(backend, modul
     ("number", "code", "said", "names"),
     [
         (signal.SIGTERM, 143, "error: stopped by SIGTERM\n", "ab"),
+        (signal.SIGKILL, -9, None, "ab"),
         (signal.SIGKILL, -9, None, "a"),  # the other worker has nothing to do yet
     ],
 )

@@ -33,6 +33,10 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
             *('model.transformer.activation="mish"', "model.centred_postnet=true"),
         ),
         "own encoder": ("model.variance_predictor.own_encoder=true",),
+        "log bins": (
+            'model.variance_embedding.pitch_quantization="log"',
+            'model.variance_embedding.energy_quantization="log"',
+        ),
     },
     "fastpitch": {
         "1.0": ('model.variant="1.0"', 'preprocess.aligner="pocketsphinx"'),

@@ -55,6 +55,10 @@ def test_a_file_of_accelerate_says_all_but_the_rank(tmp_path: Path, quote):
         ("{distributed_type: MULTI_GPU, num_processes: 0}", "num_processes is 0, expected 1"),
         ("{distributed_type: MULTI_GPU, num_processes: two}", "num_processes is 'two', exp"),
         (
+            "{distributed_type: MULTI_GPU, num_processes: 4, num_machines: two}",
+            "num_machines is 'two', expected 1 to 65535",
+        ),
+        (
             "{distributed_type: MULTI_GPU, num_processes: 5, num_machines: 2}",
             "num_processes 5 is no multiple of num_machines 2",
         ),

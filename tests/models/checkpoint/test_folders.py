@@ -1,3 +1,4 @@
+import json
 import logging
 import os
 import resource
@@ -158,7 +159,7 @@ def save_for_ever(folder, log):
         os.write(log, b"%d\n" % step)
 
 
-@pytest.mark.parametrize("n_saves", [1, 2, 4])
+@pytest.mark.parametrize("n_saves", range(1, 7))
 def test_a_kill_during_a_save_leaves_the_last_checkpoint_whole(tmp_path, n_saves):
     steps, log = os.pipe()
     child = os.fork()  # a new process would import everything again
@@ -181,3 +182,10 @@ def test_a_kill_during_a_save_leaves_the_last_checkpoint_whole(tmp_path, n_saves
     assert (newest / "0.bin").read_bytes()[:4] == step.to_bytes(4, "big")
     remove_partial(tmp_path)
     assert all(fault_of(path) == "" for path in tmp_path.iterdir())
+
+
+def test_a_manifest_holds_the_digest_of_every_file(tmp_path):
+    manifest = json.loads((write_checkpoint(tmp_path, 1, FILES) / "manifest.json").read_text())
+
+    assert manifest.keys() == FILES.keys()
+    assert all(len(digest) == 64 for digest in manifest.values())

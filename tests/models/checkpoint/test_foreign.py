@@ -95,6 +95,12 @@ def test_an_experiment_in_a_folder_of_the_repository():
     assert trained == sorted([*wanted, f"{folder}/pytorch_model_1.bin"])
 
 
+def test_of_one_checkpoint_in_two_formats_the_safe_one_is_fetched():
+    folder = "checkpoint/epoch-0001_step-0000200_loss-1.0"
+    names = ["args.json", f"{folder}/model.safetensors", f"{folder}/pytorch_model.bin"]
+    assert needed_files(names)[0] == ["args.json", f"{folder}/model.safetensors"]
+
+
 def test_the_authors_hifigan_is_its_newest_generator():
     names = ["config.json", "g_02500000", "g_00900000", "do_02500000", "do_00900000", "a.wav"]
     assert needed_files(names)[0] == ["config.json", "g_02500000"]
@@ -108,9 +114,31 @@ def test_a_generator_that_was_published_under_a_name(name):
     assert needed_files(names)[0] == ["config.json", name]
 
 
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        (["config.json", "generator_v1", "generator_v2"], "generator_v1, generator_v2"),
+        (["args.json", "a/model.safetensors", "b/pytorch_model.bin"], "a, b"),
+    ],
+)
+def test_of_several_models_none_is_guessed(names, listed):
+    with pytest.raises(InputError, match=rf"several models in it \({listed}\)"):
+        needed_files(names)
+
+
 def test_tensorflowtts_fastspeech2_comes_with_its_statistics():
     names = ["config.yml", "model-150000.h5", "model-90000.h5", "stats.npy", "stats_f0.npy"]
     assert needed_files(names)[0] == [name for name in names if "90000" not in name]
+
+
+def test_ming024s_fastspeech2_comes_with_its_yaml_files():
+    names = ["900000.pth.tar", "800000.pth.tar", "model.yaml", "preprocess.yaml", "stats.json"]
+    assert needed_files(names)[0] == [
+        "900000.pth.tar",
+        "model.yaml",
+        "preprocess.yaml",
+        "stats.json",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from models.checkpoint.folders import step_folder, step_of, write_checkpoint
 from models.checkpoint.loading import RAW_WEIGHTS, load_model
 from tests.models.training.small_tasks import PREPROCESS
 from tests.worlds.experiments import trained_voice
+from utils.arrays import read_pickled
 from utils.errors import InputError
 
 
@@ -236,14 +237,46 @@ def test_a_pickle_is_refused_and_not_run(experiment, tmp_path, name, message):
     assert not marker.exists()
 
 
-def test_every_tensor_is_used_and_none_is_missing(experiment):
+def test_a_pickle_in_the_training_state_is_not_run(experiment, tmp_path):
+    path = tmp_path / "training_state.pt"
+    torch.save({"optimizers": Malicious(tmp_path / "marker")}, path)
+
+    with pytest.raises(InputError, match="might run code; nothing of it was run"):
+        read_pickled(path)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_huge_header_is_refused(experiment):
+    path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
+    path.write_bytes((2**60).to_bytes(8, "little") + b"{}")
+    (path.parent / "manifest.json").unlink()
+
+    with pytest.raises(InputError, match="not a whole safetensors file"):
+        load_model(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tensors: tensors.pop("mel_linear.bias"), r"missing: mel_linear\.bias$"),
+        (lambda tensors: tensors.update(surprise=torch.ones(1)), r"left over: surprise$"),
+        (
+            lambda tensors: tensors.update({"mel_linear.bias": torch.ones(3)}),
+            r"another shape: mel_linear\.bias \(3,\) instead of",
+        ),
+        (
+            lambda tensors: tensors.update(surprise=tensors.pop("mel_linear.bias")),
+            r"config\.json: missing: mel_linear\.bias; left over: surprise$",
+        ),
+    ],
+)
+def test_every_tensor_is_used_and_none_is_missing(experiment, change, message):
     path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
     tensors = load_file(path)
-    tensors["surprise"] = tensors.pop("mel_linear.bias")
+    change(tensors)
     save_file(tensors, path)
     (path.parent / "manifest.json").unlink()
 
-    message = r"config\.json: missing: mel_linear\.bias; left over: surprise$"
     with pytest.raises(InputError, match=message):
         load_model(path.parent)
 
@@ -258,16 +291,31 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path, experiment):
         load_model(experiment)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("voice.pt", b""), ("voice.pth", b"PK\x03\x04 cut"), ("voice.tar", b"\x80\x02}q\x00(X")],
-)
+@pytest.mark.parametrize("name", ["voice.pt", "voice.pth", "voice.tar"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"\x80\x02}q\x00(X"])
 def test_a_damaged_file_of_torch_is_named_as_such(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(
         InputError, match=rf"{name}: not a file of tensors .*; ask its author for a whole file"
     ):
         load_model(tmp_path / name)
+
+
+def test_the_config_comes_back(experiment):
+    plain = json.loads((experiment / "config.json").read_text())
+
+    assert load_model(experiment).config.train.max_steps == plain["train"]["max_steps"] == 4
+
+
+def test_half_precision_is_loaded_as_float32(experiment):
+    path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
+    halves = {n: t.half() if t.is_floating_point() else t for n, t in load_file(path).items()}
+    save_file(halves, path)
+    (path.parent / "manifest.json").unlink()
+    state = load_model(path).network.state_dict()
+
+    assert {t.dtype for t in state.values() if t.is_floating_point()} == {torch.float32}
+    assert all(torch.equal(state[name], tensor.to(state[name])) for name, tensor in halves.items())
 
 
 def test_a_network_that_fits_no_memory_is_refused(experiment):

@@ -101,6 +101,14 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
     assert model.origin == f"org/voice@{owner.repos['org/voice'].refs['main']}"
 
 
+def test_a_vocoder_sounds_the_same_by_its_name(owner, vocoder):
+    send(vocoder, Target("org/vocoder"))
+    mel = torch.randn(1, MEL.n_mels, 12)
+    before = load_model(vocoder).network.infer(mel)
+    assert torch.equal(load_model("org/vocoder").network.infer(mel), before)
+    assert "discriminator.safetensors" not in owner.files("org/vocoder")
+
+
 def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner, vocoder):
     send(vocoder, Target("org/vocoder"), with_discriminators=True)
     assert "discriminator.safetensors" in owner.files("org/vocoder")
@@ -394,6 +402,14 @@ def test_weights_too_large_for_16_bits_are_not_exported(vocoder, tmp_path):
         export_experiment(
             weights.parent, tmp_path / "out", "exported", licence="mit", weights="fp16"
         )
+
+
+def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="mine exists and is not empty"):
+        export_experiment(voice, tmp_path / "mine", "exported", licence="mit")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
 @pytest.fixture

@@ -75,10 +75,10 @@ def make_voice(root: Path, model_type: str, model: dict) -> Path:
     return write_voice(root, "voice", seed=0)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory) -> tuple[Path, int]:
-    """A Tacotron 2 and its frames per step; NVIDIA's below has one."""
-    root, r = tmp_path_factory.mktemp("voice"), 3
+@pytest.fixture(scope="module", params=[1, 3], ids=["r=1", "r=3"])
+def made(request, tmp_path_factory) -> tuple[Path, int]:
+    """A Tacotron 2 and its frames per step."""
+    root, r = tmp_path_factory.mktemp("voice"), request.param
     decoder = {**TACOTRON["decoder"], "n_frames_per_step": r}
     make_voice(root, "Tacotron2", {**TACOTRON, "decoder": decoder})
     return root, r
@@ -166,7 +166,10 @@ def test_the_report_has_the_quality_of_each_utterance_worst_first(made, tmp_path
 
 
 @pytest.mark.usefixtures("_known_attention")
-@pytest.mark.parametrize(("model_type", "model"), [("FastPitch", FASTPITCH), ("FlowSpeech", FLOW)])
+@pytest.mark.parametrize(
+    ("model_type", "model"),
+    [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)],
+)
 def test_models_that_need_durations_train_with_them(model_type, model, made, tmp_path):
     root, _ = made
     config = bring_in(root, tmp_path, model_type=model_type, model=model)
@@ -194,6 +197,15 @@ def test_attention_that_has_not_learned_to_read_is_left_out_and_named(made, tmp_
     assert not [*(tmp_path / "imported").glob("LJ*.json")]
     bring_in(root, tmp_path, min_attention=0.0)
     assert len([*(tmp_path / "imported").glob("LJ*.json")]) == 3
+
+
+def test_the_durations_are_the_same_at_every_run(made, tmp_path):
+    root, _ = made
+    for target in ("a", "b"):
+        bring_in(root, tmp_path / target, min_attention=0.0)
+    for id in CHOSEN:
+        first, second = (tmp_path / name / f"imported/{id}.json" for name in "ab")
+        assert first.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.usefixtures("_known_attention")

@@ -83,7 +83,7 @@ def run(store, folder, task=None, resume=False, scoring=None, **changes):
     return everything(trainer)
 
 
-@pytest.mark.parametrize("stop", [1, 4, 8])
+@pytest.mark.parametrize("stop", [1, 3, 4, 8])
 def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(store, whole, tmp_path, stop):
     run(store, tmp_path / "parts", max_steps=stop)
     random.seed(99)

@@ -227,14 +227,16 @@ def test_features_of_another_mel_are_refused(tmp_path):
         collect_assets(config_of(tmp_path, "preprocess.f_max=3000"))
 
 
-def test_a_faulty_utterance_is_named_in_one_line(tmp_path):
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
     make_processed(tmp_path)
     broken = [make_features(i) for i in range(14)]
     broken[3].durations[0] += 1
     write_index(
         tmp_path, write_shard(tmp_path / "features" / "s.safetensors", broken, PREPROCESS.mel)
     )
-    data = make_data(FeatureStore(tmp_path), train_config())
+    config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
+    data = make_data(FeatureStore(tmp_path), config)
 
     with pytest.raises(InputError, match=r"^utt-003: durations sum to \d+ .*; run stage 1 again$"):
         list(windows(data.train, 1))
@@ -436,6 +438,17 @@ def test_long_recordings_are_validated_by_their_first_ten_seconds(tmp_path):
     data = load(vocoder_config_of(tmp_path))
     lengths = [int(n) for batch in data.valid for n in batch.mel_lengths]
     assert sorted(lengths) == [20, 1250]
+
+
+def test_recordings_of_other_keys_are_refused(recorded):
+    write_finished(recorded / "data" / "mini", max_seconds=20.0)
+    with pytest.raises(InputError, match=r"preprocess\.max_seconds was 20\.0, is 30\.0"):
+        collect_assets(vocoder_config_of(recorded))
+
+
+def test_recordings_of_another_mel_are_refused(recorded):
+    with pytest.raises(InputError, match="padding hifigan and centre"):
+        collect_assets(vocoder_config_of(recorded, "preprocess.mel_padding=centre"))
 
 
 def test_features_of_an_acoustic_model_are_refused(tmp_path):

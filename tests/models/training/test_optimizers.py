@@ -66,6 +66,25 @@ def test_weights_decay_and_biases_and_norms_do_not(name):
     assert decays.keys() == set(network.parameters())
 
 
+def test_without_a_gradient_adamw_shrinks_weights_only():
+    network = nn.Linear(2, 2)
+    config = train_config(optimizer="adamw", adam=AdamConfig(lr=0.1, weight_decay=0.2))
+    before = [parameter.detach().clone() for parameter in network.parameters()]
+    for parameter in network.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    build_optimizer(network, config).step()
+
+    torch.testing.assert_close(network.weight.detach(), before[0] * (1 - 0.1 * 0.2))
+    assert torch.equal(network.bias.detach(), before[1])
+
+
+def test_without_weight_decay_there_is_one_group():
+    network = EveryKind()
+    (group,) = build_optimizer(network, train_config()).param_groups
+
+    assert group["params"] == list(network.parameters())
+
+
 SETTINGS = {
     "lr": 0.02,
     "betas": (0.9, 0.98),
@@ -163,6 +182,15 @@ def test_the_first_step_changes_each_tensor_by_the_learning_rate():
         assert ((new - old).norm() / old.norm()).item() == pytest.approx(0.02, rel=1e-6)
 
 
+def test_a_tensor_whose_update_is_zero_stays():
+    (parameter,) = parameters_of((3,))
+    parameter.grad = torch.zeros_like(parameter)
+    before = parameter.detach().clone()
+    Lamb([parameter], **SETTINGS | {"weight_decay": 0.0}).step()
+
+    assert torch.equal(parameter, before)
+
+
 def test_a_parameter_without_a_gradient_stays():
     trained, idle = parameters_of((3,), (3,))
     before = idle.detach().clone()
@@ -216,6 +244,15 @@ def rate(update, epoch=0, last=100, *, scheduler, **schedule):
     return learning_rate(config, update, epoch, last)
 
 
+def test_noam_rises_linearly_and_falls_with_the_square_root():
+    # Amphion's peak: 0.0625 * 4000 ** -0.5
+    config = train_config(adam=AdamConfig(lr=0.0625), scheduler="NoamLR")
+
+    assert learning_rate(config, 4000, 0, 0) == pytest.approx(9.88e-4, rel=1e-3)
+    assert learning_rate(config, 1000, 0, 0) == pytest.approx(9.88e-4 / 4, rel=1e-3)
+    assert learning_rate(config, 16000, 0, 0) == pytest.approx(9.88e-4 / 2, rel=1e-3)
+
+
 def test_noam_is_the_schedule_of_nvidias_fastpitch():
     """0.1 * n / 1000^1.5 up to update 1000, then 0.1 / sqrt(n)."""
     config = train_config(
@@ -228,6 +265,34 @@ def test_noam_is_the_schedule_of_nvidias_fastpitch():
         assert rate == pytest.approx(expected, rel=1e-12)
     assert found[1] == pytest.approx(3.16e-6, rel=1e-3)
     assert max(found.values()) == found[1000] == pytest.approx(3.16e-3, rel=1e-3)
+
+
+def test_exponential_falls_by_epoch():
+    rates = [rate(5, epoch, scheduler="exponential", gamma=0.5) for epoch in (0, 1, 3)]
+
+    assert rates == [0.5, 0.25, 0.0625]
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0, 0.5])
+def test_polynomial_falls_to_its_end(power):
+    """(lr - end) (1 - share)^power + end, with TensorFlowTTS's numbers: 1e-3 to 5e-5."""
+    schedule = ScheduleConfig(num_warmup=4000, decay_steps=196_000, end_lr=5e-5, power=power)
+    config = train_config(adam=AdamConfig(lr=1e-3), scheduler="polynomial", lr_scheduler=schedule)
+    at = {u: learning_rate(config, u, 0, 300_000) for u in (1000, 4000, 102_000, 200_000, 250_000)}
+
+    assert at[1000] == pytest.approx(2.5e-4)
+    assert at[4000] == pytest.approx(1e-3)
+    assert at[102_000] == pytest.approx(5e-5 + 9.5e-4 * 0.5**power)
+    assert at[200_000] == at[250_000] == pytest.approx(5e-5)
+
+
+def test_polynomial_of_power_one_without_an_end_is_linear():
+    options = {"num_warmup": 20}
+    updates = range(1, 120)
+
+    assert [rate(u, scheduler="polynomial", **options) for u in updates] == pytest.approx(
+        [rate(u, scheduler="linear", **options) for u in updates]
+    )
 
 
 EIGHTH = 1 + math.cos(math.pi / 4)  # of a turn
@@ -271,7 +336,8 @@ def test_rates_are_those_of_the_schedule(scheduler, keys, rates):
 
 
 @pytest.mark.parametrize(
-    "scheduler", ["NoamLR", "linear", "cosine", "polynomial", "exponential", "multistep"]
+    "scheduler",
+    ["NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"],
 )
 def test_keys_that_a_schedule_reads_change_its_rates(scheduler):
     """All others, and no others, are named by `unread_keys`."""
@@ -326,6 +392,22 @@ def test_the_average_follows_weights_and_buffers_with_its_decay_after_a_warm_up(
     assert found["1.num_batches_tracked"] == 3
     for name, tensor in expected.items():
         torch.testing.assert_close(found[name], tensor)
+
+
+def test_the_average_forgets_the_initial_weights_long_before_a_thousand_updates():
+    layer = nn.Linear(1, 1)
+    nn.init.ones_(layer.weight)
+    average = WeightAverage(layer, decay=0.999)
+    nn.init.zeros_(layer.weight)
+    shares = []
+    for n_updates in range(1, 501):
+        average.update(n_updates)
+        shares.append(average.state_dict()["weight"].item())
+
+    assert shares[0] == pytest.approx(2 / 11)
+    assert shares[9] == pytest.approx(math.prod((1 + n) / (10 + n) for n in range(1, 11)))
+    assert shares[9] < 1e-4
+    assert shares[-1] < 1e-15  # 0.61 without a warm-up
 
 
 def test_without_a_warm_up_the_average_keeps_a_share_of_the_initial_weights():

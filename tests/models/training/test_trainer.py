@@ -301,6 +301,15 @@ def test_a_signal_while_updates_are_skipped_is_obeyed_after_the_next_good_one(st
     assert steps_of(checkpoints) == [4]
 
 
+def test_the_stop_of_a_diverged_run_names_the_way_back(store, checkpoints):
+    task = Exploding(range(5, 9))
+    config = train_config(max_steps=20, save_steps=2, max_bad_steps=3, keep_last=1)
+
+    with pytest.raises(InputError, match=r"kept checkpoints: 2, 4 \(--resume"):
+        make_trainer(store, checkpoints, config, task).fit()
+    assert steps_of(checkpoints) == [2, 4]
+
+
 class Overflowing(TinyTask):
     """Its weights become infinite in the third update."""
 

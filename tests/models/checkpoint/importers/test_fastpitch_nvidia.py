@@ -1,4 +1,5 @@
 import logging
+import os
 from dataclasses import replace
 
 import pytest
@@ -277,6 +278,19 @@ def test_a_broken_file_of_its_name_is_an_error(tmp_path):
     for given in (tmp_path, tmp_path / NAME):
         with pytest.raises(InputError, match=rf"{NAME}: not a file of tensors"):
             load_model(given)
+
+
+class Command:
+    def __reduce__(self):
+        return os.system, ("touch marker",)
+
+
+def test_code_in_a_file_does_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write_checkpoint(tmp_path / NAME, tensors_of(SMALL), SMALL, optimizer=Command())
+    with pytest.raises(InputError, match="refused: it names"):
+        load_model(path)
+    assert not (tmp_path / "marker").exists()
 
 
 @pytest.mark.parametrize(

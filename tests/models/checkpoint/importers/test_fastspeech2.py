@@ -9,6 +9,7 @@ from models.checkpoint.importers.fastspeech2_ming024 import (
     translated,
     vocabulary_of,
 )
+from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import Stat
 from processors.text.symbols import ARPABET, PAUSES
 from utils.errors import InputError
@@ -23,6 +24,11 @@ SAMPLES = {
 
 def test_phones_have_the_ids_of_amphion():
     assert vocabulary_of(152, FILE).ids([*SAMPLES]) == [*SAMPLES.values()]
+
+
+def test_a_sentence_has_the_ids_of_amphion():
+    phones = ["HH", "AH0", "L", "OW1", "<sp>", "W", "ER1", "L", "D"]
+    assert vocabulary_of(152, FILE).ids(phones) == [106, 73, 117, 123, 148, 144, 98, 117, 90]
 
 
 def test_pinyin_moves_the_silences_and_nothing_else():
@@ -47,6 +53,32 @@ def test_other_tables_are_not_guessed_at(n_rows):
         vocabulary_of(n_rows, FILE)
 
 
+def test_parts_of_an_attention_layer_that_do_not_fit_are_left_for_the_strict_check():
+    name = "encoder.layer_stack.3.slf_attn.w_{}s.bias"
+    parts = {name.format(part): torch.zeros(2) for part in "qk"}
+    left = {f"encoder.layers.3.attention.{part}.bias" for part in "qk"}
+    assert translated(parts)[0].keys() == left
+    parts[name.format("v")] = torch.zeros(3)
+    assert len(translated(parts)[0]) == 3
+
+
+def test_queries_keys_and_values_are_joined_in_this_order():
+    name = "encoder.layer_stack.3.slf_attn.w_{}s.bias"
+    parts = {name.format(part): torch.full((2,), i) for i, part in enumerate("vqk")}
+    joined = translated(parts)[0]
+
+    assert list(joined) == ["encoder.layers.3.attention.qkv.bias"]
+    assert joined["encoder.layers.3.attention.qkv.bias"].tolist() == [1, 1, 2, 2, 0, 0]
+
+
+def test_sinusoids_are_left_out_and_learnt_positions_left_for_the_strict_check():
+    names = ["encoder.position_enc", "decoder.position_enc"]
+    sines = {name: sinusoids(6, 4)[None] for name in names}
+    tensors, unused = translated(sines | {names[0]: torch.ones(1, 6, 4)})
+    assert list(tensors) == ["encoder.positions"]
+    assert unused == ("decoder.positions: sinusoids, which are computed",)
+
+
 def test_the_vector_of_a_single_speaker_is_added_to_the_last_layer_of_the_encoder():
     bias = "{}.layer_stack.{}.pos_ffn.layer_norm.bias"
     layers = [("encoder", 9), ("encoder", 10), ("decoder", 11)]
@@ -56,6 +88,10 @@ def test_the_vector_of_a_single_speaker_is_added_to_the_last_layer_of_the_encode
     assert found["encoder.layers.10.conv_norm.bias"].tolist() == [1, 2]
     assert not found["encoder.layers.9.conv_norm.bias"].any()
     assert "speaker_embedding.weight" not in found
+
+
+def test_names_are_in_the_order_of_their_ids():
+    assert by_id({"b": 1, "c": 2, "a": 0}, 3, FILE) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(

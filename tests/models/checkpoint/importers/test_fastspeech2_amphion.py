@@ -1,4 +1,5 @@
 import json
+import os
 from functools import partial
 from itertools import pairwise
 
@@ -120,6 +121,11 @@ def test_the_settings_are_imported(experiment):
     assert (pitch.mean, pitch.std, pitch.min, pitch.max) == tuple(PITCH.values())
 
 
+def test_bins_are_those_of_the_checkpoint(experiment, tensors):
+    edges = load_model(experiment).network.pitch.edges
+    assert edges.equal(tensors["variance_adaptor.pitch_bins"])
+
+
 def test_prosody_is_reported_in_hz_and_controls_are_factors_on_it(experiment, tensors):
     model = load_model(experiment)
     ids = model.vocabulary.ids(TEXTS["words"].split())
@@ -177,7 +183,37 @@ def test_statistics_are_asked_for_by_their_place(tmp_path, tensors):
     check(load_model(tmp_path), tensors)
 
 
+def test_a_path_of_another_machine_does_no_harm(tmp_path, tensors):
+    root = write(tmp_path, tensors, processed_dir="/" + "x" * 300)
+    (root / "LJSpeech/phone_pitches/statistics.json").unlink()
+    with pytest.raises(InputError, match=r"LJSpeech/phone_pitches/statistics.json missing"):
+        load_model(root)
+
+
+class Malicious:
+    def __reduce__(self):
+        return os.system, ("touch was_run",)
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path, tensors, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = write(tmp_path / "lj", tensors)
+    path = root / "checkpoint" / NEWEST / "pytorch_model.bin"
+    torch.save(tensors | {"extra": Malicious()}, path)
+    with pytest.raises(InputError, match=r"pytorch_model.bin: refused: it names \w+\.system"):
+        load_model(root)
+    assert not (tmp_path / "was_run").exists()
+
+
 FAULTS = {
+    "another part": (
+        lambda t: t | {"gst.weight": torch.ones(1)},
+        r"does not fit .*args.json: left over: gst.weight$",
+    ),
+    "a part missing": (
+        lambda t: {n: v for n, v in t.items() if n != "mel_linear.weight"},
+        r"does not fit .*args.json: missing: mel_linear.weight$",
+    ),
     "keys missing": (
         lambda t: {n: v for n, v in t.items() if "layer_stack.1.slf_attn.w_ks.bias" not in n},
         r"missing: .*1.attention.qkv.bias; left over: .*1.attention.q.bias",
@@ -185,6 +221,10 @@ FAULTS = {
     "other symbols": (
         lambda t: t | {"encoder.src_word_emb.weight": torch.zeros(90, originals.HIDDEN)},
         r"src_word_emb.weight has 90 rows, .* 152 \(Amphion\) or of 361",
+    ),
+    "other sizes": (
+        lambda t: t | {"mel_linear.weight": torch.zeros(100, originals.HIDDEN)},
+        r"of another shape: mel_linear.weight \(100, 16\) instead of \(80, 16\)$",
     ),
     "a flat table of positions": (
         lambda t: t | {"encoder.position_enc": torch.ones(5)},
@@ -197,6 +237,10 @@ FAULTS = {
     "no rows": (
         lambda t: t | {"encoder.src_word_emb.weight": torch.tensor(1.0)},
         r"src_word_emb.weight is of the shape \(\)",
+    ),
+    "no bins": (
+        lambda t: t | {"variance_adaptor.energy_bins": torch.ones(0)},
+        r"of another shape: .*energy.edges \(0,\) instead of",
     ),
     "queries of another size": (
         lambda t: t | {"encoder.layer_stack.0.slf_attn.w_qs.weight": torch.ones(16, 8)},
@@ -212,6 +256,21 @@ FAULTS = {
             "encoder.src_word_emb.weight": t["encoder.src_word_emb.weight"],
         },
         r"missing: .*left over: speaker_embedding.weight",
+    ),
+    "whole numbers": (
+        lambda t: t | {"mel_linear.bias": torch.ones(80, dtype=torch.int32)},
+        r"of another type: mel_linear.bias torch.int32 instead of torch.float32$",
+    ),
+    "NaN": (
+        lambda t: t | {"mel_linear.bias": torch.full((80,), torch.nan)},
+        r"does not fit .*args.json: with infinity or NaN: mel_linear.bias$",
+    ),
+    "bins of an impossible logarithm": (
+        lambda t: (
+            t
+            | {"variance_adaptor.pitch_bins": torch.full((originals.SMALL.n_bins - 1,), torch.nan)}
+        ),
+        r"infinity or NaN: pitch.edges$",
     ),
 }
 
@@ -299,6 +358,12 @@ def test_the_words_of_its_speech_cover_the_audio(voice):
     gaps = {(a.end_s, b.start_s) for a, b in pairwise(speech.words) if a.end_s < b.start_s}
     assert gaps == {(start, end) for start, end in pauses if start < end}
     assert len(speech.wav) == speech.mel.shape[1] * 256
+
+
+def test_sentences_are_as_they_are_alone_with_the_usual_pause_between(voice):
+    both, first, second = voice("Hello, you. Good bye!"), voice("Hello, you."), voice("Good bye!")
+    pause = round(0.1 * 22050 / 256)
+    assert both.durations.tolist() == [*first.durations, pause, *second.durations]
 
 
 def test_fine_tuning_takes_phones_over_by_name(experiment, voice):

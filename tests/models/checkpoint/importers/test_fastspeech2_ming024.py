@@ -224,11 +224,13 @@ class Malicious:
         return os.system, ("touch was_run",)
 
 
-def test_a_file_that_would_run_code_is_refused(tmp_path, tensors, monkeypatch):
+@pytest.mark.parametrize("section", ["model", "optimizer"])
+def test_a_file_that_would_run_code_is_refused(tmp_path, tensors, monkeypatch, section):
     monkeypatch.chdir(tmp_path)
     root = write(tmp_path / "model", tensors)
-    optimizer = {"lr": np.float64(1), "extra": Malicious()}
-    torch.save({"model": tensors, "optimizer": optimizer}, root / "900000.pth.tar")
+    saved = {"model": dict(tensors), "optimizer": {"lr": np.float64(1)}}
+    saved[section]["extra"] = Malicious()
+    torch.save(saved, root / "900000.pth.tar")
     with pytest.raises(InputError, match=r"900000.pth.tar: refused: it names \w+\.system"):
         load_model(root)
     assert not (tmp_path / "was_run").exists()
@@ -271,6 +273,9 @@ def test_a_missing_file_is_named(tmp_path, tensors, name, message):
     [
         ("stats.json", '{"pitch": [1, 2, 3]}', r"stats.json: pitch: mean, std, min and max are"),
         ("stats.json", '{"pitch": [1, 2, 3, 0]}', r"stats.json: pitch: .* std > 0"),
+        ("model.yaml", "a: [", r"model.yaml: not YAML"),
+        ("model.yaml", "- a", r"model.yaml: expected keys with values, found list"),
+        ("model.yaml", "2020-13-45: 1", r"model.yaml: not YAML: month must be in 1..12"),
         ("model.yaml", "max_seq_len: 9", r"model.yaml: model.transformer.encoder_layer, model.tr"),
         (
             "model.yaml",
@@ -295,6 +300,12 @@ def test_a_broken_file_is_named(tmp_path, tensors, name, content, message):
         load_model(tmp_path)
 
 
+def test_settings_in_another_encoding_are_named(tmp_path, tensors):
+    (write(tmp_path, tensors) / "model.yaml").write_bytes(b"# \xe9")
+    with pytest.raises(InputError, match=r"model.yaml: not UTF-8 at byte 2; save it as UTF-8$"):
+        load_model(tmp_path)
+
+
 def test_a_file_that_is_none_of_its_kind_is_named(tmp_path, tensors):
     root = write(tmp_path, tensors)
     torch.save(tensors, root / "900000.pth.tar")
@@ -312,6 +323,24 @@ def test_a_folder_with_a_checkpoint_below_it_is_none(tmp_path, tensors):
     ):
         load_model(tmp_path)
     check(load_model(tmp_path / "LJSpeech"), tensors)
+
+
+def test_several_models_without_a_step_in_their_names_are_an_error(tmp_path, tensors):
+    root = write(tmp_path, tensors)
+    (root / "100000.pth.tar").unlink()
+    (root / "900000.pth.tar").rename(root / "last.pth.tar")
+    with pytest.raises(InputError, match=r"several models in it \(best.pth.tar, last.pth.tar\); g"):
+        load_model(root)
+    check(load_model(root / "last.pth.tar"), tensors)
+
+
+def test_the_words_of_its_speech_cover_the_audio(trained):
+    voice = Synthesizer(trained, overrides=["inference.griffin_lim_iterations=2"])
+    speech = voice("Hello, my world!")
+    assert " ".join(speech.phone_names) == "HH AH0 L OW1 <sp> M AY1 W ER1 L D"
+    assert [word.text for word in speech.words] == ["Hello", "my", "world"]
+    assert speech.words[0].start_s == 0
+    assert speech.words[-1].end_s == pytest.approx(speech.seconds)
 
 
 def test_a_voice_of_another_language_says_what_it_cannot_read(tmp_path, tensors):

@@ -2,6 +2,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from models.base.registry import config_of
 from models.checkpoint.foreign import find
 from models.checkpoint.importers import hifigan_amphion, hifigan_authors
 from models.checkpoint.loading import load_model
@@ -20,6 +21,8 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     synthesise,
 )
 from tests.models.checkpoint.importers.reading import read_foreign
+from utils.config import ConfigError
+from utils.config_tree import overridden
 from utils.errors import InputError
 
 NEWEST = "epoch-0002_step-0000300_loss-41.123456"
@@ -203,6 +206,15 @@ def test_a_missing_args_json_is_asked_for(tmp_path):
         load_model(root / "checkpoint" / NEWEST)
 
 
+def test_a_missing_setting_is_named(tmp_path):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text().replace('"hop_size"', '"hop"')
+    (root / "args.json").write_text(text)
+
+    with pytest.raises(InputError, match=r"args\.json: preprocess\.hop_size is missing; expected"):
+        load_model(root)
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -226,3 +238,21 @@ def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
 
     with pytest.raises(InputError, match=r"json: left over: .* more; of another shape: .* more$"):
         load_model(root)
+
+
+def test_a_folder_with_an_experiment_below_it_is_none(tmp_path):
+    accelerate_experiment(tmp_path / "hifigan_speech", random_generator(SIZES))
+    with pytest.raises(
+        InputError, match=r"^\S*: neither an experiment .*; of one in a folder below it"
+    ):
+        load_model(tmp_path)
+
+
+def test_an_overridden_setting_is_checked_as_in_a_file(tmp_path):
+    tree = load_model(accelerate_experiment(tmp_path, random_generator(SIZES))).tree
+
+    assert config_of(overridden(tree, ["inference.batch_size=3"])).inference.batch_size == 3
+    with pytest.raises(ConfigError, match=r"^--set: unknown key inference\.batch_sise; did you"):
+        config_of(overridden(tree, ["inference.batch_sise=3"]))
+    with pytest.raises(ConfigError, match=r"^--set: .*multiply to 64.*hop_length is 32"):
+        config_of(overridden(tree, ["preprocess.hop_length=32"]))

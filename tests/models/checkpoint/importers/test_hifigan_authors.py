@@ -252,7 +252,9 @@ def test_a_file_without_a_generator_is_refused(tmp_path):
         load_model(tmp_path)
 
 
-@pytest.mark.parametrize("key", ["upsample_kernel_sizes", "resblock", "sampling_rate"])
+@pytest.mark.parametrize(
+    "key", ["upsample_rates", "upsample_kernel_sizes", "resblock", "sampling_rate"]
+)
 def test_a_setting_that_is_missing_is_named(tmp_path, key):
     write_authors(tmp_path, random_generator(SIZES))
     path = tmp_path / "config.json"

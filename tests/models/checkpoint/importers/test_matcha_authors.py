@@ -7,6 +7,7 @@ import torch
 from models.checkpoint.foreign import find
 from models.checkpoint.importers import matcha_authors
 from models.checkpoint.loading import load_model
+from models.checkpoint.publish import convert_to_experiment
 from tests.models.checkpoint.importers.matcha_checkpoint import (
     N_MELS,
     Parts,
@@ -105,6 +106,16 @@ def test_nothing_that_a_file_names_is_imported(tmp_path, monkeypatch):
     voice = matcha_authors.read(path)
     assert not any(name.startswith("omegaconf") for name in set(sys.modules) - before)
     assert voice.unused == ("optimizer_states", "lr_schedulers")
+
+
+def test_converted_it_speaks_as_before(tmp_path, monkeypatch):
+    path = write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch)
+    convert_to_experiment(path, tmp_path / "converted")
+    mels = [
+        load_model(place).network.infer(IDS, LENGTHS).mel
+        for place in (path, tmp_path / "converted")
+    ]
+    assert torch.equal(*mels)
 
 
 class Harmful:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from models.checkpoint.foreign import find
 from models.checkpoint.importers import tacotron2_nvidia, waveglow_nvidia
@@ -122,6 +123,13 @@ def test_parts_that_only_nvidias_training_needs_are_listed(tmp_path):
     assert read_foreign(path).unused == ("optimizer", "cuda_rng_state_all")
 
 
+def test_a_whole_pickled_network_is_refused_with_a_way_out(tmp_path):
+    path = tmp_path / "tacotron2.pt"
+    torch.save({"model": nn.Linear(1, 1)}, path)
+    with pytest.raises(InputError, match=r"refused: it names .*network\.state_dict\(\)"):
+        load_model(path)
+
+
 def test_other_models_are_not_taken_for_it(tmp_path):
     torch.save({"state_dict": {"WN.0.start.bias": torch.zeros(3)}}, tmp_path / "waveglow.pt")
     torch.save({"weights": torch.zeros(3)}, tmp_path / "tacotron2.pt")
@@ -153,6 +161,11 @@ def test_several_frames_per_step_are_refused(tmp_path):
     torch.save({"state_dict": tensors}, tmp_path / "a.pt")
     with pytest.raises(InputError, match="2 frames per step"):
         load_model(tmp_path / "a.pt")
+
+
+def test_the_importer_is_found(tmp_path):
+    path = write(tmp_path / "nvidia_tacotron2pyt_fp32.pt")
+    assert find(path)[1].KIND == tacotron2_nvidia.KIND
 
 
 def test_names_of_the_published_size_are_all_known():

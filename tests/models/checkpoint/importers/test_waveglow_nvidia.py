@@ -59,15 +59,9 @@ def folded_with_cond_layers(state):
     return with_cond_layers(folded(state))
 
 
-@pytest.mark.parametrize(
-    ("form", "parallel", "config"),
-    [
-        (dict, False, SIZES),
-        (with_cond_layers, True, None),
-        (folded, False, None),
-        (folded_with_cond_layers, True, SIZES),
-    ],
-)
+@pytest.mark.parametrize("form", [dict, with_cond_layers, folded, folded_with_cond_layers])
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("config", [SIZES, None])
 def test_it_gives_the_originals_numbers_both_ways(tmp_path, state, mel, form, parallel, config):
     content = {"epoch": 1000, "state_dict": form(state)}
     if parallel:

@@ -113,6 +113,12 @@ def test_scores_are_means_over_the_utterances_by_their_weights(monkeypatch):
     assert math.isnan(scorer.run(Speaker()).values["v_uv_f1"])
 
 
+def test_the_same_speech_has_the_same_scores():
+    scorer = scoring("mcd", utterances=UTTERANCES[:2])
+
+    assert scorer.run(Speaker(n=2)).values == scorer.run(Speaker(n=2)).values
+
+
 def test_resynthesis_is_compared_sample_by_sample():
     batch = VocoderBatch(("s0",), None, None, None)
     wav_hat = 0.5 * tone()[: 31 * 256]
