@@ -64,6 +64,11 @@ def test_suspicious_recordings_are_warned_of_and_others_are_not(tmp_path, caplog
     assert "u1:" not in caplog.text
 
 
+def test_an_aligner_that_gives_no_scores_leaves_no_file(tmp_path):
+    list_misfits(tmp_path, utterances("u1"), {})
+    assert list(tmp_path.iterdir()) == []
+
+
 def check(kept, extra=0.0):
     """Checks an alignment that has phones in these places; `extra` is added to the recording."""
     names = tuple(name if n in kept else "<sp>" for n, name in enumerate(NAMES))

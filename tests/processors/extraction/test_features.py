@@ -118,6 +118,13 @@ def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
     np.testing.assert_allclose(features.energy, energy[0].numpy(), rtol=1e-5)
 
 
+def test_frames_of_a_pause_are_those_that_are_quiet(extractor):
+    features = extractor(UTTERANCE, Trace())
+    n_pause = features.durations[-1]
+    assert n_pause > 3
+    assert features.energy[-n_pause:].mean() < 0.02 * features.energy[:-n_pause].mean()
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "part"),
     [
@@ -132,6 +139,14 @@ def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, 
     with pytest.raises(ValueError, match=error):
         extractor(utterance, trace)
     assert trace.part == part
+
+
+def test_the_trace_has_phones_and_length(extractor):
+    trace = Trace()
+    features = extractor(UTTERANCE, trace)
+    assert trace.phones == features.phones
+    assert "M" in trace.text_phones
+    assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
 
 
 def test_signs_that_are_not_spoken_are_a_notice(extractor):

@@ -117,6 +117,14 @@ def test_keys_without_effect_make_nothing_again(keys, place, monkeypatch):
     assert prepare(place, **keys) is None
 
 
+def test_a_new_split_gives_other_splits_and_statistics(place):
+    folder = place / "data/LJSpeech"
+    before = (folder / "stats.json").read_bytes()
+    prepare(place, split=replace(SPLIT, valid_ids=("LJ001-0008",)))
+    assert read_json(folder / "valid.json") == ["LJ001-0008"]
+    assert (folder / "stats.json").read_bytes() != before
+
+
 def test_the_share_of_phones_in_training_is_no_part_of_features():
     texts = [TextConfig(phone_extractor="mixed", p_arpabet=p) for p in (0.5, 1.0)]
     configs = [PreprocessConfig(text=text, aligner="learned") for text in texts]
@@ -235,6 +243,12 @@ def fingerprint(config: PreprocessConfig, *utterances: Utterance) -> Fingerprint
     return fingerprint_of(config, listing, {"shard-00000": utterances}, dependence)
 
 
+def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
+    made = fingerprint(PreprocessConfig(split=SplitConfig(test_ids=("a",))), UTTERANCE)
+    write_fingerprint(tmp_path, made)
+    assert read_fingerprint(tmp_path) == made
+
+
 UTTERANCE = Utterance("a", Path("missing.wav"), "Hello.", "ann")
 
 
@@ -268,6 +282,12 @@ def test_a_store_from_before_the_scale_of_mels_has_slaneys():
     assert changed == "preprocess.mel_scale was 'slaney', is 'htk'"
     made = fingerprint(PreprocessConfig(mel_scale="htk"), UTTERANCE)
     assert _changed(made, PreprocessConfig()).endswith("was 'htk', is 'slaney'")
+
+
+def test_data_of_acoustic_models_and_vocoders_never_share_a_derived_folder():
+    assert derived_folder("tts", PreprocessConfig()) != derived_folder(
+        "vocoder", PreprocessConfig()
+    )
 
 
 def test_the_name_of_a_derived_folder_is_readable_and_stays_the_same():

@@ -1,5 +1,6 @@
 """Stage 1 on small real corpora: whole, broken, and killed half way."""
 
+import json
 import logging
 import os
 import re
@@ -344,6 +345,11 @@ def test_nothing_is_written_outside_of_the_processed_folder(survived):
     assert not list(survived.parent.parent.rglob("outside*"))
 
 
+def test_statistics_stay_finite_in_bad_company(survived):
+    stats = json.loads((survived / "stats.json").read_text())
+    assert np.isfinite(list(stats["pooled"]["f0_frame"].values())).all()
+
+
 def test_the_report_counts_faults_and_notices(survived):
     report = read_json(survived / "report.json")
     assert report["rejected"]["audio"] == len(BAD_AUDIO)
@@ -431,6 +437,13 @@ def test_phones_of_the_text_that_no_alignment_holds_are_named(corpus, tmp_path, 
     named = [line for line in caplog.messages if "are in no alignment" in line]
     assert len(named) == 1
     assert "LJSpeech: " in named[0]
+
+
+def test_what_was_changed_in_recordings_is_said_and_counted(corpus, tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
+    said = [line for line in caplog.messages if "resampled" in line]
+    assert said == [f"LJSpeech: {len(IDS)} of its utterances: resampled from 22050 to 16000 Hz"]
 
 
 def test_an_unusable_utterance_moves_no_other_one_to_another_split(

@@ -15,7 +15,7 @@ from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import hmm
-from processors.alignment.aligner import AlignmentError, make_aligner
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.hmm.model import load_model, read_origin, save_model
 from processors.alignment.textgrid import read_textgrid
@@ -129,6 +129,10 @@ def test_a_recording_too_short_for_its_text_is_refused(folder):
 def test_without_a_model_the_remedy_is_named(tmp_path):
     with pytest.raises(InputError, match="no model of the aligner hmm can be read"):
         make_aligner(CONFIG, DEMO, tmp_path)
+
+
+def test_it_reads_no_file_of_the_corpus():
+    assert find_aligner(CONFIG).files is None
 
 
 def is_trained(plan):

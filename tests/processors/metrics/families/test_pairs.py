@@ -101,6 +101,14 @@ def test_a_voice_that_is_higher_by_cents_is_off_by_them(cents, same_timing):
     assert value == pytest.approx(abs(cents), abs=2)
 
 
+@pytest.mark.parametrize("f0", [80, 160, 320])
+def test_it_is_the_same_for_low_and_high_voices(f0):
+    wav, wav_hat = (
+        sing((AH._replace(f0=f0 * ratio, glide=1.0, seconds=0.5),)) for ratio in (1, 2 ** (1 / 12))
+    )
+    assert METRICS["f0rmse_cents"].score(pair_of(wav, wav_hat)).value == pytest.approx(100, abs=1)
+
+
 def test_frames_an_octave_apart_count():
     vowels = [AH._replace(f0=150, glide=1.0, seconds=seconds) for seconds in (0.6, 0.2)]
     jumps = (vowels[0]._replace(f0=150 * 2 ** (1 / 12)), vowels[1]._replace(f0=300))
@@ -119,6 +127,20 @@ def test_the_opposite_melody_correlates_negatively():
     up, down = (sing((AH._replace(seconds=0.5, glide=glide),)) for glide in (1.3, 1 / 1.3))
     assert score_of("fpc", up, down, same_timing=True) < -0.99
     assert score_of("fpc", down, up, same_timing=True) < -0.99
+
+
+def test_it_is_pearsons_where_both_are_voiced():
+    random = np.random.default_rng(0)
+    parts = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
+    other = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
+    pair = AlignedPair(
+        AcousticFeatures(sing(parts), RATE),
+        AcousticFeatures(sing((*other[:5], ES)), RATE),
+        same_timing=True,
+    )
+    voiced = pair.f0[(pair.f0[:, 0] > 0) & (pair.f0[:, 1] > 0)]
+    assert 60 < len(voiced) < len(pair.f0)
+    assert METRICS["fpc"].score(pair).value == pytest.approx(stats.pearsonr(*voiced.T).statistic)
 
 
 def test_it_is_the_mean_of_precision_and_recall():
@@ -142,6 +164,12 @@ def test_what_is_whispered_counts_as_missed():
     value = score_of("v_uv_f1", sing(theirs), sing(ours), same_timing=True)
     assert value == pytest.approx(2 / 3, abs=0.04)
     assert score_of("v_uv_f1", sing(theirs), sing((hiss, hiss))) == 0
+
+
+def test_what_is_silent_or_nowhere_voiced_has_no_score():
+    hiss, silence = AcousticFeatures(sing((ES, ES)), RATE), AcousticFeatures(np.zeros(RATE), RATE)
+    assert METRICS["v_uv_f1"].score(AlignedPair(hiss, hiss)) is None
+    assert METRICS["v_uv_f1"].score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None
 
 
 @pytest.mark.parametrize(("gain", "same_timing"), [(2, True), (0.5, False)])
@@ -265,6 +293,13 @@ def test_noise_counts_from_60_db_below_the_speech_on(noise_db, least, most):
     assert least < mcd(wav, wav + 10 ** (noise_db / 20) * noise) < most
 
 
+def test_a_copy_is_warped_like_all_others():
+    wav = sing()
+    later = np.pad(wav, (240, 0))[: len(wav)]
+    copy = AlignedPair(AcousticFeatures(wav, RATE), AcousticFeatures(later, RATE), same_timing=True)
+    assert METRICS["mcd"].score(copy).value == mcd(wav, later) < 0.1
+
+
 def test_a_copy_that_is_late_is_worse():
     wav = sing()
     late = [np.pad(wav, (n, 0))[: len(wav)] for n in (0, 160, 800)]
@@ -317,6 +352,21 @@ def test_it_is_the_cosine_of_both_vectors():
     assert METRICS["similarity"].score(pair(one, half, look_up)).value == pytest.approx(24 / 25)
     assert METRICS["similarity"].score(pair(half, two, look_up)).value == pytest.approx(0)
     assert METRICS["similarity"].score(pair(two, two, look_up)).value == pytest.approx(1)
+
+
+def test_the_recording_is_encoded_once_for_all_systems():
+    calls = []
+
+    def count(wav, sample_rate):
+        calls.append(len(wav))
+        return encode(wav, sample_rate)
+
+    recorded = AcousticFeatures(NOISE, 8000, (), count)
+    for length in (3000, 2000):
+        METRICS["similarity"].score(
+            AlignedPair(recorded, AcousticFeatures(NOISE[:length], 8000, (), count))
+        )
+    assert sorted(calls) == [2000, 3000, 8000]
 
 
 def test_silence_has_no_score_and_neither_has_a_vector_of_no_length():
