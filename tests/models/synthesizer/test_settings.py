@@ -129,7 +129,7 @@ NO_FACTOR, NO_FRAMES = (
         *(
             ({f"{name}_control": value}, NO_FACTOR.format(name))
             for name in ("pitch", "energy", "duration")
-            for value in (0, -1, math.nan, 11, "1", None, True)
+            for value in (0, -1, math.nan, math.inf, 11, "1", None, True)
         ),
         *(
             ({"pitch": pitch}, NO_LIST)

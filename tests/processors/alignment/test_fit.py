@@ -178,13 +178,13 @@ def test_no_textgrid_of_the_demo_is_rejected():
 @pytest.mark.parametrize("share", [0.5, 0.8])
 @pytest.mark.parametrize("has_words", [True, False])
 def test_textgrids_that_end_early_are_rejected(share, has_words):
-    for one in real()[::4]:
+    for one in real():
         grid = one.grid if has_words else one.grid._replace(words=[])
         assert one.check(cut(grid, share)).startswith("rejected: "), one.spoken.text
 
 
 def test_textgrids_that_end_a_little_early_are_rejected_or_reported():
-    for one in real()[::3]:
+    for one in real():
         grid = cut(one.grid, 0.95)
         lost_s = one.grid.phones[-1].end_s - grid.phones[-1].end_s
         found = one.check(grid)

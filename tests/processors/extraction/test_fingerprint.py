@@ -88,6 +88,8 @@ def shard_of(place: Path, id: str) -> set[str]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_depends_on_changed_keys_is_made_again(keys, n_extracted, named, place, caplog):
+    index = place / "data/LJSpeech/features/index.jsonl"
+    before = index.stat().st_mtime_ns
     with caplog.at_level(logging.INFO):
         summary = prepare(place, **keys)
     log = " ".join(caplog.text.split())
@@ -97,6 +99,7 @@ def test_what_depends_on_changed_keys_is_made_again(keys, n_extracted, named, pl
         made = "features are kept" if n_extracted == 0 else "3 of 3 shards of features are made"
         assert made in log
     assert (summary is None) == (n_extracted is None)
+    assert summary is not None or index.stat().st_mtime_ns == before
     mel = config_of(place, place, **keys).preprocess.mel
     assert damaged_ids(FeatureStore(place / "data/LJSpeech", mel)) == []
     assert prepare(place, **keys) is None
@@ -218,7 +221,12 @@ def without_last_line(content: bytes) -> bytes:
     [
         ("stats.json", cut, "stats.json"),
         ("stats.json", lambda _: b"3", "stats.json: expected a JSON object"),
-        ("train.json", lambda _: b"3", "train.json: expected a JSON list"),
+        *(
+            (f"{name}.json", lambda _: b"3", f"{name}.json: expected a JSON")
+            for name in ("train", "speakers", "phones", "audio")
+        ),
+        ("manifest.jsonl", cut, "manifest.jsonl"),
+        ("features/index.jsonl", cut, "index.jsonl"),
         ("manifest.jsonl", without_last_line, "manifest.jsonl: 8 lines, expected 9"),
         ("features/index.jsonl", without_last_line, "index.jsonl: 8 lines, expected 9"),
         ("features/shard-00001.json", cut, "shard-00001.json: missing or damaged"),

@@ -231,6 +231,8 @@ def test_unknown_phones_and_other_sentences_have_no_score():
 def test_it_is_the_speed_relative_to_the_recording(stretch):
     rate = score_of("speech_rate", sing(stretch=stretch), sing())
     assert rate == pytest.approx(stretch, rel=0.02)
+    rate = score_of("speech_rate", sing(), sing(stretch=stretch))
+    assert rate == pytest.approx(1 / stretch, rel=0.02)
 
 
 def test_errors_are_squared_and_averaged():
