@@ -109,6 +109,7 @@ def test_braces_hold_letters_or_phones(letters, mixed):
         ("reads", "R IY1 D Z"),  # CMUdict has one pronunciation
         ("a's", "EY1 Z"),
         ("blorks", "b l o r k s"),  # unknown, as its stem
+        ("houseses", "h o u s e s e s"),
         ("with's", "w i t h ' s"),  # a stem of several pronunciations
         ("s", "EH1 S"),
     ],

@@ -209,7 +209,12 @@ def test_learning_from_recordings_that_cannot_be_read_is_an_error(tmp_path):
 
 
 def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(hmm, "train", lambda *_: load_model(folder / MODEL_FILE))
+    corpora = []
+    monkeypatch.setattr(
+        hmm,
+        "train",
+        lambda examples, _: corpora.append(examples) or load_model(folder / MODEL_FILE),
+    )
     ids = SHORTEST[:13]
     root = copy_corpus(tmp_path / "corpus", ids)
     write_texts(root, {id: texts()[id] for id in ids[:-1]})
@@ -227,6 +232,7 @@ def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch
     write_texts(root, {id: texts()[id] for id in ids})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted < 13
     assert model.read_bytes() == trained
+    assert [len(examples) for examples in corpora] == [12]
 
 
 def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path, caplog):

@@ -94,7 +94,8 @@ def test_a_tone_that_is_higher_by_20_hz_is_20_off():
     assert score_of("f0rmse", high, low) == pytest.approx(20, abs=0.2)
 
 
-@pytest.mark.parametrize(("cents", "same_timing"), [(0, True), (100, False), (-350, True)])
+@pytest.mark.parametrize("cents", [0, 100, -100, 350])
+@pytest.mark.parametrize("same_timing", [True, False])
 def test_a_voice_that_is_higher_by_cents_is_off_by_them(cents, same_timing):
     shifted = sing(FLAT, pitch=2 ** (cents / 1200))
     value = score_of("f0rmse_cents", sing(FLAT), shifted, same_timing=same_timing)
@@ -172,7 +173,8 @@ def test_what_is_silent_or_nowhere_voiced_has_no_score():
     assert METRICS["v_uv_f1"].score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None
 
 
-@pytest.mark.parametrize(("gain", "same_timing"), [(2, True), (0.5, False)])
+@pytest.mark.parametrize("gain", [2, 0.5])
+@pytest.mark.parametrize("same_timing", [True, False])
 def test_twice_as_loud_is_6_db(gain, same_timing):
     wav = sing()
     value = score_of("energy_rmse", wav, gain * wav, same_timing=same_timing)
