@@ -122,7 +122,7 @@ def starts_of_second_word(spoken, wav):
 
 
 def test_times_do_not_depend_on_the_utterance_before(aligned):
-    for id in reversed(IDS):
+    for id in reversed(IDS[:3]):
         found = align(id, reference(id)[1]).boundaries_s
         assert np.array_equal(found, aligned[id].boundaries_s), id
 

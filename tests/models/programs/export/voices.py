@@ -30,7 +30,7 @@ FLOW = {
     "encoder": {"n_layers": 1, "filter_size": 32, "kernel_size": 3},
     "prosody": {"channels": 16, "kernel_size": 3, "n_bins": 16},
     "estimator": {"channels": 16, "n_blocks": 1, "kernel_size": 3, "dilations": [2]},
-    "steps": 2,
+    "steps": 1,
 }
 
 

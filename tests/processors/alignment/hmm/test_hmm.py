@@ -209,12 +209,8 @@ def test_learning_from_recordings_that_cannot_be_read_is_an_error(tmp_path):
 
 
 def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch):
-    corpora = []
-    monkeypatch.setattr(
-        hmm,
-        "train",
-        lambda examples, _: corpora.append(examples) or load_model(folder / MODEL_FILE),
-    )
+    corpora, model = [], load_model(folder / MODEL_FILE)
+    monkeypatch.setattr(hmm, "train", lambda examples, _: corpora.append(examples) or model)
     ids = SHORTEST[:13]
     root = copy_corpus(tmp_path / "corpus", ids)
     write_texts(root, {id: texts()[id] for id in ids[:-1]})
@@ -227,11 +223,11 @@ def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch
     assert {row["id"] for row in scores} == set(ids[:-1])
     assert scores[0]["misfit"] == max(row["misfit"] for row in scores)
     assert prepare_dataset(config, "LJSpeech", 1) is None
-    model = tmp_path / "data/LJSpeech" / MODEL_FILE
-    trained = model.read_bytes()
+    path = tmp_path / "data/LJSpeech" / MODEL_FILE
+    trained = path.read_bytes()
     write_texts(root, {id: texts()[id] for id in ids})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted < 13
-    assert model.read_bytes() == trained
+    assert path.read_bytes() == trained
     assert [len(examples) for examples in corpora] == [12]
 
 
