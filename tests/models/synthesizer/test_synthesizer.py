@@ -608,7 +608,7 @@ def test_griffin_lim_gives_a_text_by_its_sentences(voice):
     pieces = list(plain.generate("One. And two."))
     assert len(pieces) == 3  # with the pause
     # the search for phases magnifies what a batch rounds otherwise
-    assert rms(np.concatenate(pieces) - plain("One. And two.").wav) < 0.01 * rms(pieces[0])
+    assert np.abs(np.concatenate(pieces) - plain("One. And two.").wav).max() < 1e-3
 
 
 def test_the_first_piece_comes_before_the_second_sentence_is_computed(voice, monkeypatch):

@@ -18,9 +18,10 @@ import soundfile
 from config.preprocess import CorpusConfig, SplitConfig
 from config.schema import Config
 from modules.mel import MelConfig
-from preprocessors.manifest import read_splits, read_utterances
+from preprocessors.manifest import Utterance, read_splits, read_utterances
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
+from processors.extraction import shards
 from processors.extraction.run import prepare_datasets
 from tests.processes import Process
 from tests.processors.small_corpus import (
@@ -196,6 +197,37 @@ def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
     assert not list(tmp_path.rglob(".shard*"))
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("processors.extraction.shards.ShardWork", CrashOn("LJ001-0011"))
+    prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
+    stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
+    assert stage == "features"
+    assert "crashed" in reason
+    assert len(FeatureStore(tmp_path / "LJSpeech")) == 8
+
+
+class CrashOn:
+    """Stands in for ShardWork: kills the process that comes to one utterance."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+    def __call__(self, *arguments: object) -> "CrashingWork":
+        return CrashingWork(self.id, shards.ShardWork(*arguments))
+
+
+class CrashingWork:
+    def __init__(self, id: str, work: shards.ShardWork) -> None:
+        self.id, self.work = id, work
+
+    def __call__(self, name: str, utterances: list[Utterance]) -> shards.ShardReport:
+        if any(utterance.id == self.id for utterance in utterances):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return self.work(name, utterances)
 
 
 def test_an_utterance_that_kills_workers_is_rejected(corpus, tmp_path, monkeypatch):
