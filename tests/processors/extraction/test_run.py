@@ -214,10 +214,10 @@ class CrashOn:
     """Stands in for ShardWork: kills the process that comes to one utterance."""
 
     def __init__(self, id: str) -> None:
-        self.id = id
+        self.id, self.make = id, shards.ShardWork
 
     def __call__(self, *arguments: object) -> "CrashingWork":
-        return CrashingWork(self.id, shards.ShardWork(*arguments))
+        return CrashingWork(self.id, self.make(*arguments))
 
 
 class CrashingWork:
