@@ -81,6 +81,13 @@ def test_the_folders_of_another_computer_are_left_out(corpus, start):
     assert [u.id for u in listing(root).utterances] == ["anna_a", "bob_a"]
 
 
+def test_an_absolute_path_elsewhere_is_not_opened(corpus, tmp_path):
+    (tmp_path / "secret.wav").touch()
+    root = corpus({"metadata.csv": f"a|1\n{tmp_path}/secret.wav|2\n", "a.wav": ""})
+    (rejection,) = listing(root).rejected
+    assert f"metadata.csv:2: no audio file {tmp_path}/secret" in rejection.reason
+
+
 @pytest.mark.parametrize("suffix", [".wav", ".FLAC", ".mp3", ".ogg", ".opus", ".aiff", ".w64"])
 def test_every_format_of_the_audio_library_is_found(corpus, suffix):
     root = corpus({"metadata.csv": f"a|1\nb{suffix}|2\n", f"a{suffix}": "", f"wavs/b{suffix}": ""})
